@@ -19,6 +19,7 @@ export interface ServerFixture<E extends Engine> {
   readonly alarms: Map<string, string>;
   /** Set by tests. */
   readonly disk: { isLow: boolean };
+  readonly slots: ChildSlots;
   /** A new engine on the same folder, as a new start of Cloudlet makes one. */
   reopen(): E;
   /** The newest. */
@@ -44,6 +45,7 @@ export function serverFixture<E extends Engine>(
   const folder = mkdtempSync(join(tmpdir(), `cloudlet-${name}-`));
   const alarms = new Map<string, string>();
   const disk = { isLow: false };
+  const slots = new ChildSlots(SLOTS);
   const hasUsers = noUsers === null;
   const engines: E[] = [];
   const proxy = new ServerProxy({
@@ -70,7 +72,7 @@ export function serverFixture<E extends Engine>(
       firstPort,
       servers: {
         proxy,
-        slots: new ChildSlots(SLOTS),
+        slots,
         idleMs,
         connections,
         clock: systemClock,
@@ -89,7 +91,7 @@ export function serverFixture<E extends Engine>(
     await proxy.close();
     rmSync(folder, { recursive: true });
   };
-  return { engine: reopen(), folder, alarms, disk, reopen, reopened, options, close };
+  return { engine: reopen(), folder, alarms, disk, slots, reopen, reopened, options, close };
 }
 
 /** The process of the server of an account; null: it does not run. */

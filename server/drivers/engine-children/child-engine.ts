@@ -26,6 +26,7 @@ import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.t
 import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
 import { dataDamaged, dataMissing } from './data-errors.ts';
+import { displaced } from './displaced.ts';
 import { type LoadedKind, receiveFile } from './load-file.ts';
 import {
   type CallHead,
@@ -74,6 +75,9 @@ export interface ChildEngineKind {
 const SHOWN_CHARACTERS = 200;
 /** Time to check an uploaded file. */
 const CHECK_MS = 10 * 60_000;
+/** How long a call waits for other statements of its database. */
+const WAIT_MS = 40_000;
+const RETRY_SECONDS = 5;
 
 export class ChildEngine {
   readonly dumpFormats: readonly string[];
@@ -304,18 +308,27 @@ export class ChildEngine {
     return { sizeLimitBytes, mayGrow: access === 'full' };
   }
 
-  /** A call of an interactive user, limited to `timeoutMs`. */
+  /** A call of an interactive user, limited to `timeoutMs` from its begin on. */
   async #ask(
     database: EngineDatabase,
     head: CallHead,
     { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
   ): Promise<ChildAnswer> {
-    const timeout = AbortSignal.timeout(timeoutMs);
+    const [waiting, timeout] = [new AbortController(), new AbortController()];
+    let timer = setTimeout(() => waiting.abort(), WAIT_MS);
+    const onBegin = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => timeout.abort(), timeoutMs);
+    };
+    const either = AbortSignal.any([signal, waiting.signal, timeout.signal]);
     try {
-      return await this.#say(this.call(database, head, { signal: AbortSignal.any([signal, timeout]) }));
+      return await this.#say(this.call(database, head, { signal: either, onBegin }));
     } catch (error) {
-      if (timeout.aborted && !signal.aborted) throw queryTimeout(timeoutMs, error);
+      if (timeout.signal.aborted && !signal.aborted) throw queryTimeout(timeoutMs, error);
+      if (waiting.signal.aborted && !signal.aborted) throw neverBegan(error);
       throw error;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -325,6 +338,7 @@ export class ChildEngine {
       return await answer;
     } catch (error) {
       if (error instanceof ChildGone && error.why === 'silent') throw queryTimeout(null, error);
+      if (error instanceof ChildGone && error.why === 'displaced') throw displaced(error);
       if (error instanceof ChildGone) {
         throw new AppError('engine_unavailable', 'The sessions of the database were terminated', {
           hint: 'Try again',
@@ -341,12 +355,12 @@ export class ChildEngine {
   /** Throws LoadFailed when the content of the folder is unusable. */
   async #examine(folder: string, database: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { clock, slots } = this.#options;
-    const leave = await slots.take(database.accountId);
+    const leave = await slots.take(database.accountId, signal);
     const launched = await this.#launch(folder, database, '-load').catch((error) => {
       leave();
       throw error;
     });
-    const child = new TenantChild(launched, { clock, silenceMs: CHECK_MS, onCounters: () => {} });
+    const child = new TenantChild(launched, { clock, silenceMs: () => CHECK_MS, onCounters: () => {} });
     const { sizeLimitBytes, database: name } = database;
     try {
       await child.call({ kind: 'keepFree', bytes: this.#options.keepFreeBytes() });
@@ -371,6 +385,15 @@ function queryTimeout(ms: number | null, cause: unknown): AppError {
   const limit = ms === null ? 'longer than allowed' : `longer than ${ms / 1000} seconds`;
   return new AppError('query_timeout', `The statement took ${limit} and was cancelled`, {
     hint: 'Query less data at once, or add an index',
+    cause,
+  });
+}
+
+function neverBegan(cause: unknown): AppError {
+  const detail = `The statement was not run: it waited ${WAIT_MS / 1000} s for other statements of its database`;
+  return new AppError('engine_unavailable', detail, {
+    hint: 'Retry when they are done, or run fewer at the same time',
+    retryAfterSeconds: RETRY_SECONDS,
     cause,
   });
 }

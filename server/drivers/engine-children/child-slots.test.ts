@@ -1,7 +1,10 @@
 /** How many processes there are of all engines together, and of one account. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import type { EngineDatabase } from '../../databases/engine.ts';
+import type { AppError } from '../../platform/errors.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { openMongodb } from '../../testing/mongodb-fixture.ts';
 import { openSqlite } from '../../testing/sqlite-fixture.ts';
 import { ChildSlots } from './child-slots.ts';
@@ -64,6 +67,103 @@ test('an account that has its share ends one of its own, and leaves those of oth
     for (const database of own) assert.deepEqual(await run(database, 'SELECT 1'), [[1]]);
     assert.notEqual(engine.processOf(neighbour), null);
   } finally {
+    await close();
+  }
+});
+
+/** Statements that never end, in as many databases, sent again as soon as one is ended; why each was. */
+async function attack({ engine, make }: ReturnType<typeof openSqlite>, accountId: number, databases: number) {
+  const end = new AbortController();
+  const { signal } = end;
+  const told: unknown[] = [];
+  const limits = { connections: 5, statementMs: 60_000 };
+  const query = { statement: ENDLESS, params: [], readOnly: true, maxRows: 1, maxBytes: 1000, signal };
+  const made = await Promise.all(Array.from({ length: databases }, () => make({ accountId, limits })));
+  const running = made.map(async (database) => {
+    while (!signal.aborted)
+      await engine.query(database, { ...query, timeoutMs: 60_000 }).catch((error) => told.push(error));
+  });
+  const stop = async () => {
+    end.abort(new Error('the attack is over'));
+    await Promise.all(running);
+  };
+  return { made, told, stop };
+}
+
+test('endless statements of two accounts give way to a third, and their owners are told why', async () => {
+  const fixture = openSqlite({ slots: new ChildSlots(4) });
+  const { engine, make, run, close } = fixture;
+  const victims = [await make({ accountId: 3 }), await make({ accountId: 3 })];
+  const attackers = await Promise.all([1, 2].map((accountId) => attack(fixture, accountId, 4)));
+  try {
+    const isFull = () =>
+      attackers.flatMap(({ made }) => made).filter((each) => engine.processOf(each) !== null).length === 4;
+    await eventually(isFull);
+    for (let round = 0; round < 3; round++)
+      for (const victim of victims) assert.deepEqual(await run(victim, 'SELECT 1'), [[1]]);
+    const told = attackers.flatMap(({ told }) => told) as AppError[];
+    for (const { code, retryAfterSeconds } of told) {
+      assert.equal(code, 'engine_unavailable');
+      assert.ok(retryAfterSeconds);
+    }
+    // On a busy host some may have waited in vain themselves.
+    const ended = told.filter(({ message }) => !/^The statement was not run/.test(message));
+    assert.ok(ended.length > 0);
+    for (const { message, hint } of ended) {
+      assert.match(
+        message,
+        /^The statement was ended after \d+ s: another account waited for one of the 4 places/,
+      );
+      assert.match(hint ?? '', /shorter statements/);
+    }
+  } finally {
+    await Promise.all(attackers.map(({ stop }) => stop()));
+    await close();
+  }
+});
+
+test('who waits for a place gets it in turn, and who has a quarter of them after who has less', async () => {
+  const slots = new ChildSlots(8);
+  const leave: (() => void)[] = [];
+  for (const accountId of [1, 1, 1, 1, 1, 2, 2, 2]) leave.push(await slots.take(accountId));
+  const got: number[] = [];
+  const left = new AbortController();
+  const waiting = [1, 2, 3, 1, 3, 3].map((accountId) =>
+    slots.take(accountId).then((give) => {
+      got.push(accountId);
+      return give;
+    }),
+  );
+  const gone = slots.take(4, left.signal);
+  left.abort(new Error('gone'));
+  await assert.rejects(gone, /gone/);
+  assert.equal(slots.isFree(5), false);
+  for (const give of leave) {
+    give();
+    give();
+    await setImmediate();
+  }
+  for (const each of waiting) (await each)();
+  assert.deepEqual(got, [3, 3, 1, 2, 1, 3]);
+  assert.equal(slots.isFree(5), true);
+});
+
+test('the time in the queue is not the time of the statement: one that never ran says so', async () => {
+  const fixture = openSqlite({ slots: new ChildSlots(1, 1500) });
+  const { engine, make, close } = fixture;
+  const late = await make({ accountId: 1 });
+  const attacker = await attack(fixture, 1, 1);
+  try {
+    await eventually(() => engine.processOf(attacker.made[0] as EngineDatabase) !== null);
+    const { signal } = new AbortController();
+    const query = { statement: 'SELECT 1', params: [], readOnly: true, maxRows: 1, maxBytes: 1000, signal };
+    await assert.rejects(engine.query(late, { ...query, timeoutMs: 500 }), {
+      code: 'engine_unavailable',
+      message: /^The statement was not run: it waited 1.5 s for a place/,
+      retryAfterSeconds: 5,
+    });
+  } finally {
+    await attacker.stop();
     await close();
   }
 });

@@ -1,15 +1,22 @@
 /**
- * Limits the processes of databases of all engines together. When the limit is reached, the least recently
- * used idle process ends; an account at its share ends one of its own.
+ * Shares the places for processes of databases, of all engines together, among accounts. A place goes to who
+ * waits longest; while others wait, an account gets at most a quarter of them. When all are taken, the least
+ * recently used idle process ends; and when somebody has waited for two seconds, the longest-running
+ * statement of the account with the most places.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../platform/errors.ts';
 
 const STEP_MS = 20;
-/** How long a call waits for a process of another database to end. */
-const WAIT_MS = 10_000;
-/** Share of the limit that one account may use. */
+/** How long a call waits for a place. */
+const WAIT_MS = 30_000;
+/** How long it waits before a statement of another account is ended for it. */
+const PATIENCE_MS = 2000;
+/** Idle processes within a fair share, that rested no longer, are not ended for accounts beyond theirs. */
+const REST_MS = 5000;
+/** Share of the places that one account may have. */
 const SHARE = 3 / 4;
+/** The same, while others wait that have less. */
+const FAIR_SHARE = 1 / 4;
 
 /** A process without work. */
 export interface IdleChild {
@@ -17,84 +24,230 @@ export interface IdleChild {
   readonly accountId: number;
   /** The lowest ends first: a time of the monotonic clock, higher with open sessions. */
   readonly rank: number;
+  /** How long it has had no work. */
+  readonly restsMs: number;
+}
+
+/** A process with statements under way, which may be ended. */
+export interface BusyChild {
+  readonly name: string;
+  readonly accountId: number;
+  /** When the oldest statement began, a time of the monotonic clock. */
+  readonly since: number;
 }
 
 /** A pool whose processes count. */
 export interface SlotUser {
   idle(): readonly IdleChild[];
+  busy(): readonly BusyChild[];
   /** Ends the process of that name if it is still idle. */
   endIdle(name: string): Promise<void>;
+  /** Ends it with its statements, whose owner is told why. */
+  endBusy(name: string, why: string): Promise<void>;
+}
+
+interface Waiter {
+  readonly accountId: number;
+  /** False once it has waited for long. */
+  isPatient: boolean;
+  readonly give: () => void;
 }
 
 export class ChildSlots {
   readonly #most: number;
+  readonly #waitMs: number;
   readonly #share: number;
+  readonly #fairShare: number;
   readonly #users: SlotUser[] = [];
   /** Processes by account. */
   readonly #taken = new Map<number, number>();
   #count = 0;
+  /** The longest first. */
+  readonly #waiters = new Set<Waiter>();
+  /** Processes that are being ended for the waiters, with their accounts. */
+  readonly #ending = new Map<string, number>();
+  /** Idle ones that were not ended when they were to be: somebody had just come. */
+  readonly #spared = new Set<string>();
+  #stepping: NodeJS.Timeout | null = null;
 
-  constructor(most: number) {
+  constructor(most: number, waitMs = WAIT_MS) {
     this.#most = most;
+    this.#waitMs = waitMs;
     this.#share = Math.max(1, Math.min(most - 1, Math.ceil(most * SHARE)));
+    this.#fairShare = Math.max(1, Math.floor(most * FAIR_SHARE));
   }
 
   join(user: SlotUser): void {
     this.#users.push(user);
   }
 
-  /** True when one more for the account needs no process to end. */
+  /** True when one more for the account takes nothing from anybody. */
   isFree(accountId: number): boolean {
-    return this.#count < this.#most && !this.#hasShare(accountId);
+    return this.#waiters.size === 0 && this.#hasPlace(accountId);
   }
 
   /**
-   * Waits for a free slot; the result releases it, once. Throws `engine_unavailable` when none becomes free.
+   * Waits for a free place; the result gives it back, once. Throws `engine_unavailable` when none becomes
+   * free, and the reason of the signal.
    */
-  async take(accountId: number): Promise<() => void> {
-    for (let waited = 0; !this.isFree(accountId); waited += STEP_MS) {
-      const hasShare = this.#hasShare(accountId);
-      if (await this.#endOne(hasShare ? accountId : null)) continue;
-      if (waited >= WAIT_MS) throw hasShare ? tooManyOfOne(this.#share) : tooMany();
-      await sleep(STEP_MS);
+  async take(accountId: number, signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiter: Waiter = { accountId, isPatient: true, give: resolve };
+    const patience = setTimeout(() => {
+      waiter.isPatient = false;
+    }, PATIENCE_MS);
+    const end = setTimeout(() => reject(this.#tooMany(accountId)), this.#waitMs);
+    const leave = () => reject(signal?.reason);
+    signal?.addEventListener('abort', leave, { once: true });
+    this.#waiters.add(waiter);
+    this.#step();
+    try {
+      await promise;
+    } finally {
+      for (const timer of [patience, end]) clearTimeout(timer);
+      signal?.removeEventListener('abort', leave);
+      this.#waiters.delete(waiter);
     }
-    this.#add(accountId, 1);
     let isGiven = false;
     return () => {
       if (!isGiven) this.#add(accountId, -1);
       isGiven = true;
+      this.#step();
     };
   }
 
-  #hasShare(accountId: number): boolean {
-    return (this.#taken.get(accountId) ?? 0) >= this.#share;
+  /** Gives free places to those whose turn it is, and ends processes for the others. */
+  #step(): void {
+    for (let next = this.#next(); next !== undefined && this.#hasPlace(next.accountId); next = this.#next()) {
+      this.#waiters.delete(next);
+      this.#add(next.accountId, 1);
+      next.give();
+    }
+    this.#makePlace();
+    if (this.#waiters.size === 0) {
+      clearInterval(this.#stepping ?? undefined);
+      this.#stepping = null;
+      this.#spared.clear();
+    } else this.#stepping ??= setInterval(() => this.#step(), STEP_MS).unref();
   }
 
-  /** Ends the least recently used idle process, of that account if given. False: none is idle. */
-  async #endOne(accountId: number | null): Promise<boolean> {
-    const idle = this.#users.flatMap((user) => user.idle().map((child) => ({ user, child })));
-    const [first] = idle
-      .filter(({ child }) => accountId === null || child.accountId === accountId)
+  /** The one whose turn it is. */
+  #next(): Waiter | undefined {
+    const waiting = [...this.#waiters];
+    return (
+      waiting.find(({ accountId }) => this.#takenBy(accountId) < this.#fairShare) ??
+      waiting.find(({ accountId }) => this.#takenBy(accountId) < this.#share) ??
+      waiting[0]
+    );
+  }
+
+  #makePlace(): void {
+    const next = this.#next();
+    if (next === undefined) return;
+    const isPoor = ({ accountId }: Waiter) => this.#takenBy(accountId) < this.#fairShare;
+    const poor = [...this.#waiters].filter(isPoor);
+    // An account at its share changes one of its own for another, also while places are free.
+    if (this.#count >= this.#most || this.#takenBy(next.accountId) >= this.#share)
+      while (this.#ending.size < Math.max(1, poor.length) && this.#endIdle(next));
+    const late = poor.filter(({ isPatient }) => !isPatient);
+    for (const waiter of late.slice(this.#ending.size)) if (!this.#endBusy(waiter)) return;
+  }
+
+  /** Ends the least recently used idle process that may be. False: there is none. */
+  #endIdle({ accountId }: Waiter): boolean {
+    const own = this.#takenBy(accountId);
+    const mayEnd = (child: IdleChild) => {
+      if (own < this.#fairShare || child.accountId === accountId) return true;
+      if (own >= this.#share) return false;
+      return this.#takenBy(child.accountId) > this.#fairShare || child.restsMs > REST_MS;
+    };
+    const [first] = this.#of((user) => user.idle())
+      .filter(({ child, key }) => mayEnd(child) && !this.#spared.has(key))
       .sort((one, other) => one.child.rank - other.child.rank);
-    await first?.user.endIdle(first.child.name);
-    return first !== undefined;
+    if (first === undefined) return false;
+    const { user, child, key } = first;
+    this.#end(first, async () => {
+      await user.endIdle(child.name);
+      if (user.idle().some(({ name }) => name === child.name)) this.#spared.add(key);
+    });
+    return true;
+  }
+
+  /** Ends the longest-running statement of the account with the most places. False: there is none. */
+  #endBusy({ accountId }: Waiter): boolean {
+    const own = this.#takenBy(accountId);
+    const ending = [...this.#ending.values()];
+    const placesOf = (account: number) =>
+      this.#takenBy(account) - ending.filter((each) => each === account).length;
+    const [first] = this.#of((user) => user.busy())
+      .filter(({ child }) => child.accountId !== accountId)
+      // An account with one more than the waiter would be the next to wait.
+      .filter(({ child }) => placesOf(child.accountId) > (own === 0 ? 0 : own + 1))
+      .sort(
+        ({ child: one }, { child: other }) =>
+          placesOf(other.accountId) - placesOf(one.accountId) || one.since - other.since,
+      );
+    if (first === undefined) return false;
+    const why = `another account waited for one of the ${this.#most} places for databases that are active at the same time, of which this account had ${this.#takenBy(first.child.accountId)}`;
+    this.#end(first, () => first.user.endBusy(first.child.name, why));
+    return true;
+  }
+
+  /** Processes that are not being ended. */
+  #of<T extends { readonly name: string }>(children: (user: SlotUser) => readonly T[]): Found<T>[] {
+    return this.#users
+      .flatMap((user, index) =>
+        children(user).map((child) => ({ user, child, key: `${index} ${child.name}` })),
+      )
+      .filter(({ key }) => !this.#ending.has(key));
+  }
+
+  #end({ key, child }: Found<{ readonly accountId: number }>, end: () => Promise<void>): void {
+    this.#ending.set(key, child.accountId);
+    void end()
+      .catch(() => {})
+      .finally(() => {
+        this.#ending.delete(key);
+        this.#step();
+      });
+  }
+
+  #hasPlace(accountId: number): boolean {
+    return this.#count < this.#most && this.#takenBy(accountId) < this.#share;
+  }
+
+  #takenBy(accountId: number): number {
+    return this.#taken.get(accountId) ?? 0;
   }
 
   #add(accountId: number, more: number): void {
     this.#count += more;
-    const taken = (this.#taken.get(accountId) ?? 0) + more;
+    const taken = this.#takenBy(accountId) + more;
     if (taken === 0) this.#taken.delete(accountId);
     else this.#taken.set(accountId, taken);
   }
+
+  #tooMany(accountId: number): AppError {
+    const waited = `The statement was not run: it waited ${this.#waitMs / 1000} s for a place`;
+    const own = this.#takenBy(accountId);
+    return own < this.#fairShare
+      ? new AppError('engine_unavailable', `${waited}, and too many databases are active at the same time`, {
+          hint: 'Retry in a moment; the operator can raise CLOUDLET_DATABASE_PROCESSES',
+          retryAfterSeconds: RETRY_SECONDS,
+        })
+      : new AppError('engine_unavailable', `${waited}, and ${own} databases of this account are active`, {
+          hint: 'Retry when one of them is idle',
+          retryAfterSeconds: RETRY_SECONDS,
+        });
+  }
 }
 
-function tooMany(): AppError {
-  return new AppError('engine_unavailable', 'Too many databases are active at the same time', {
-    hint: 'Retry in a moment; the operator can raise CLOUDLET_DATABASE_PROCESSES',
-  });
-}
+const RETRY_SECONDS = 5;
 
-function tooManyOfOne(share: number): AppError {
-  const detail = `${share} databases of this account are active, which is the limit`;
-  return new AppError('engine_unavailable', detail, { hint: 'Retry when one of them is idle' });
+interface Found<T> {
+  readonly user: SlotUser;
+  readonly child: T;
+  /** Unlike that of any other. */
+  readonly key: string;
 }

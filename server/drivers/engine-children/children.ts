@@ -6,10 +6,10 @@ import type { Logger } from 'pino';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, isAppError } from '../../platform/errors.ts';
 import type { SizeLimit } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
-import type { ChildSlots, IdleChild, SlotUser } from './child-slots.ts';
+import type { BusyChild, ChildSlots, IdleChild, SlotUser } from './child-slots.ts';
 import { dataDamaged } from './data-errors.ts';
 import {
   type CallHead,
@@ -22,6 +22,8 @@ import {
 
 /** Time to write everything back. */
 const END_MS = 5000;
+/** How long a child may take to open its file, which no statement delays: a busy host does. */
+const OPEN_MS = 60_000;
 const CHECK_MS = 1000;
 const MAX_TRIES = 5;
 
@@ -33,6 +35,13 @@ export interface Figures {
   readonly sizeBytes: number;
 }
 
+interface RunningCall {
+  /** A time of the monotonic clock. */
+  readonly since: number;
+  /** It may be ended for another account. */
+  readonly isStatement: boolean;
+}
+
 interface Entry {
   readonly child: TenantChild;
   readonly accountId: number;
@@ -40,6 +49,8 @@ interface Entry {
   readonly leave: () => void;
   /** A time of the monotonic clock. */
   usedAt: number;
+  /** Calls under way, the oldest first. */
+  readonly calls: Set<RunningCall>;
   /** Totals since the child started. */
   figures: Figures;
 }
@@ -63,6 +74,8 @@ export interface ChildrenDeps {
 export const FILE = 'db.sqlite';
 /** Copy of the database for a dump. */
 export const COPY_FILE = 'copy';
+/** Calls that serve more than who asked for them, as a dump that is part of a recovery point. */
+const NO_STATEMENTS: ReadonlySet<string> = new Set(['copy', 'open', 'size_limit', 'keepFree']);
 const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0, sizeBytes: 0 };
 
 export class Children implements SlotUser {
@@ -90,11 +103,11 @@ export class Children implements SlotUser {
 
   /**
    * Sends a call to the database's child, starting it if needed. Rejects like TenantChild.call(), and with
-   * `engine_unavailable` when there can be no child.
+   * `engine_unavailable` when there can be no child, for want of a place too.
    */
   async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
     for (let tries = 1; ; tries++) {
-      const entry = await this.#entryOf(database);
+      const entry = await this.#entryOf(database, options?.signal);
       await entry.child.isCertain;
       try {
         return await this.#callIn(entry, head, options);
@@ -108,10 +121,14 @@ export class Children implements SlotUser {
   }
 
   async #callIn(entry: Entry, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
-    entry.usedAt = this.#deps.clock.monotonic();
+    const since = this.#deps.clock.monotonic();
+    const call = { since, isStatement: !NO_STATEMENTS.has(head.kind) };
+    entry.usedAt = since;
+    entry.calls.add(call);
     try {
       return await entry.child.call(head, options);
     } finally {
+      entry.calls.delete(call);
       entry.usedAt = this.#deps.clock.monotonic();
     }
   }
@@ -162,7 +179,8 @@ export class Children implements SlotUser {
     await Promise.all([...names].map((name) => this.without(name, async () => {})));
   }
 
-  #entryOf(database: EngineDatabase): Promise<Entry> | Entry {
+  /** `signal`: of who waits for it. */
+  #entryOf(database: EngineDatabase, signal?: AbortSignal): Promise<Entry> | Entry {
     const name = database.database;
     const entry = this.#entries.get(name);
     if (entry?.child.isUsable) return entry;
@@ -170,7 +188,7 @@ export class Children implements SlotUser {
       const there = this.#entries.get(name);
       if (there?.child.isUsable) return there;
       if (there !== undefined) await this.#end(name, 'killed');
-      const leave = await this.#deps.slots.take(database.accountId);
+      const leave = await this.#deps.slots.take(database.accountId, signal);
       this.#starting.add(name);
       try {
         const entry = await this.#begin(database, leave);
@@ -190,38 +208,67 @@ export class Children implements SlotUser {
     const { clock, log, spareMs, launch, sizeLimitOf, onDamage } = this.#deps;
     if (this.#isClosed) throw unavailable('Cloudlet is being stopped');
     const sizeLimit = await sizeLimitOf(database);
-    const launched = await launch(database);
+    const launched = await launch(database).catch((error) => {
+      if (isAppError(error)) throw error;
+      log.error({ id: database.databaseId, err: error }, 'the process of a database cannot be started');
+      throw unavailable('The process of the database cannot be started on this host', error);
+    });
+    let isOpen = false;
     const child = new TenantChild(launched, {
       clock,
-      silenceMs: database.limits.statementMs + spareMs,
+      silenceMs: () => (isOpen ? database.limits.statementMs + spareMs : OPEN_MS),
       onDamage: (what) => onDamage(database, what),
       onCounters: (counters) => {
         entry.figures = readFigures(counters);
       },
     });
     const { accountId } = database;
-    const entry: Entry = { child, accountId, leave, usedAt: clock.monotonic(), figures: NOTHING };
+    const usedAt = clock.monotonic();
+    const entry: Entry = { child, accountId, leave, usedAt, calls: new Set(), figures: NOTHING };
     try {
       const { database: name, limits } = database;
       const files = { file: FILE, copy: COPY_FILE, keepFreeBytes: this.#keepFreeBytes };
       await child.call({ kind: 'open', name, limits, ...files, ...sizeLimit });
+      isOpen = true;
       return entry;
     } catch (error) {
       child.kill(new ChildGone('ended', 'opening the database failed'));
       await child.ended;
       log.error({ id: database.databaseId, err: error, said: launched.said() }, 'opening a database failed');
       if (error instanceof ChildRefused && error.isDamaged) throw dataDamaged(error.message, error);
-      throw unavailable('The database cannot be opened now', error);
+      throw unavailable('The database cannot be opened now: its process ended, or did not answer', error);
     }
   }
 
   /** Idle children; those without open sessions end first. */
   idle(): readonly IdleChild[] {
     const idle = [...this.#entries].filter(([, { child }]) => child.isUsable && child.pending === 0);
+    const now = this.#deps.clock.monotonic();
     return idle.map(([name, { accountId, figures, usedAt }]) => {
       const rank = (figures.connections > 0 ? Number.MAX_VALUE / 2 : 0) + usedAt;
-      return { name, accountId, rank };
+      return { name, accountId, rank, restsMs: now - usedAt };
     });
+  }
+
+  /** Children with statements, none of which serves others too. */
+  busy(): readonly BusyChild[] {
+    return [...this.#entries].flatMap(([name, { child, accountId, calls }]) => {
+      const [first, ...others] = calls;
+      const isBusy = child.isUsable && first !== undefined;
+      const mayEnd = isBusy && [first, ...others].every(({ isStatement }) => isStatement);
+      return mayEnd ? { name, accountId, since: first.since } : [];
+    });
+  }
+
+  async endBusy(name: string, why: string): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return;
+    const [first] = entry.calls;
+    const seconds = Math.round((this.#deps.clock.monotonic() - (first?.since ?? 0)) / 1000);
+    const { child } = entry;
+    child.kill(new ChildGone('displaced', `The statement was ended after ${seconds} s: ${why}`));
+    await child.ended;
+    this.#forget(name, child);
   }
 
   endIdle(name: string): Promise<void> {

@@ -25,6 +25,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Receives the parts of an answer, one at a time. A rejection cancels the call. */
   readonly onPart?: (answer: ChildAnswer) => Promise<void>;
+  /** Called when the child begins the call, if it was asked to tell. */
+  readonly onBegin?: () => void;
 }
 
 /** The child's error for a failed call. */
@@ -47,12 +49,12 @@ export class ChildRefused extends Error {
 
 /** The child ended before it answered. */
 export class ChildGone extends Error {
-  /** `silent`: killed because a statement took too long. */
-  readonly why: 'silent' | 'ended';
+  /** `silent`: killed because a statement took too long; `displaced`: for another account. */
+  readonly why: 'silent' | 'displaced' | 'ended';
   /** The child had not begun the call, so it can be repeated. */
   readonly isUntouched: boolean;
 
-  constructor(why: 'silent' | 'ended', message: string, isUntouched = false) {
+  constructor(why: ChildGone['why'], message: string, isUntouched = false) {
     super(message);
     this.name = 'ChildGone';
     this.why = why;
@@ -64,6 +66,7 @@ interface Pending {
   readonly resolve: (answer: ChildAnswer) => void;
   readonly reject: (error: Error) => void;
   readonly onPart: CallOptions['onPart'];
+  readonly onBegin: CallOptions['onBegin'];
   /** Whether the child reports when a call begins. */
   readonly tells: boolean;
   hasBegun: boolean;
@@ -71,8 +74,8 @@ interface Pending {
 
 export interface TenantChildOptions {
   readonly clock: Clock;
-  /** How long it may be silent, ms. */
-  readonly silenceMs: number;
+  /** How long it may be silent now, ms. */
+  readonly silenceMs: () => number;
   /** Receives its latest counters. */
   readonly onCounters: (counters: Readonly<Record<string, unknown>>) => void;
   /** Receives its reports of damage. */
@@ -137,14 +140,15 @@ export class TenantChild {
    * Rejects with ChildRefused, ChildGone, AppError `overloaded`, the reason of the signal, or what `onPart`
    * threw.
    */
-  async call(head: CallHead, { body, signal, onPart }: CallOptions = {}): Promise<ChildAnswer> {
+  async call(head: CallHead, { body, signal, onPart, onBegin }: CallOptions = {}): Promise<ChildAnswer> {
     signal?.throwIfAborted();
     if (this.#over !== null) throw new ChildGone(this.#over.why, this.#over.message, true);
     if (this.#isEnding) throw new ChildGone('ended', 'the database is closed', true);
     if (body !== undefined && this.#socket.writableLength > MAX_UNREAD_BYTES) throw tooMuch();
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<ChildAnswer>();
-    const pending: Pending = { resolve, reject, onPart, tells: head.tell === true, hasBegun: false };
+    const tells = head.tell === true;
+    const pending: Pending = { resolve, reject, onPart, onBegin, tells, hasBegun: false };
     this.#pending.set(id, pending);
     this.#send({ ...head, id }, body);
     this.#keepWatch();
@@ -204,8 +208,10 @@ export class TenantChild {
     }
     const pending = this.#pending.get(head.id);
     if (pending === undefined) return;
-    if (head.begun === true) pending.hasBegun = true;
-    else if (head.part === true) void this.#pass(head, body, pending);
+    if (head.begun === true) {
+      pending.hasBegun = true;
+      pending.onBegin?.();
+    } else if (head.part === true) void this.#pass(head, body, pending);
     else this.#resolve(head, body, pending);
   }
 
@@ -245,13 +251,13 @@ export class TenantChild {
   #keepWatch(): void {
     if (this.#watch !== null) return;
     const { clock, silenceMs } = this.#options;
-    const stepMs = Math.min(MAX_PING_MS, silenceMs / PINGS_PER_SILENCE);
+    const stepMs = Math.min(MAX_PING_MS, silenceMs() / PINGS_PER_SILENCE);
     this.#watch = setInterval(() => {
       if (this.#pingedAt === null) {
         if (this.#pending.size === 0) return this.#watchNoMore();
         this.#pingedAt = clock.monotonic();
         this.#send({ id: 0, kind: 'ping' });
-      } else if (clock.monotonic() - this.#pingedAt >= silenceMs) this.kill(silent());
+      } else if (clock.monotonic() - this.#pingedAt >= silenceMs()) this.kill(silent());
     }, stepMs);
   }
 

@@ -21,6 +21,7 @@ import {
   type ChildEngineOptions,
 } from '../engine-children/child-engine.ts';
 import { dataDamaged } from '../engine-children/data-errors.ts';
+import { DISPLACED_HINT } from '../engine-children/displaced.ts';
 import { ChildGone, ChildRefused } from '../engine-children/tenant-child.ts';
 import {
   type Address,
@@ -214,6 +215,8 @@ function asReply(error: unknown): CommandError {
     const what = 'A command timed out and its database process was terminated, with all its other commands';
     return new CommandError('MaxTimeMSExpired', `${what}. Query less data at once, or add an index`);
   }
+  if (error instanceof ChildGone && error.why === 'displaced')
+    return new CommandError(11601, `${error.message}. ${DISPLACED_HINT}`);
   if (error instanceof ChildRefused && error.isDamaged) return asReply(dataDamaged(error.message, error));
   if (error instanceof ChildRefused)
     return new CommandError(error.isDiskFull ? 'OutOfDiskSpace' : 8, error.message);

@@ -115,7 +115,8 @@ export async function slowStatements(admin: Admin): Promise<RunningStatement[]> 
 export async function serverUse(admin: Admin): Promise<ServerUse> {
   const [row] = await rowsOf(
     admin,
-    `SELECT COUNT(*) AS sessions, COALESCE(SUM(s.command <> 'Sleep' OR t.trx_id IS NOT NULL), 0) AS busy
+    `SELECT COUNT(*) AS sessions, COALESCE(SUM(s.command <> 'Sleep' OR t.trx_id IS NOT NULL), 0) AS busy,
+       COALESCE(MAX(IF(s.command <> 'Sleep' OR t.trx_id IS NOT NULL, s.ms, 0)), 0) AS runs_ms
      FROM (${admin.dialect.sessions}) s LEFT JOIN information_schema.INNODB_TRX t ON t.trx_mysql_thread_id = s.id
      WHERE s.user REGEXP '^[tuwr]_'`,
   );
@@ -128,6 +129,7 @@ export async function serverUse(admin: Admin): Promise<ServerUse> {
   return {
     sessions: Number(row?.sessions),
     busy: Number(row?.busy),
+    runsMs: Number(row?.runs_ms),
     done: await activity(admin),
     users: new Map(
       users.map(({ user, most, sessions }) => [

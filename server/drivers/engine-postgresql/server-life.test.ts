@@ -70,6 +70,31 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual([...fixture.alarms.keys()], []);
   });
 
+  test('its endless statement is ended for an account that waits, and its owner is told why', async (t) => {
+    const { fixture, database } = await used(t);
+    const { engine, slots } = fixture;
+    const query = {
+      params: [],
+      readOnly: true,
+      maxRows: 9,
+      maxBytes: 999,
+      timeoutMs: 600_000,
+      signal: STAYS,
+    };
+    const endless = engine.query(database, { ...query, statement: 'SELECT pg_sleep(600)' });
+    const ended = assert.rejects(endless, (error) => {
+      assert.ok(isAppError(error, 'engine_unavailable'), String(error));
+      assert.match(error.message, /^Statements were ended, the longest after \d+ s: another account waited/);
+      return true;
+    });
+    await eventually(() => engine.serverOf(1)?.busySince !== null);
+    const others = [2, 2, 2, 2, 2, 2, 3].map((accountId) => slots.take(accountId));
+    for (const leave of await Promise.all([...others, slots.take(4)])) leave();
+    await ended;
+    assert.match(await engine.log(database, 100_000), /^Cloudlet: Statements were ended, the longest after/m);
+    assert.equal((await engine.query(database, { ...query, statement: 'SELECT a FROM t' })).rows.length, 1);
+  });
+
   test('data of a major version whose programs are not here are left alone, and it is said', async (t) => {
     const { fixture, database } = await used(t);
     await fixture.engine.close();

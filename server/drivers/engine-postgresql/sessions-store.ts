@@ -43,7 +43,9 @@ export async function activity(client: ClientBase): Promise<Map<string, string>>
 /** The use of a server of one account, loads included; our own sessions do not count. */
 export async function serverUse(client: ClientBase): Promise<ServerUse> {
   const { rows } = await client.query(
-    `SELECT count(*)::int AS sessions, (count(*) FILTER (WHERE state <> 'idle'))::int AS busy
+    `SELECT count(*)::int AS sessions, (count(*) FILTER (WHERE state <> 'idle'))::int AS busy,
+       coalesce(max(extract(epoch FROM clock_timestamp() -
+         CASE state WHEN 'active' THEN query_start ELSE state_change END)) FILTER (WHERE state <> 'idle'), 0) AS runs
      FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename NOT IN ('${ADMIN}', '${DUMPER}')`,
   );
   // Asked each second: planned once for a connection.
@@ -56,6 +58,7 @@ export async function serverUse(client: ClientBase): Promise<ServerUse> {
   return {
     sessions: rows[0].sessions,
     busy: rows[0].busy,
+    runsMs: Number(rows[0].runs) * 1000,
     done: await activity(client),
     users: new Map(users.rows.map(({ database, ...of }) => [database, of])),
   };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
+import { displaced } from '../engine-children/displaced.ts';
 import { type ChildAnswer, ChildGone } from '../engine-children/tenant-child.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
 
@@ -87,6 +88,7 @@ function replyOf(head: ChildAnswer['head'], body: HranaReply['body']): HranaRepl
 
 function said(error: unknown): unknown {
   if (!(error instanceof ChildGone)) return error;
+  if (error.why === 'displaced') return displaced(error);
   const undone = 'Open transactions in this database were rolled back';
   if (error.why === 'silent') {
     const detail = `A statement timed out and its database process was terminated. ${undone}`;

@@ -23,6 +23,7 @@ import {
   type ProcessIdentity,
   parseStat,
   yieldMemoryFirst,
+  yieldProcessorFirst,
 } from './process-identity.ts';
 import { exitOf, type ProcessEnd, RunningProcess, readEnding } from './running-process.ts';
 import { AT, ROOT, viewScript } from './view-script.ts';
@@ -203,7 +204,7 @@ export class HostProcesses {
     const identity = await begin(shell, launch, program.user?.uid ?? null);
     shell.unref();
     if (!isAlive(identity)) throw new Error('the process ended at once');
-    yieldMemoryFirst(identity.pid);
+    this.#yields(identity);
     return identity;
   }
 
@@ -276,7 +277,7 @@ export class HostProcesses {
     },
   ): RunningProcess {
     const { isolation, child, identity, keeper } = about;
-    yieldMemoryFirst(identity.pid);
+    this.#yields(identity);
     const onGone = async () => {
       await this.cgroups.remove(name);
       if (keeper !== null) return this.#noted(keeper);
@@ -285,6 +286,12 @@ export class HostProcesses {
       return { ...end, at: this.#deps.clock.now() };
     };
     return new RunningProcess({ identity, child, leadsGroup: !isolation.hasView, onGone });
+  }
+
+  /** Cloudlet answers everybody: it comes before each of its processes. Control groups weigh them already. */
+  #yields({ pid }: ProcessIdentity): void {
+    yieldMemoryFirst(pid);
+    if (this.cgroups.problem !== '') yieldProcessorFirst(pid);
   }
 
   async #noted(keeper: string): Promise<ProcessEnd> {

@@ -55,8 +55,8 @@ export interface AccountServerDeps {
   readonly engine: AccountEngine;
   readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
   readonly listener: Listener;
-  /** Waits for one of the slots for processes; the result gives it back. */
-  readonly takeSlot: () => Promise<() => void>;
+  /** Waits for one of the slots for processes; the result gives it back. `signal`: of who waits. */
+  readonly takeSlot: (signal?: AbortSignal) => Promise<() => void>;
   /** The refusal of a log-in, in the bytes of the engine's protocol. */
   readonly refusal: (text: string) => Buffer;
   readonly idleMs: number;
@@ -66,4 +66,12 @@ export interface AccountServerDeps {
   /** Runs before it is stopped, when nobody uses it any more. Never rejects. */
   readonly beforeSleep: () => Promise<void>;
   readonly warn: (text: string) => void;
+}
+
+/** How work with the server of an account is to be done. */
+export interface Wish {
+  /** Given: it is a statement of a user, who may leave, and it may be ended for another account. */
+  readonly signal?: AbortSignal | undefined;
+  /** A start may take as long as it makes progress. */
+  readonly isPatient?: boolean | undefined;
 }

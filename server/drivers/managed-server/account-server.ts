@@ -9,12 +9,14 @@ import type { Access, EngineDatabase } from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dialed } from '../dialed.ts';
+import { DISPLACED_HINT } from '../engine-children/displaced.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import type { AccountServerDeps } from './account-kind.ts';
+import type { AccountServerDeps, Wish } from './account-kind.ts';
 import { shareConnections } from './connection-shares.ts';
 import { KeptDatabases } from './kept-databases.ts';
-import { withShare } from './server-bytes.ts';
+import { excessOf, withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
+import { ServerWork, startFailed } from './server-work.ts';
 import type { Moving } from './shared-server.ts';
 import type { AccountEngine, ServerUse } from './sql-engine.ts';
 
@@ -26,11 +28,8 @@ const MOST_RETRY_MS = 60_000;
 const SPARE_MS = 30_000;
 /** The disk is checked with every so many polls. */
 const POLLS_TO_DISK = 5;
-/** From there on the sum of the limits of its databases is no limit any more, but a danger to others. */
-const FAR_BEYOND = 1.2;
-const SPARE_BYTES = 256 * 2 ** 20;
 const LOOPBACK = '127.0.0.1';
-const NO_USE: ServerUse = { sessions: 0, busy: 0, done: new Map(), users: new Map() };
+const NO_USE: ServerUse = { sessions: 0, busy: 0, runsMs: 0, done: new Map(), users: new Map() };
 
 export class AccountServer {
   readonly engine: AccountEngine;
@@ -38,10 +37,10 @@ export class AccountServer {
   readonly #databases: KeptDatabases;
   readonly #locks = new KeyedMutex();
   readonly #marks = new UseMarks();
+  readonly #work: ServerWork;
   #leave: (() => void) | null = null;
-  #pending = 0;
-  #usedAt: number;
   #use: ServerUse = NO_USE;
+  #askedAt = 0;
   #failures = 0;
   #polls = 0;
   /** Bytes of the disk at the last poll. */
@@ -53,7 +52,7 @@ export class AccountServer {
   constructor(deps: AccountServerDeps) {
     this.#deps = deps;
     this.engine = deps.engine;
-    this.#usedAt = deps.clock.monotonic();
+    this.#work = new ServerWork(deps.clock);
     this.#databases = new KeptDatabases(join(deps.folder, 'databases'));
   }
 
@@ -97,15 +96,12 @@ export class AccountServer {
   }
 
   /** Has the server up while `work` runs. Throws `engine_unavailable`. */
-  async using<T>(work: (engine: AccountEngine) => Promise<T>): Promise<T> {
-    this.#pending++;
-    try {
-      await this.wake();
-      return await work(this.engine);
-    } finally {
-      this.#pending--;
-      this.#usedAt = this.#deps.clock.monotonic();
-    }
+  async using<T>(work: (engine: AccountEngine) => Promise<T>, { signal, isPatient }: Wish = {}): Promise<T> {
+    const isStatement = signal !== undefined;
+    return this.#work.run(async () => {
+      await this.wake({ signal, isPatient });
+      return work(this.engine);
+    }, isStatement);
   }
 
   /** A connection as its users make it: they log in to this server alone. Throws `engine_unavailable`. */
@@ -116,15 +112,15 @@ export class AccountServer {
   }
 
   /** Has it up and its listener lead to it. Throws `engine_unavailable`. */
-  async wake(): Promise<void> {
+  async wake({ signal, isPatient }: Wish = {}): Promise<void> {
     if (this.isUp && this.#leave !== null) return;
     await this.#locks.run(LOCK, async () => {
       if (this.isUp && this.#leave !== null) return;
       const { clock, takeSlot } = this.#deps;
-      if (clock.monotonic() < this.#notBefore) throw this.engine.server.problem ?? this.#resting();
-      this.#leave ??= await takeSlot();
+      if (clock.monotonic() < this.#notBefore) throw this.engine.server.problem ?? startFailed();
+      this.#leave ??= await takeSlot(signal);
       try {
-        await this.engine.server.up();
+        await this.engine.server.up({ isPatient });
         await this.#began();
         this.#failures = 0;
       } catch (error) {
@@ -222,12 +218,9 @@ export class AccountServer {
   async holdToDisk(): Promise<void> {
     if (!this.isUp) return;
     this.#bytes = await this.engine.serverBytes(this.#databases.size).catch(() => this.#bytes);
-    const [limit, most] = [this.limitBytes, this.limitBytes * FAR_BEYOND + SPARE_BYTES];
-    if (this.#bytes <= most || !this.isUp) return;
-    const [takes, may] = [this.#bytes, limit].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MB`);
-    this.#deps.warn(
-      `the server ${this.#deps.listener.name} was ended: it uses ${takes} of disk, and the limit of its databases is ${may}`,
-    );
+    const excess = excessOf(this.#bytes, this.limitBytes);
+    if (excess === null || !this.isUp) return;
+    this.#deps.warn(`the server ${this.#deps.listener.name} was ended: ${excess}`);
     await this.#end();
   }
 
@@ -265,8 +258,9 @@ export class AccountServer {
     if (this.#polls++ % POLLS_TO_DISK === 0) await this.holdToDisk();
     try {
       this.#use = await this.engine.use();
+      this.#askedAt = this.#deps.clock.monotonic();
       this.#marks.note(this.#use.done);
-      if (this.#use.busy > 0) this.#usedAt = this.#deps.clock.monotonic();
+      if (this.#use.busy > 0) this.#work.usedAt = this.#deps.clock.monotonic();
       await shareConnections(
         { engine: this.engine, use: this.#use },
         this.#databases.all(),
@@ -276,21 +270,36 @@ export class AccountServer {
       // It ended, or it hangs: its own probe tells.
     }
     const { clock, idleMs } = this.#deps;
-    if (clock.monotonic() - this.#usedAt > idleMs && this.#use.sessions === 0) await this.#sleep('unused');
+    if (clock.monotonic() - this.#work.usedAt > idleMs && this.#use.sessions === 0)
+      await this.#sleep('unused');
   }
 
   /** Databases that were used since the last call. */
   takeActive(): readonly string[] {
     const active = this.#marks.take();
-    if (active.length > 0) this.#usedAt = this.#deps.clock.monotonic();
+    if (active.length > 0) this.#work.usedAt = this.#deps.clock.monotonic();
     return active.flatMap((name) => this.#databases.get(name)?.database.databaseId ?? []);
   }
 
   /** The time since which it may end for another server; null: it has something to do. */
   get idleSince(): number | null {
-    if (!this.isUp || this.#pending > 0 || this.#use.busy > 0) return null;
-    const hasRested = this.#deps.clock.monotonic() - this.#usedAt > SPARE_MS;
-    return this.#use.sessions === 0 || hasRested ? this.#usedAt : null;
+    if (!this.isUp || this.#work.pending > 0 || this.#use.busy > 0) return null;
+    const hasRested = this.#deps.clock.monotonic() - this.#work.usedAt > SPARE_MS;
+    return this.#use.sessions === 0 || hasRested ? this.#work.usedAt : null;
+  }
+
+  /** When its oldest statement or transaction began; null: it has none, or does what must be finished. */
+  get busySince(): number | null {
+    return this.isUp && !this.#work.isHeld && this.#use.busy > 0 ? this.#askedAt - this.#use.runsMs : null;
+  }
+
+  /** Stops the server for another one, with all its statements. */
+  async endBusy(why: string): Promise<void> {
+    const { proxy, listener } = this.#deps;
+    this.engine.server.log.add(`Cloudlet: ${this.#work.displace(this.busySince, why)}. ${DISPLACED_HINT}`);
+    await proxy.lead(listener.name, null);
+    await this.engine.server.stop();
+    await this.#locks.run(LOCK, async () => this.isUp || this.#left());
   }
 
   /** Stops the server for another one, if it still has nothing to do. */
@@ -323,14 +332,14 @@ export class AccountServer {
   async #sleep(why: 'unused' | 'capacity'): Promise<void> {
     const { proxy, listener } = this.#deps;
     await this.#locks.run(LOCK, async () => {
-      if (!this.isUp || this.#pending > 0) return;
+      if (!this.isUp || this.#work.pending > 0) return;
       await proxy.lead(listener.name, null);
       const use = await this.engine.use().catch(() => this.#use);
       // Log-ins under way are no sessions yet.
       const { open } = await proxy.figures(listener.name);
       const isQuiet = why === 'unused' ? use.sessions === 0 && open === 0 : use.busy === 0;
       // Somebody came just before the listener led nowhere.
-      if (!isQuiet || this.#pending > 0) return this.#lead();
+      if (!isQuiet || this.#work.pending > 0) return this.#lead();
       await this.#deps.beforeSleep();
       await this.engine.server.stop();
       for (const kept of this.#databases.all()) this.#databases.keep(kept);
@@ -381,12 +390,5 @@ export class AccountServer {
     this.#leave?.();
     this.#leave = null;
     this.#use = NO_USE;
-  }
-
-  #resting(): AppError {
-    return new AppError('engine_unavailable', 'The database server failed to start', {
-      hint: 'Cloudlet retries within a minute; the reason is in the log of the server',
-      retryAfterSeconds: 5,
-    });
   }
 }

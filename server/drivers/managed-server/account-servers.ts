@@ -23,18 +23,19 @@ import type {
 } from '../../databases/engine.ts';
 import { SEE_LOG } from '../../platform/alarms.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
-import type { IdleChild, SlotUser } from '../engine-children/child-slots.ts';
 import { newPort } from '../server-port.ts';
 import { AccountAlarms } from './account-alarms.ts';
 import type { AccountKind, AccountOptions } from './account-kind.ts';
 import { AccountLogs } from './account-logs.ts';
+import { AccountPlaces } from './account-places.ts';
 import { AccountPorts } from './account-ports.ts';
 import { AccountServer } from './account-server.ts';
 import type { ClientPrograms } from './client-programs.ts';
 import { DataTemplate } from './data-template.ts';
 import { DiskGuard } from './disk-guard.ts';
 import { type ScratchServers, scratchServers } from './scratch-servers.ts';
-import { type Moving, SharedServer } from './shared-server.ts';
+import { asUnavailable } from './server-work.ts';
+import { beingMoved, type Moving, SharedServer } from './shared-server.ts';
 import type { Upgrade } from './sql-engine.ts';
 import { clientPrograms } from './sql-server.ts';
 
@@ -44,8 +45,9 @@ const POLL_MS = 1000;
 /** A port that another program had is tried again with every so many of them. */
 const POLLS_TO_OPEN = 5;
 
-export class AccountServers implements Engine, SlotUser {
+export class AccountServers implements Engine {
   readonly name: EngineName;
+  readonly startsServers = true;
   readonly dumpFormats: readonly string[];
   readonly #kind: AccountKind;
   readonly #options: AccountOptions;
@@ -84,7 +86,7 @@ export class AccountServers implements Engine, SlotUser {
     this.#scratch = scratchServers(kind, options, { template, clients });
     const [of, scratch] = [this.#servers, this.#scratch];
     this.serverLogs = kind.recover && new AccountLogs({ servers: of, scratch });
-    servers.slots.join(this);
+    servers.slots.join(new AccountPlaces(this.#servers, servers.clock));
     this.#ports = new AccountPorts(join(folder, ACCOUNTS), firstPort, warn);
     for (const [accountId, port] of this.#ports.mend()) {
       const { detail, fix } = newPort('its databases', port);
@@ -153,7 +155,9 @@ export class AccountServers implements Engine, SlotUser {
     const server = await this.#made(database.accountId);
     server.add(database);
     this.#accounts.set(database.database, database.accountId);
-    await server.using((engine) => engine.provision(database, password));
+    await server
+      .using((engine) => engine.provision(database, password), { isPatient: true })
+      .catch(asUnavailable(this.#kind.title));
   }
 
   async rotate(database: EngineDatabase, password: string): Promise<void> {
@@ -193,11 +197,12 @@ export class AccountServers implements Engine, SlotUser {
   }
 
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    return this.#of(database).using((engine) => engine.query(database, query));
+    const { signal } = query;
+    return this.#of(database).using((engine) => engine.query(database, query), { signal });
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
-    return this.#of(database).using((engine) => engine.tables(database, signal));
+    return this.#of(database).using((engine) => engine.tables(database, signal), { signal });
   }
 
   async dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump> {
@@ -267,16 +272,6 @@ export class AccountServers implements Engine, SlotUser {
     if (this.#isAwake) await Promise.all(servers.map((server) => server.adopt()));
     await Promise.all(servers.map((server) => server.close()));
     await this.#shared.close();
-  }
-
-  idle(): readonly IdleChild[] {
-    return [...this.#servers.values()].flatMap(({ accountId, idleSince }) =>
-      idleSince === null ? [] : { name: String(accountId), accountId, rank: idleSince },
-    );
-  }
-
-  async endIdle(name: string): Promise<void> {
-    await this.#servers.get(Number(name))?.endIdle();
   }
 
   /**
@@ -356,7 +351,7 @@ export class AccountServers implements Engine, SlotUser {
       engine,
       proxy,
       listener: { name: `${this.name}:${accountId}`, addresses, port, protocol: this.#kind.name },
-      takeSlot: () => slots.take(accountId),
+      takeSlot: (signal) => slots.take(accountId, signal),
       refusal: (text) => this.#kind.refusal(text),
       idleMs,
       connections,
@@ -385,11 +380,4 @@ export class AccountServers implements Engine, SlotUser {
   #folderOf(accountId: number): string {
     return join(this.#options.folder, ACCOUNTS, String(accountId));
   }
-}
-
-function beingMoved(): AppError {
-  return new AppError('engine_unavailable', "The database is being moved to its account's own server", {
-    hint: 'try again in a few minutes; the log of Cloudlet says why a move fails',
-    retryAfterSeconds: 5,
-  });
 }

@@ -11,6 +11,17 @@ export interface LogRing {
   readonly freeBytes: number;
 }
 
+/** From there on the sum of the limits of its databases is no limit any more, but a danger to others. */
+const FAR_BEYOND = 1.2;
+const SPARE_BYTES = 256 * 2 ** 20;
+
+/** Says, for the log, by how much a server exceeds what its databases may take; null: it does not. */
+export function excessOf(bytes: number, limitBytes: number): string | null {
+  if (bytes <= limitBytes * FAR_BEYOND + SPARE_BYTES) return null;
+  const [takes, may] = [bytes, limitBytes].map((each) => `${Math.ceil(each / 2 ** 20)} MB`);
+  return `it uses ${takes} of disk, and the limit of its databases is ${may}`;
+}
+
 /**
  * Bytes of the blocks below `home`, without what `ring` may take. du does it: a server has thousands of
  * files, and this must not delay anybody else. Throws when du fails.

@@ -6,6 +6,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../databases/engine.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { keptPort } from '../server-port.ts';
@@ -146,4 +147,11 @@ export class SharedServer {
     await this.#engine?.close();
     this.#engine = null;
   }
+}
+
+export function beingMoved(): AppError {
+  return new AppError('engine_unavailable', "The database is being moved to its account's own server", {
+    hint: 'try again in a few minutes; the log of Cloudlet says why a move fails',
+    retryAfterSeconds: 5,
+  });
 }

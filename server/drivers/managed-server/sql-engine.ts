@@ -27,6 +27,8 @@ export interface ServerUse {
   readonly sessions: number;
   /** Sessions with a statement or a transaction under way. */
   readonly busy: number;
+  /** How long the oldest of those has been under way; 0 without any. */
+  readonly runsMs: number;
   /** A text for each database that changes when it is used. */
   readonly done: ReadonlyMap<string, string>;
   /** The sessions that the user of each database has, and may have by the server's own limit. */

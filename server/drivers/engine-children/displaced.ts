@@ -1,0 +1,15 @@
+/** The error of a statement that was ended because another account waited for a place. */
+import { AppError } from '../../platform/errors.ts';
+
+export const DISPLACED_HINT =
+  'Run shorter statements, or fewer databases at the same time, then try again: add an index, or split the work';
+const RETRY_SECONDS = 5;
+
+/** `cause` has the words: which statement, after how long, and why. */
+export function displaced(cause: Error): AppError {
+  return new AppError('engine_unavailable', cause.message, {
+    hint: DISPLACED_HINT,
+    retryAfterSeconds: RETRY_SECONDS,
+    cause,
+  });
+}
