@@ -77,6 +77,10 @@ export const DATABASE_COMMANDS: readonly Command[] = [
         ...(options.has('size-limit') && { size_limit_mb: options.count('size-limit', 1) }),
       });
       output.one(made, () => [made.connection.uri]);
+      if (made.state === 'creating')
+        output.note(
+          `${made.state_reason?.message ?? 'it is being created'}; cloudlet db show says when it is ready`,
+        );
     },
   },
   {

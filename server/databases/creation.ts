@@ -2,27 +2,28 @@
  * Creates databases: a row in state `creating`, then the database in the engine, empty or as a copy, then the
  * commit that makes it ready and stores the response.
  *
- * An interrupted creation is undone: nobody got a response, and the name is free again.
+ * An interrupted creation is undone: nobody got a response, and the name is free again. One that waits long
+ * for its account's first server goes on instead (first-start.ts): its caller was told that it is `creating`.
  */
 
-import { createHash } from 'node:crypto';
 import type { AccountThings } from '../calls/account-things.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import { invalidField } from '../platform/errors.ts';
-import { newId, randomBase62, randomName } from '../platform/ids.ts';
-import type { Sealer } from '../platform/master-key.ts';
+import { invalidField, isAppError } from '../platform/errors.ts';
+import { newId, randomName } from '../platform/ids.ts';
 import type { DatabasePoints } from './database-points.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Engine, EngineName } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines, unavailable } from './engines.ts';
+import { FirstStart, isTold, noteDelay } from './first-start.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
 import { type Past, pastOf } from './moments.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Database, NewDatabase } from './schema.ts';
+import { type DatabaseSecrets, hashPassword } from './secrets.ts';
 import { assertReadable, type DatabaseTurns } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
@@ -45,6 +46,8 @@ export interface CreationDeps {
   readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
+  /** See FirstStart. */
+  readonly tellMs?: number | undefined;
 }
 
 interface Plan {
@@ -70,7 +73,8 @@ export class Creation {
   }
 
   /**
-   * Resolves when a driver can connect; continues when the client disconnects. Throws `invalid_request`,
+   * Resolves when a driver was answered once, or when it takes long to start the account's first server;
+   * continues when the client disconnects. Throws `invalid_request`,
    * `database_exists`, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, for a copy
    * `database_not_found` and `database_not_ready`, for one of a recovery point what DatabasePoints.load()
    * throws, and the engine's errors (`out_of_space`). Leaves nothing behind on failure.
@@ -116,17 +120,45 @@ export class Creation {
     const version = await assertAvailable(engine);
     const plan = { input, engineName, version, sizeLimitBytes, password: secrets.newPassword() };
     const databaseId = newId('db', clock);
-    return turns.run(databaseId, async () => {
-      const creating = await this.#insert(principal, databaseId, plan);
-      try {
-        return await this.#make(call, creating, { engine, source, past, password: plan.password });
-      } catch (error) {
-        // The database may be stored as ready: the row decides at the next start.
-        if (error instanceof CommitOutcomeUnknown) throw error;
-        await this.abandon(creating).catch(() => {});
-        throw error;
-      }
-    });
+    const { promise: response, resolve, reject } = Promise.withResolvers<Database>();
+    void turns
+      .run(databaseId, async () => {
+        const creating = await this.#insert(principal, databaseId, plan);
+        const { password } = plan;
+        const tell = source === undefined && engine.startsServers === true;
+        const start = new FirstStart(this.#deps, creating, {
+          password,
+          asked: tell ? { call, resolve } : null,
+        });
+        try {
+          resolve(await this.#make(call, start, { engine, source, past, password }));
+        } catch (error) {
+          const row = await start.settled().catch(() => creating);
+          // The database may be stored as ready: the row decides at the next start.
+          if (error instanceof CommitOutcomeUnknown) throw error;
+          if (isTold(row) && !isAppError(error, 'database_not_ready'))
+            await noteDelay(this.#deps, row, error);
+          else await this.abandon(row).catch(() => {});
+          throw error;
+        }
+      })
+      .catch(reject);
+    return response;
+  }
+
+  /** Goes on with a creation whose caller was told so. Throws why it is not done yet. */
+  async resume(row: DatabaseRow): Promise<void> {
+    const { engines, secrets, turns } = this.#deps;
+    const password = secrets.unseal(row.database_id, row.sealed_password);
+    try {
+      const engine = engines.get(row.engine);
+      await turns.during([row.database_id], (signal) => this.#provide(engine, row, { password, signal }));
+      await this.#open(row, 0);
+    } catch (error) {
+      if (isAppError(error, 'database_not_ready')) await this.abandon(row);
+      else if (!(error instanceof CommitOutcomeUnknown)) await noteDelay(this.#deps, row, error);
+      throw error;
+    }
   }
 
   /** Removes everything of a failed or interrupted creation. */
@@ -217,23 +249,55 @@ export class Creation {
     return stored;
   }
 
-  async #make(
-    call: Call,
-    creating: DatabaseRow,
-    { engine, source, past, password }: Making,
-  ): Promise<Database> {
-    const { lifecycle, views, billing, store } = this.#deps;
-    await engine.prepare();
-    await engine.provision(lifecycle.inEngine(creating), password);
-    const sizeBytes = source === undefined ? 0 : await this.#fill(engine, creating, { source, past });
-    const ready = { state: 'ready', applied: creating.generation + 1, size_bytes: sizeBytes } as const;
-    const response = await views.present({ ...creating, ...ready }, password);
-    const also = (change: Change) => {
-      change.add(store.setSize(creating.id, sizeBytes));
-      change.addAll(billing.opened(creating, sizeBytes));
-    };
-    await lifecycle.commit(creating, ready, { also, recorded: { call, response } });
+  async #make(call: Call, start: FirstStart, { engine, source, past, password }: Making): Promise<Database> {
+    const { views, turns } = this.#deps;
+    const { creating } = start;
+    let sizeBytes = 0;
+    if (source === undefined) {
+      await turns.during([creating.database_id], (signal) =>
+        this.#provide(engine, creating, { password, signal }),
+      );
+    } else {
+      await engine.prepare();
+      await engine.provision(this.#deps.lifecycle.inEngine(creating), password);
+      sizeBytes = await this.#fill(engine, creating, { source, past });
+    }
+    const row = await start.settled();
+    const response = await views.present({ ...row, ...readyFrom(row, sizeBytes) }, password);
+    // A caller who was told that it is being created has a response already.
+    await this.#open(row, sizeBytes, isTold(row) ? undefined : { call, response });
     return response;
+  }
+
+  /** Makes an empty database, and asks it once as its user would be answered. */
+  #provide(
+    engine: Engine,
+    row: DatabaseRow,
+    { password, signal }: { readonly password: string; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const database = this.#deps.lifecycle.inEngine(row);
+    const work = async () => {
+      await engine.prepare();
+      await engine.provision(database, password);
+      await engine.tables(database, signal);
+    };
+    const { promise: interrupted, reject } = Promise.withResolvers<never>();
+    const leave = () => reject(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    return Promise.race([work(), interrupted]).finally(() => signal.removeEventListener('abort', leave));
+  }
+
+  async #open(
+    row: DatabaseRow,
+    sizeBytes: number,
+    recorded?: { readonly call: Call; readonly response: unknown },
+  ): Promise<void> {
+    const { lifecycle, store, billing } = this.#deps;
+    const also = (change: Change) => {
+      change.add(store.setSize(row.id, sizeBytes));
+      change.addAll(billing.opened(row, sizeBytes));
+    };
+    await lifecycle.commit(row, readyFrom(row, sizeBytes), { also, recorded });
   }
 
   /** Copies the source into the new database; resolves with its size in bytes. */
@@ -263,6 +327,11 @@ export class Creation {
   }
 }
 
+function readyFrom({ generation }: DatabaseRow, sizeBytes: number) {
+  const applied = generation + 1;
+  return { state: 'ready', applied, size_bytes: sizeBytes, reason_code: null, reason_message: null } as const;
+}
+
 /**
  * Throws `engine_unavailable` unless the engine can take a database now. Resolves with the version that the
  * database gets.
@@ -271,36 +340,4 @@ export async function assertAvailable(engine: Engine): Promise<string | null> {
   const readiness = await engine.readiness();
   if (!readiness.available) throw unavailable(engine.name, readiness);
   return readiness.version;
-}
-
-/** About 190 bits, of characters that need no escaping in a URL, a shell or SQL. */
-const PASSWORD_CHARACTERS = 32;
-
-export class DatabaseSecrets {
-  readonly #sealer: Sealer;
-
-  constructor(deps: { readonly sealer: Sealer }) {
-    this.#sealer = deps.sealer;
-  }
-
-  newPassword(): string {
-    return randomBase62(PASSWORD_CHARACTERS);
-  }
-
-  seal(databaseId: string, password: string): Buffer {
-    return this.#sealer.seal(Buffer.from(password, 'utf8'), contextOf(databaseId));
-  }
-
-  unseal(databaseId: string, sealed: Uint8Array): string {
-    return this.#sealer.unseal(sealed, contextOf(databaseId)).toString('utf8');
-  }
-}
-
-function contextOf(databaseId: string): string {
-  return `database-password:${databaseId}`;
-}
-
-/** Unsalted: a random password cannot be guessed. */
-export function hashPassword(password: string): Buffer {
-  return createHash('sha256').update(password).digest();
 }

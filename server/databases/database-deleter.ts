@@ -78,10 +78,12 @@ export class DatabaseDeleter {
     assertUnprotected(seen);
     turns.interrupt(databaseId, deletedMeanwhile());
     const response = await turns.run(databaseId, async () => {
-      const isUndone = seen.state === 'creating' && (await store.find(databaseId))?.state !== 'ready';
+      const now = seen.state === 'creating' ? await store.find(databaseId) : seen;
       // The interruption has undone a database that was still being created.
-      if (isUndone) return views.present({ ...seen, state: 'deleting' });
-      return this.#delete(call, await find(), { keep });
+      if (now === undefined || (seen.state === 'creating' && now.state === 'deleting'))
+        return views.present({ ...seen, state: 'deleting' });
+      // One whose server did not start yet has nothing to keep.
+      return this.#delete(call, await find(), { keep: keep && now.state !== 'creating' });
     });
     this.#deps.reconcileSoon(databaseId);
     return response;

@@ -8,6 +8,8 @@ import {
   TEST_DATABASE_GRACE_MS,
   withDatabaseFixture,
 } from '../testing/database-fixture.ts';
+import { eventually } from '../testing/eventually.ts';
+import type { Engine } from './engine.ts';
 
 const rowsOf = (fixture: DatabaseFixture, accountId: number) =>
   fixture.store.listOf(accountId, false, { after: 0, limit: 100 });
@@ -62,6 +64,55 @@ describe('creating', () => {
         'SELECT count(*) AS count FROM databases',
       )) ?? { count: -1 };
       assert.equal(count, 1, 'the row of the failed one is gone');
+    }));
+
+  test('is ready once the engine has answered for it, and leaves nothing when it does not', () =>
+    withDatabaseFixture(async (fixture) => {
+      const tables = () =>
+        Promise.reject(new AppError('engine_unavailable', 'The database cannot be opened now'));
+      const wrapEngine = (engine: Engine) => Object.assign(engine, { tables });
+      const cloud = await fixture.open({ wrapEngine });
+      const ann = await fixture.newCall('ann');
+      await assert.rejects(cloud.creation.create(ann, { name: 'shop' }), { code: 'engine_unavailable' });
+      assert.deepEqual(await rowsOf(fixture, ann.principal.accountId), []);
+      assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [0, 0]);
+    }));
+
+  test('goes on when a server takes long to start: after a failure, a restart, and not after its deletion', () =>
+    withDatabaseFixture(async (fixture) => {
+      const slow = {
+        tellMs: 20,
+        wrapEngine: (engine: Engine) => Object.assign(engine, { startsServers: true }),
+      };
+      const cloud = await fixture.open(slow);
+      const ann = await fixture.newCall('ann');
+      const { promise: started, resolve: start, reject: fail } = Promise.withResolvers<void>();
+      cloud.scripted.script('provision', () => started);
+      const made = await cloud.creation.create(ann, { name: 'shop' });
+      assert.equal(made.state, 'creating');
+      assert.match(made.state_reason?.message ?? '', /^Starting SQLite for the first time/);
+      assert.ok(made.connection.password);
+      const stateOf = async () => (await rowsOf(fixture, ann.principal.accountId))[0];
+      fail(new Error('Connection terminated unexpectedly'));
+      await eventually(async () => /Cloudlet tries again/.test((await stateOf())?.reason_message ?? ''));
+      assert.doesNotMatch((await stateOf())?.reason_message ?? '', /terminated/);
+      // A restart of Cloudlet.
+      const next = await fixture.open(slow);
+      await next.supervisor.recover();
+      assert.equal((await stateOf())?.state, 'creating');
+      await next.supervisor.check();
+      const row = await stateOf();
+      assert.deepEqual([row?.state, row?.reason_code, row?.reason_message], ['ready', null, null]);
+      assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [1, 1]);
+      assert.deepEqual(next.announced, ['database.created']);
+      // Deleted while it is waited for.
+      next.scripted.script('provision', () => new Promise<void>(() => {}));
+      const late = await next.creation.create(ann, { name: 'late' });
+      assert.equal(late.state, 'creating');
+      assert.equal((await next.deleter.remove(ann, late.database_id)).state, 'deleting');
+      await next.supervisor.check();
+      assert.equal((await rowsOf(fixture, ann.principal.accountId)).length, 1);
+      start();
     }));
 
   test('is not undone by the look-over while it is under way', () =>

@@ -159,6 +159,8 @@ export interface DumpHow {
 
 export interface Engine {
   readonly name: EngineName;
+  /** Its first database of an account may have to wait for a server of the account's own to be made. */
+  readonly startsServers?: boolean;
   /** Formats of dump(), the default first. load() takes the default. */
   readonly dumpFormats: readonly string[];
   /** Logs of its servers, for continuous archiving; missing where there is none. */

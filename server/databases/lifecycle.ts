@@ -8,9 +8,9 @@ import { BACKGROUND, type Change, type Changes, type Refusal } from '../metadata
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Announce, assertFollows, eventOf, nextRow, writeConflict } from '../resources/row-change.ts';
-import type { DatabaseSecrets } from './creation.ts';
 import type { EngineDatabase, EngineLimits } from './engine.ts';
 import type { Engines } from './engines.ts';
+import type { DatabaseSecrets } from './secrets.ts';
 import { ACCESS, FOLLOWING, isOpening } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 

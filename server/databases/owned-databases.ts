@@ -6,9 +6,9 @@ import type { Awaitable } from '../metadata/metadata.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId } from '../platform/ids.ts';
-import { hashPassword } from './creation.ts';
 import type { EngineDatabase, EngineName } from './engine.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import { hashPassword } from './secrets.ts';
 import { assertReadable } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 

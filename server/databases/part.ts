@@ -14,7 +14,7 @@ import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
 import { databaseStops } from './account-stops.ts';
 import { type Continuous, ContinuousArchive } from './continuous-archive.ts';
-import { Creation, DatabaseSecrets } from './creation.ts';
+import { Creation } from './creation.ts';
 import type { DataFaults } from './data-faults.ts';
 import { DatabaseDeleter, type KeptDumps } from './database-deleter.ts';
 import { DatabasePoints, type PointFiles } from './database-points.ts';
@@ -34,6 +34,7 @@ import { Queries } from './queries.ts';
 import { Refill } from './refill.ts';
 import { databaseRoutes } from './routes.ts';
 import { DATABASE_SAMPLES, Sampler } from './sampler.ts';
+import { DatabaseSecrets } from './secrets.ts';
 import { DatabaseStore } from './store.ts';
 import { DatabaseSupervisor } from './supervisor.ts';
 import { databaseTunnelSocket } from './tunnel-routes.ts';
@@ -58,6 +59,8 @@ export interface DatabasesDeps {
   readonly maxSizeMb: number;
   /** Retention of the last dump of a deleted database; 0: none is kept. */
   readonly keepMs: number;
+  /** See FirstStart. */
+  readonly tellMs?: number | undefined;
   /** Timeout of a single dump for a recovery point, ms. */
   readonly pointDumpMs: number;
   /** Timeout between two pieces of such a dump, ms. */

@@ -94,7 +94,8 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Create a database',
       description:
-        'Responds when a driver can connect; the response includes the password. Copying (`from`) takes time that ' +
+        'Responds when a driver was answered once; the response includes the password. A server that is slow to ' +
+        'start keeps the database `creating`, and it goes on. Copying (`from`) takes time that ' +
         'depends on the size and continues if you disconnect: request it with `Prefer: respond-async`.',
       permission: 'databases:write',
       body: NewDatabase,

@@ -6,6 +6,7 @@ import { type Failure, type Orphan, Supervision } from '../resources/supervision
 import type { Creation } from './creation.ts';
 import type { DatabaseDeleter, KeptDumps } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
+import { isTold } from './first-start.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Refill } from './refill.ts';
 import { ACCESS, type DatabaseTurns, isOpen, openStateOf } from './states.ts';
@@ -44,11 +45,13 @@ export class DatabaseSupervisor {
   }
 
   /**
-   * Frees the names of creations interrupted by the end of the last run, before clients can use them again.
+   * Frees the names of creations interrupted by the end of the last run, before clients can use them again,
+   * but for those whose owners were told that they go on.
    * The rest is left to check().
    */
   async recover(): Promise<void> {
-    for (const row of await this.#deps.store.listCreating()) await this.#deps.creation.disown(row);
+    for (const row of await this.#deps.store.listCreating())
+      if (!isTold(row)) await this.#deps.creation.disown(row);
   }
 
   /** Finishes interrupted work. Failures are reported and retried. */
@@ -136,7 +139,8 @@ export class DatabaseSupervisor {
 
   async #bringInLine(row: DatabaseRow): Promise<void> {
     const { creation, deleter, refill, lifecycle } = this.#deps;
-    if (row.state === 'creating') await creation.abandon(row);
+    if (isTold(row)) await creation.resume(row);
+    else if (row.state === 'creating') await creation.abandon(row);
     else if (row.state === 'deleting') await deleter.finish(row);
     else if (row.kept_dump_bytes !== null) await refill.restore(row);
     else if (row.state === 'error') await this.#tryAgain(row);

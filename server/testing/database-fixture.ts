@@ -28,6 +28,7 @@ export interface DatabaseFixtureOptions {
   readonly wrapKept?: (kept: KeptDumps) => KeptDumps;
   readonly assertSpace?: (bytes: number) => void;
   readonly keepMs?: number;
+  readonly tellMs?: number;
 }
 
 export type DatabaseFixture = Awaited<ReturnType<typeof openDatabaseFixture>>;
@@ -70,6 +71,7 @@ export async function openDatabaseFixture() {
         egress,
         assertSpace,
         keepMs,
+        tellMs: options.tellMs,
         engines: [engine],
         kept: options.wrapKept?.(files) ?? files,
         limits: { connections: 10, statementMs: 1000 },
