@@ -45,6 +45,7 @@ import { buildEngines, databaseLimits } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import { type AccountsBack, buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
 
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../build/console');
@@ -339,6 +340,15 @@ function buildCalls(
   const hourly = (name: string, run: () => Promise<unknown>): Job => {
     return { name, everyMs: HOUR_MS, per: 'cluster', run };
   };
+  const countEarlier: Job = {
+    name: 'count what an earlier version kept of responses',
+    everyMs: MINUTE_MS,
+    per: 'cluster',
+    run: async () => {
+      await idempotency.countEarlier();
+      await operations.countEarlier();
+    },
+  };
   return {
     idempotency,
     operations,
@@ -347,6 +357,7 @@ function buildCalls(
     jobs: [
       hourly('sweep idempotency keys', () => idempotency.sweep()),
       hourly('sweep operations', () => operations.sweep()),
+      countEarlier,
     ],
   };
 }

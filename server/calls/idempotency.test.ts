@@ -16,9 +16,9 @@ before(async () => {
 after(() => fixture.close());
 
 /** As after a restart: only what is stored is known. */
-const open = (maxKept = 1000) => {
+const open = (maxKept = 1000, maxKeptBytes = 1e6) => {
   const store = new IdempotencyStore(fixture.metadata);
-  return new Idempotency({ ...fixture, store, maxKept, ownKeyState: async () => null });
+  return new Idempotency({ ...fixture, store, maxKept, maxKeptBytes, ownKeyState: async () => null });
 };
 const caller: Principal = { ...NOBODY, accountId: 1, via: 'key', credentialId: 'key-1' };
 const name = (key: string) => ({ caller, address: '127.0.0.1', route: 'createBucket', key });
@@ -172,4 +172,97 @@ test("an account's oldest answers go when it has too many, and nobody else's", a
   const left = (await keysOf(caller.accountId)).map(({ key }) => key);
   assert.deepEqual(left, ['many-15', 'many-16', 'many-17', 'many-18', 'many-19']);
   assert.equal((await keysOf(2)).length, 3);
+});
+
+/** Keeps an answer of this size under each key, a millisecond apart. */
+async function keepAll(idempotency: Idempotency, keys: readonly string[], bytes: number): Promise<void> {
+  for (const key of keys) {
+    const attempt = await idempotency.begin(name(key));
+    attempt.bindRequest('print');
+    await attempt.complete({ status: 200, body: JSON.stringify({ text: 'x'.repeat(bytes) }) });
+    attempt.end();
+    fixture.clock.advance(1);
+  }
+}
+
+async function replayOf(idempotency: Idempotency, key: string) {
+  const attempt = await idempotency.begin(name(key));
+  attempt.end();
+  return attempt.bindRequest('print');
+}
+
+test('of a large answer only that the call is done is kept, with its status', async () => {
+  await keepAll(open(), ['fits', 'large'], 16_300);
+  assert.equal(JSON.parse((await replayOf(open(), 'fits'))?.body ?? '').text.length, 16_300);
+  await keepAll(open(), ['too-large'], 2 ** 20);
+  const { status, body } = (await replayOf(open(), 'too-large')) ?? assert.fail('not known');
+  assert.equal(status, 200);
+  assert.equal(JSON.parse(body).response_not_kept, true);
+  const refusal = await open().begin(name('refused'));
+  refusal.bindRequest('print');
+  const problem = { status: 409, code: 'bucket_exists', detail: 'y'.repeat(20_000), title: 'Taken' };
+  await refusal.refuse({ status: 409, body: JSON.stringify(problem) });
+  refusal.end();
+  const short = JSON.parse((await replayOf(open(), 'refused'))?.body ?? '');
+  assert.deepEqual([short.code, short.title, short.detail.length], ['bucket_exists', 'Taken', 1000]);
+});
+
+const bytesOf = async (accountId: number) => {
+  const sql = 'SELECT sum(length(sealed_body)) AS bytes FROM idempotency WHERE account_id = ?';
+  return (await fixture.metadata.get<{ bytes: number }>(sql, accountId))?.bytes ?? 0;
+};
+
+test("an account's oldest answers go when they take too many bytes", async () => {
+  const bounded = open(1000, 100_000);
+  const keys = Array.from({ length: 30 }, (_, i) => `bytes-${i}`);
+  await keepAll(bounded, keys, 10_000);
+  assert.ok((await bytesOf(1)) <= 111_000, `${await bytesOf(1)} bytes`);
+  const known = await Promise.all(keys.map((key) => replayOf(bounded, key)));
+  const left = keys.filter((_, i) => known[i] !== undefined);
+  assert.ok(left.length >= 8 && left.length <= 10, String(left));
+  assert.deepEqual(left, keys.slice(-left.length), 'the newest stay');
+});
+
+test('the answer of an operation that still runs is found though its row was deleted', async () => {
+  const bounded = open(1000, 50_000);
+  const first = await bounded.begin(name('accepted'));
+  first.bindRequest('print');
+  const response = { status: 202, body: '{"operation_id":"op-1"}' };
+  await fixture.metadata.commit(first.record(response));
+  const letGo = first.accept(response);
+  first.end();
+  fixture.clock.advance(1);
+  await keepAll(
+    bounded,
+    Array.from({ length: 20 }, (_, i) => `push-${i}`),
+    10_000,
+  );
+  fixture.clock.advance(IDEMPOTENCY_TTL_MS);
+  await bounded.sweep();
+  assert.equal((await replayOf(bounded, 'accepted'))?.body, response.body);
+  letGo();
+  assert.equal(await replayOf(bounded, 'accepted'), undefined, 'the row is gone');
+});
+
+test('what an earlier version kept is counted, cut and bounded', async () => {
+  const { metadata, sealer, clock } = fixture;
+  const before = await open();
+  for (let i = 0; i < 450; i++) {
+    const scope = `${caller.credentialId} createBucket`;
+    const key = `old-${String(i).padStart(3, '0')}`;
+    const body = JSON.stringify({ text: 'z'.repeat(i % 100 === 0 ? 300_000 : 1000) });
+    const sealed = sealer.seal(Buffer.from(`print\n${body}`), `idempotency:${scope}:${key}`);
+    const sql = `INSERT INTO idempotency (scope, key, status, sealed_body, created_at, account_id)
+                 VALUES (?, ?, 201, ?, ?, 1)`;
+    await metadata.commit([{ sql, params: [scope, key, sealed, clock.now() + i] }]);
+  }
+  clock.advance(1000);
+  await before.countEarlier();
+  const large = (await replayOf(before, 'old-400')) ?? assert.fail('not known');
+  assert.deepEqual([large.status, JSON.parse(large.body).response_not_kept], [201, true]);
+  assert.equal(JSON.parse((await replayOf(before, 'old-449'))?.body ?? '').text.length, 1000);
+  await open(1000, 200_000).countEarlier();
+  assert.ok((await bytesOf(1)) < 600_000, 'counted once: nothing is left to count');
+  await keepAll(open(1000, 200_000), ['after'], 10);
+  assert.ok((await bytesOf(1)) <= 200_000);
 });

@@ -11,14 +11,19 @@ import type { Metadata, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Sealer } from '../platform/master-key.ts';
-import type { IdempotencyStore } from './idempotency-store.ts';
+import type { IdempotencyStore, UncountedIdempotencyRow } from './idempotency-store.ts';
+import { rowBytes } from './idempotency-store.ts';
+import {
+  keptForm,
+  MAX_ACCOUNT_BYTES,
+  MAX_ANSWER_BYTES,
+  type StoredResponse,
+  TrimSchedule,
+} from './kept-answers.ts';
 import type { Principal } from './principal.ts';
 
-export interface StoredResponse {
-  readonly status: number;
-  readonly body: string;
-}
-
+/** Rows of an earlier version that are counted in one commit. */
+const COUNTED_AT_ONCE = 200;
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
 interface IdempotencyDeps {
@@ -28,6 +33,8 @@ interface IdempotencyDeps {
   readonly clock: Clock;
   /** Maximum stored responses per account; beyond, the oldest are deleted. */
   readonly maxKept: number;
+  /** Maximum bytes of them per account, likewise. */
+  readonly maxKeptBytes?: number;
   /** See ApiKeys.ownKeyState. */
   readonly ownKeyState: (caller: Principal) => Promise<'current' | 'ending' | null>;
 }
@@ -51,11 +58,13 @@ interface AttemptName {
 export class Idempotency {
   readonly #deps: IdempotencyDeps;
   readonly #running = new Set<string>();
+  /** Responses of accepted operations that still run: they must be found however much is deleted. */
+  readonly #accepted = new Map<string, Known>();
   readonly #trims: TrimSchedule;
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
-    this.#trims = new TrimSchedule(deps.maxKept);
+    this.#trims = new TrimSchedule({ rows: deps.maxKept, bytes: maxBytes(deps) });
   }
 
   /**
@@ -78,7 +87,12 @@ export class Idempotency {
     }
     this.#running.add(id);
     const attempt = new Attempt(this.#deps, name, {
-      isTrimDue: () => this.#trims.isDue(accountId),
+      isTrimDue: (bytes) => this.#trims.isDue(accountId, bytes),
+      accepted: () => this.#accepted.get(id),
+      accept: (known) => {
+        this.#accepted.set(id, known);
+        return () => this.#accepted.delete(id);
+      },
       release: () => this.#running.delete(id),
     });
     try {
@@ -105,15 +119,65 @@ export class Idempotency {
 
   /** Deletes responses older than 24 h. */
   async sweep(): Promise<void> {
-    await this.#deps.metadata.commit([
-      this.#deps.store.deleteOlderThan(this.#deps.clock.now() - IDEMPOTENCY_TTL_MS),
-    ]);
+    const { metadata, store, clock } = this.#deps;
+    await metadata.commit([store.deleteOlderThan(clock.now() - IDEMPOTENCY_TTL_MS)]);
   }
+
+  /**
+   * Counts rows of a version that counted no bytes, shortens those that would not be kept today, and deletes
+   * those beyond the bound, in portions.
+   */
+  async countEarlier(): Promise<void> {
+    const { metadata, store } = this.#deps;
+    const accounts = new Set<number>();
+    for (;;) {
+      const rows = await store.uncounted(COUNTED_AT_ONCE);
+      if (rows.length === 0) break;
+      for (const { account_id } of rows) accounts.add(account_id);
+      const large = rows.filter(({ bytes }) => bytes > MAX_ANSWER_BYTES);
+      for (const row of large) await metadata.commit([await this.#shorten(row)]);
+      const small = rows.filter(({ bytes }) => bytes <= MAX_ANSWER_BYTES);
+      await metadata.commit(small.map((row) => store.count(row)));
+    }
+    for (const accountId of accounts) {
+      const trim = store.deleteBeyondBytes(accountId, maxBytes(this.#deps));
+      while (((await metadata.commit([trim]))[0]?.changes ?? 0) > 0);
+    }
+  }
+
+  async #shorten(row: UncountedIdempotencyRow): Promise<Statement> {
+    const { store, sealer } = this.#deps;
+    const stored = await store.find(row, 0);
+    const context = contextOf(row);
+    if (stored === undefined) return store.count(row);
+    const { fingerprint, ...response } = parse(stored.status, sealer.unseal(stored.sealed_body, context));
+    const text = `${fingerprint}\n${keptForm(response).body}`;
+    return store.count(row, sealer.seal(Buffer.from(text, 'utf8'), context));
+  }
+}
+
+function maxBytes({ maxKeptBytes = MAX_ACCOUNT_BYTES }: IdempotencyDeps): number {
+  return maxKeptBytes;
+}
+
+function contextOf({ scope, key }: Pick<AttemptName, 'scope' | 'key'>): string {
+  return `idempotency:${scope}:${key}`;
+}
+
+/** Parses sealed texts: the fingerprint, a newline, the body. */
+function parse(status: number, unsealed: Uint8Array): Known {
+  const text = Buffer.from(unsealed).toString('utf8');
+  const end = text.indexOf('\n');
+  return { fingerprint: text.slice(0, end), status, body: text.slice(end + 1) };
 }
 
 interface AttemptHooks {
   /** True if the account's oldest responses should be removed with the next one stored. */
-  readonly isTrimDue: () => boolean;
+  readonly isTrimDue: (bytes: number) => boolean;
+  /** The response of the operation that runs under this key. */
+  readonly accepted: () => Known | undefined;
+  /** Keeps it in memory; the result lets go of it. */
+  readonly accept: (known: Known) => () => void;
   readonly release: () => void;
 }
 
@@ -137,20 +201,16 @@ export class Attempt {
   }
 
   async load(): Promise<void> {
+    this.#known = this.#hooks.accepted();
+    if (this.#known) return;
     const row = await this.#deps.store.find(this.#name, this.#deps.clock.now() - IDEMPOTENCY_TTL_MS);
     if (!row) return;
-    const text = this.#deps.sealer.unseal(row.sealed_body, this.#context).toString('utf8');
-    const end = text.indexOf('\n');
-    this.#known = { fingerprint: text.slice(0, end), status: row.status, body: text.slice(end + 1) };
+    this.#known = parse(row.status, this.#deps.sealer.unseal(row.sealed_body, contextOf(this.#name)));
   }
 
   /** True once the request is known, so that a response can be stored for it. */
   get isBound(): boolean {
     return this.#fingerprint !== undefined;
-  }
-
-  get #context(): string {
-    return `idempotency:${this.#name.scope}:${this.#name.key}`;
   }
 
   /**
@@ -165,19 +225,37 @@ export class Attempt {
     return this.#known;
   }
 
-  /** Statements for the commit with the effect. */
+  /** Statements for the commit with the effect. A large response is kept as keptForm() says. */
   record(response: StoredResponse): Statement[] {
     if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before record()');
     this.#recorded = response.body;
-    const { clock, sealer, store, maxKept } = this.#deps;
-    const text = `${this.#fingerprint}\n${response.body}`;
-    const sealedBody = sealer.seal(Buffer.from(text, 'utf8'), this.#context);
+    const { clock, sealer, store } = this.#deps;
+    const { status, body } = keptForm(response);
+    const text = `${this.#fingerprint}\n${body}`;
+    const sealedBody = sealer.seal(Buffer.from(text, 'utf8'), contextOf(this.#name));
     const now = clock.now();
     return [
       store.deleteExpired(this.#name, now - IDEMPOTENCY_TTL_MS),
-      store.insert({ ...this.#name, status: response.status, sealedBody, createdAt: now }),
-      ...(this.#hooks.isTrimDue() ? [store.deleteBeyond(this.#name.accountId, maxKept)] : []),
+      store.insert({ ...this.#name, status, sealedBody, createdAt: now }),
+      ...this.#trim(rowBytes(this.#name, sealedBody.length)),
     ];
+  }
+
+  /** Deletes the oldest responses of the account, if it is time to, now that so many bytes are added. */
+  #trim(added: number): Statement[] {
+    const { store, maxKept } = this.#deps;
+    const { accountId } = this.#name;
+    if (!this.#hooks.isTrimDue(added)) return [];
+    return [store.deleteBeyond(accountId, maxKept), store.deleteBeyondBytes(accountId, maxBytes(this.#deps))];
+  }
+
+  /**
+   * Keeps the response of an accepted operation in memory while it runs: a repeated request must find it,
+   * also when its row was the oldest and is deleted. The result lets go of it.
+   */
+  accept(response: StoredResponse): () => void {
+    if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before accept()');
+    return this.#hooks.accept({ ...response, fingerprint: this.#fingerprint });
   }
 
   /**
@@ -203,23 +281,5 @@ export class Attempt {
   /** Lets the next request with this key run. */
   end(): void {
     this.#hooks.release();
-  }
-}
-
-/** Tells when to remove an account's oldest rows: after a number of new ones, not with every row. */
-export class TrimSchedule {
-  readonly #every: number;
-  readonly #added = new Map<number, number>();
-
-  /** `kept`: maximum rows per account, exceeded by at most a hundredth. */
-  constructor(kept: number) {
-    this.#every = Math.max(1, Math.floor(kept / 100));
-  }
-
-  /** Call once per row. The first after the start counts as due: the number of stored rows is unknown. */
-  isDue(accountId: number): boolean {
-    const added = this.#added.get(accountId) ?? 0;
-    this.#added.set(accountId, (added + 1) % this.#every);
-    return added === 0;
   }
 }

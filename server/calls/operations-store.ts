@@ -1,5 +1,6 @@
 /** SQL of operations. */
 import type { Awaitable, Reads, ResourceChange, Statement } from '../metadata/metadata.ts';
+import { ROW_BYTES, TRIMMED_AT_ONCE } from './kept-answers.ts';
 
 export interface OperationRow {
   readonly operation_id: string;
@@ -22,6 +23,15 @@ export interface OperationEnd {
   readonly endedAt: number;
   readonly status: number;
   readonly sealedBody: Uint8Array;
+}
+
+/** An ended operation that was stored before its size was counted. */
+export interface UncountedOperation {
+  readonly operation_id: string;
+  readonly account_id: number;
+  readonly status: number;
+  /** Length of `sealed_body`. */
+  readonly bytes: number;
 }
 
 export class OperationsStore {
@@ -63,9 +73,9 @@ export class OperationsStore {
   /** Stores an outcome, unless one is stored already. */
   end(operationId: string, { accountId, endedAt, status, sealedBody }: OperationEnd): Statement {
     return {
-      sql: `UPDATE operations SET ended_at = ?, status = ?, sealed_body = ?
+      sql: `UPDATE operations SET ended_at = ?, status = ?, sealed_body = ?, kept_bytes = ?
             WHERE operation_id = ? AND ended_at IS NULL`,
-      params: [endedAt, status, sealedBody, operationId],
+      params: [endedAt, status, sealedBody, sealedBody.length + ROW_BYTES, operationId],
       tells: tellsOf(operationId, accountId),
     };
   }
@@ -83,8 +93,46 @@ export class OperationsStore {
     };
   }
 
-  deleteOlderThan(notAfter: number): Statement {
-    return { sql: 'DELETE FROM operations WHERE created_at <= ?', params: [notAfter] };
+  /**
+   * Deletes the oldest ended operations of an account beyond `maxBytes`, so many at once; a few more stay if
+   * their times are equal.
+   */
+  deleteBeyondBytes(accountId: number, maxBytes: number): Statement {
+    return {
+      sql: `DELETE FROM operations WHERE operation_id IN
+              (SELECT operation_id FROM operations
+               WHERE account_id = ? AND ended_at IS NOT NULL AND created_at <
+                 (SELECT max(created_at) FROM
+                    (SELECT created_at, sum(kept_bytes) OVER (ORDER BY created_at DESC) AS kept
+                     FROM operations WHERE account_id = ?) AS newest
+                  WHERE kept > ?)
+               ORDER BY created_at LIMIT ?)`,
+      params: [accountId, accountId, maxBytes, TRIMMED_AT_ONCE],
+    };
+  }
+
+  /** The oldest ended operations whose size was never counted. */
+  uncounted(limit: number): Awaitable<UncountedOperation[]> {
+    return this.#reads.all(
+      `SELECT operation_id, account_id, status, length(sealed_body) AS bytes FROM operations
+       WHERE kept_bytes IS NULL AND ended_at IS NOT NULL ORDER BY created_at LIMIT ?`,
+      limit,
+    );
+  }
+
+  /** Counts an operation; `sealedBody` takes the place of its own. */
+  count({ operation_id: id, bytes }: UncountedOperation, sealedBody?: Uint8Array): Statement {
+    return {
+      sql: `UPDATE operations SET kept_bytes = ?, sealed_body = coalesce(?, sealed_body)
+            WHERE operation_id = ? AND kept_bytes IS NULL`,
+      params: [(sealedBody?.length ?? bytes) + ROW_BYTES, sealedBody ?? null, id],
+    };
+  }
+
+  /** Deletes old operations but those that run. */
+  deleteOlderThan(notAfter: number, running: readonly string[]): Statement {
+    const but = running.length > 0 ? `AND operation_id NOT IN (${running.map(() => '?').join(', ')})` : '';
+    return { sql: `DELETE FROM operations WHERE created_at <= ? ${but}`, params: [notAfter, ...running] };
   }
 }
 

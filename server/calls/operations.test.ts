@@ -33,12 +33,12 @@ async function principal(username: string): Promise<Principal> {
 
 const lost: string[] = [];
 /** As after a restart: only what is stored is known. */
-const open = (maxKept = 1000) => {
+const open = (maxKept = 1000, maxKeptBytes = 1e6) => {
   const { metadata, sealer, clock } = fixture;
   const onLost = (operationId: string) => void lost.push(operationId);
   const isOwner = async ({ credentialId }: Principal) => /^(ann|bob)$/.test(credentialId);
   const store = new OperationsStore(metadata);
-  return new Operations({ metadata, store, sealer, clock, maxKept, isOwner, onLost });
+  return new Operations({ metadata, store, sealer, clock, maxKept, maxKeptBytes, isOwner, onLost });
 };
 const none = () => [];
 const badStatement: Statement = { sql: 'INSERT INTO accounts (id) VALUES (NULL)', params: [] };
@@ -231,4 +231,45 @@ test("an account's oldest operations go when it has too many, but none that runs
   assert.equal((await operations.find(bob, early.id, NOW)).state, 'running');
   early.work.resolve(ANSWER);
   await early.done;
+});
+
+test('of a large outcome only that the call is done is kept; the oldest outcomes go by their bytes', async () => {
+  const operations = open(1000, 50_000);
+  const early = await running(operations, ann);
+  const ids: string[] = [];
+  for (let i = 0; i < 20; i++) {
+    fixture.clock.advance(1);
+    const { id, work, done } = await running(operations, ann);
+    work.resolve({ status: 201, body: JSON.stringify('x'.repeat(i === 19 ? 2 ** 20 : 10_000)) });
+    await done;
+    ids.push(id);
+  }
+  const last = await operations.find(ann, ids[19] ?? '', NOW);
+  assert.equal(last.response?.status, 201);
+  assert.equal(JSON.parse(last.response?.body ?? '').response_not_kept, true);
+  const kept = await Promise.allSettled(ids.map((id) => operations.find(ann, id, NOW)));
+  const states = kept.map(({ status }) => status === 'fulfilled');
+  assert.ok(states.lastIndexOf(false) >= 13, String(states));
+  assert.ok(!states.slice(states.lastIndexOf(false) + 1).includes(false), 'the newest stay');
+  fixture.clock.advance(DAY_MS);
+  await operations.sweep();
+  assert.equal((await operations.find(ann, early.id, NOW)).state, 'running');
+  early.work.resolve(ANSWER);
+  await early.done;
+  assert.equal((await operations.find(ann, early.id, NOW)).state, 'ended');
+});
+
+test('outcomes that an earlier version kept are counted and cut', async () => {
+  const operations = open();
+  const { metadata, sealer } = fixture;
+  const { id, work, done } = await running(operations, bob);
+  work.resolve(ANSWER);
+  await done;
+  const body = Buffer.from(JSON.stringify({ text: 'z'.repeat(100_000) }));
+  const sealed = sealer.seal(body, `operation:${id}`);
+  const sql = 'UPDATE operations SET sealed_body = ?, kept_bytes = NULL WHERE operation_id = ?';
+  await metadata.commit([{ sql, params: [sealed, id] }]);
+  await operations.countEarlier();
+  const { response } = await operations.find(bob, id, NOW);
+  assert.deepEqual([response?.status, JSON.parse(response?.body ?? '').response_not_kept], [201, true]);
 });

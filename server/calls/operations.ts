@@ -10,8 +10,14 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
-import { type StoredResponse, TrimSchedule } from './idempotency.ts';
-import type { OperationHead, OperationRow, OperationsStore } from './operations-store.ts';
+import {
+  keptForm,
+  MAX_ACCOUNT_BYTES,
+  MAX_ANSWER_BYTES,
+  type StoredResponse,
+  TrimSchedule,
+} from './kept-answers.ts';
+import type { OperationHead, OperationRow, OperationsStore, UncountedOperation } from './operations-store.ts';
 import type { Principal, Progress, Work } from './principal.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
@@ -20,6 +26,8 @@ const KEPT_MS = 24 * 3600 * 1000;
  * connections.
  */
 const MAX_RUNNING = 100;
+/** Operations of an earlier version that are counted in one commit. */
+const COUNTED_AT_ONCE = 200;
 const BEGUN = { endedAt: null, state: 'running', response: null, progress: null } as const;
 /** Above every id. */
 const LAST_ID = 'op~';
@@ -35,6 +43,8 @@ export interface OperationsDeps {
   readonly isOwner: (caller: Principal) => Promise<boolean>;
   /** Maximum stored operations per account; beyond, the oldest ended ones are deleted. */
   readonly maxKept: number;
+  /** Maximum bytes of outcomes per account, likewise. */
+  readonly maxKeptBytes?: number;
   /** Called with an outcome that could not be stored. */
   readonly onLost: (operationId: string, error: unknown) => void;
 }
@@ -80,6 +90,7 @@ export interface Wait {
 
 interface Running {
   readonly accountId: number;
+  readonly createdAt: number;
   /**
    * An AbortController, because a signal drops listeners of readers that left, and a promise would keep them.
    */
@@ -97,7 +108,7 @@ export class Operations {
 
   constructor(deps: OperationsDeps) {
     this.#deps = deps;
-    this.#trims = new TrimSchedule(deps.maxKept);
+    this.#trims = new TrimSchedule({ rows: deps.maxKept, bytes: maxBytes(deps) });
   }
 
   /**
@@ -110,7 +121,7 @@ export class Operations {
     also: (operation: Operation) => readonly Statement[],
   ): Promise<PendingOperation> {
     this.#assertMayBegin(accountId);
-    const { metadata, store, clock, maxKept } = this.#deps;
+    const { metadata, store, clock } = this.#deps;
     const operationId = newId('op', clock);
     const ended = new AbortController();
     const end = () => {
@@ -118,18 +129,18 @@ export class Operations {
       ended.abort();
     };
     const cancelled = new AbortController();
-    const running: Running = { accountId, ended, cancelled, isCancellable, progress: null };
+    const createdAt = clock.now();
+    const running: Running = { accountId, createdAt, ended, cancelled, isCancellable, progress: null };
     this.#running.set(operationId, running);
-    const created = { operationId, name, createdAt: clock.now(), isCancellable };
+    const created = { operationId, name, createdAt, isCancellable };
     const operation: Operation = { ...created, ...BEGUN };
     const report = (progress: Progress) => {
       running.progress = progress;
     };
     const row = { operation_id: operationId, account_id: accountId, credential_id: credentialId };
     try {
-      const inserted = store.insert({ ...row, name, created_at: created.createdAt });
-      const trim = this.#trims.isDue(accountId) ? [store.deleteBeyond(accountId, maxKept)] : [];
-      await metadata.commit([inserted, ...trim, ...also(operation)]);
+      const inserted = store.insert({ ...row, name, created_at: createdAt });
+      await metadata.commit([inserted, ...this.#trim(accountId, 0), ...also(operation)]);
     } catch (error) {
       end();
       throw error;
@@ -139,7 +150,15 @@ export class Operations {
       accountId,
       end,
       work: { signal: cancelled.signal, report },
+      trim: (added) => this.#trim(accountId, added),
     });
+  }
+
+  /** Deletes the account's oldest ended operations, if it is time to, now that so many bytes are added. */
+  #trim(accountId: number, added: number): Statement[] {
+    const { store, maxKept } = this.#deps;
+    if (!this.#trims.isDue(accountId, added)) return [];
+    return [store.deleteBeyond(accountId, maxKept), store.deleteBeyondBytes(accountId, maxBytes(this.#deps))];
   }
 
   /** The caller's operation, once it has ended or the wait is over. Throws `operation_not_found`. */
@@ -199,10 +218,41 @@ export class Operations {
     done.abort();
   }
 
-  /** Deletes operations older than 24 h. */
+  /** Deletes operations older than 24 h, unless they run. */
   async sweep(): Promise<void> {
     const { metadata, store, clock } = this.#deps;
-    await metadata.commit([store.deleteOlderThan(clock.now() - KEPT_MS)]);
+    const before = clock.now() - KEPT_MS;
+    const old = [...this.#running].filter(([, { createdAt }]) => createdAt <= before);
+    const running = old.map(([id]) => id);
+    await metadata.commit([store.deleteOlderThan(before, running)]);
+  }
+
+  /** Does the same as Idempotency.countEarlier(). */
+  async countEarlier(): Promise<void> {
+    const { metadata, store } = this.#deps;
+    const accounts = new Set<number>();
+    for (;;) {
+      const rows = await store.uncounted(COUNTED_AT_ONCE);
+      if (rows.length === 0) break;
+      for (const { account_id } of rows) accounts.add(account_id);
+      const large = rows.filter(({ bytes }) => bytes > MAX_ANSWER_BYTES);
+      for (const row of large) await metadata.commit([await this.#shorten(row)]);
+      const small = rows.filter(({ bytes }) => bytes <= MAX_ANSWER_BYTES);
+      await metadata.commit(small.map((row) => store.count(row)));
+    }
+    for (const accountId of accounts) {
+      const trim = store.deleteBeyondBytes(accountId, maxBytes(this.#deps));
+      while (((await metadata.commit([trim]))[0]?.changes ?? 0) > 0);
+    }
+  }
+
+  async #shorten(row: UncountedOperation): Promise<Statement> {
+    const { store, sealer } = this.#deps;
+    const { operation_id: id, status } = row;
+    const sealed = (await store.find(id))?.sealed_body;
+    if (!sealed) return store.count(row);
+    const body = sealer.unseal(sealed, contextOf(id)).toString('utf8');
+    return store.count(row, sealer.seal(Buffer.from(keptForm({ status, body }).body, 'utf8'), contextOf(id)));
   }
 
   #assertMayBegin(accountId: number): void {
@@ -240,35 +290,41 @@ interface WorkEnd extends StoredResponse {
   readonly also?: readonly Statement[];
 }
 
+function maxBytes({ maxKeptBytes = MAX_ACCOUNT_BYTES }: OperationsDeps): number {
+  return maxKeptBytes;
+}
+
+interface Pending {
+  readonly operation: Operation;
+  readonly accountId: number;
+  readonly end: () => void;
+  readonly work: Work;
+  readonly trim: (added: number) => Statement[];
+}
+
 /** An accepted operation. */
 class PendingOperation {
   readonly #deps: OperationsDeps;
   readonly work: Work;
   readonly #end: () => void;
+  readonly #trim: Pending['trim'];
   readonly #accountId: number;
   readonly operation: Operation;
   #recorded = false;
 
-  constructor(
-    deps: OperationsDeps,
-    {
-      operation,
-      accountId,
-      end,
-      work,
-    }: { operation: Operation; accountId: number; end: () => void; work: Work },
-  ) {
+  constructor(deps: OperationsDeps, { operation, accountId, end, work, trim }: Pending) {
     this.#deps = deps;
     this.work = work;
     this.operation = operation;
     this.#accountId = accountId;
     this.#end = end;
+    this.#trim = trim;
   }
 
   /** Statements for the commit with the effect. */
   record(response: StoredResponse): Statement[] {
     this.#recorded = true;
-    return [this.#endWith(response)];
+    return this.#endWith(response);
   }
 
   /**
@@ -280,7 +336,7 @@ class PendingOperation {
       const { also = [], ...response } = await work();
       if (this.#recorded && response.status < 400) return;
       // If the commit with the record failed, no outcome was stored; otherwise the first one counts.
-      await this.#deps.metadata.commit([this.#endWith(response), ...also]);
+      await this.#deps.metadata.commit([...this.#endWith(response), ...also]);
     } catch (error) {
       this.#deps.onLost(this.operation.operationId, error);
     } finally {
@@ -288,11 +344,14 @@ class PendingOperation {
     }
   }
 
-  #endWith({ status, body }: StoredResponse): Statement {
+  /** A large response is kept as keptForm() says. */
+  #endWith(response: StoredResponse): Statement[] {
     const { sealer, store, clock } = this.#deps;
     const { operationId } = this.operation;
+    const { status, body } = keptForm(response);
     const sealedBody = sealer.seal(Buffer.from(body, 'utf8'), contextOf(operationId));
-    return store.end(operationId, { accountId: this.#accountId, endedAt: clock.now(), status, sealedBody });
+    const ended = { accountId: this.#accountId, endedAt: clock.now(), status, sealedBody };
+    return [store.end(operationId, ended), ...this.#trim(sealedBody.length)];
   }
 }
 

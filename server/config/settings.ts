@@ -119,7 +119,7 @@ export const SETTINGS = {
     100_000,
     1,
     1e9,
-    'Maximum stored responses under an Idempotency-Key, and operations, per account; beyond, the oldest are deleted before their 24 hours are over',
+    'Maximum stored responses under an Idempotency-Key, and operations, per account; beyond, or beyond 64 MiB, the oldest are deleted before their 24 hours are over',
   ),
   registrationsPerWindow: integer(
     'CLOUDLET_RATE_REGISTRATIONS',

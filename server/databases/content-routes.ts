@@ -53,6 +53,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       body: NewQuery,
       maxBodyBytes: MAX_QUERY_BYTES,
       takesNul: true,
+      changesNothing: ({ read_only: isReadOnly = true }) => isReadOnly,
       responses: { 200: QueryResponse },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),

@@ -5,7 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Attempt, Idempotency, StoredResponse } from '../calls/idempotency.ts';
+import type { Attempt, Idempotency } from '../calls/idempotency.ts';
+import type { StoredResponse } from '../calls/kept-answers.ts';
 import type { Operation, Operations } from '../calls/operations.ts';
 import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
@@ -14,6 +15,7 @@ import { NUL_MESSAGE, nulsIn } from '../platform/json.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {
+  changesNothing,
   JSON_TYPE,
   mayRespondAsync,
   type Route,
@@ -70,16 +72,16 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   };
 
   return async (request, reply) => {
-    const isAsync = mayBeAsync && prefersAsync(request);
+    const isRead = changesNothing(route, request.body);
+    const isAsync = mayBeAsync && !isRead && prefersAsync(request);
     // A replayed response reports them too.
     const refused = [...findNuls(route, request), ...findUnknown(request)];
     const asked = { request, reply, isAsync, refused };
     const key = takesKey ? request.headers['idempotency-key'] : undefined;
     if (key === undefined) return run(asked, withoutKey());
     const { idempotency } = deps;
-    return once({ idempotency, route, status: isAsync ? ACCEPTED : status, key, request }, (retry) =>
-      run(asked, retry),
-    );
+    const call = { idempotency, route, status: isAsync ? ACCEPTED : status, key, request, isKept: !isRead };
+    return once(call, (retry) => run(asked, retry));
   };
 }
 
@@ -93,9 +95,11 @@ function findNuls({ takesNul = false }: Route, request: FastifyRequest): FieldPr
 export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'record' | 'identify'> {
   /** Deletes the response that `record` stored: the same request may be sent again. */
   readonly withdraw: () => readonly Statement[];
+  /** Keeps an accepted operation's response in memory while it runs; call the result at its end. */
+  readonly accept: (response: StoredResponse) => () => void;
 }
 
-const NOTHING = { identify: () => {}, withdraw: () => [] };
+const NOTHING = { identify: () => {}, withdraw: () => [], accept: () => () => {} };
 
 /** For a request without a key. Each request needs an object of its own: see Changes.run(). */
 function withoutKey(): Retry {
@@ -118,11 +122,13 @@ export interface OnceInput {
   readonly status: number;
   readonly key: string | string[];
   readonly request: FastifyRequest;
+  /** False: the call changes nothing, so it may be done again and nothing is stored. */
+  readonly isKept: boolean;
 }
 
 /** Replays a stored response; refuses while a request with the key is running. */
 async function once(
-  { idempotency, route, status, key, request }: OnceInput,
+  { idempotency, route, status, key, request, isKept }: OnceInput,
   run: (retry: Retry) => Promise<RouteResponse | undefined>,
 ): Promise<RouteResponse | undefined> {
   const { principal: caller, address } = request;
@@ -137,14 +143,15 @@ async function once(
   const record: Recorder['record'] = (response) => attempt.record({ status, body: JSON.stringify(response) });
   try {
     if (route.consumes !== 'multipart') identify(request.body);
-    const response = await run({ identify, record, withdraw: () => attempt.withdraw() });
-    if (response) await attempt.complete(response);
+    const accept = attempt.accept.bind(attempt);
+    const response = await run({ identify, record, accept, withdraw: () => attempt.withdraw() });
+    if (response && isKept) await attempt.complete(response);
     return response;
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored);
     // Refusals of callers without a credential are not stored: anybody could fill the table with them.
-    const isKept = caller.via !== 'nobody' && isAppError(error) && isDecision(error);
-    if (isKept) await keepRefusal(attempt, error, request.id);
+    const mayKeep = isKept && caller.via !== 'nobody';
+    if (mayKeep && isAppError(error) && isDecision(error)) await keepRefusal(attempt, error, request.id);
     throw error;
   } finally {
     attempt.end();
@@ -218,7 +225,7 @@ type Input = RouteInput<unknown, unknown, unknown>;
 async function respondAsync(
   route: Route,
   { operations, onFailure }: AsyncOperationsDeps,
-  { withdraw, ...input }: Input & Retry,
+  { withdraw, accept, ...input }: Input & Retry,
 ): Promise<RouteResponse> {
   const { principal, request, record } = input;
   const view = (operation: Operation) => presentOperation(operation, request.id);
@@ -226,7 +233,9 @@ async function respondAsync(
   const pending = await operations.begin(principal, accepted, (operation) => record(view(operation)));
   const status = statusOf(route);
   const responseOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
-  void pending.run(async () => {
+  const body = JSON.stringify(view(pending.operation));
+  const letGo = accept({ status: ACCEPTED, body });
+  const ended = pending.run(async () => {
     try {
       const { work } = pending;
       const own = { ...input, work, record: (response: unknown) => pending.record(responseOf(response)) };
@@ -240,6 +249,7 @@ async function respondAsync(
       return { status: problem.status, body: JSON.stringify(problem), also };
     }
   });
+  void ended.finally(letGo);
   Object.assign(request.responseHeaders, operationHeaders(pending.operation.operationId));
-  return { status: ACCEPTED, contentType: JSON_TYPE, body: JSON.stringify(view(pending.operation)) };
+  return { status: ACCEPTED, contentType: JSON_TYPE, body };
 }

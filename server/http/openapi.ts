@@ -182,7 +182,9 @@ const IDEMPOTENCY_KEY = {
   description:
     'Within 24 h, requests with the same key and credential take effect once and get the same response. Each access key and ' +
     'session has its own keys; those of your main API key pass to its successor. Without a credential ' +
-    'only a success is stored',
+    'only a success is stored. Of a response above 16 KiB only that the call is done is stored: it is repeated with its ' +
+    'status and `{"response_not_kept":true,…}`. A call that only reads is done again. At most 64 MiB are kept per account; ' +
+    'beyond, the oldest are deleted earlier',
   schema: { type: 'string', maxLength: 255 },
 };
 
@@ -190,7 +192,9 @@ const PREFER = {
   $id: 'Prefer',
   name: 'Prefer',
   in: 'header',
-  description: '`respond-async`: responds at once with 202 and an operation',
+  description:
+    '`respond-async`: responds at once with 202 and an operation. Its `result` is kept up to 16 KiB. A call that only ' +
+    'reads is answered as usual',
   schema: { type: 'string' },
 };
 

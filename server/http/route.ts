@@ -72,6 +72,11 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
    * of the response.
    */
   readonly isRepeatable?: boolean;
+  /**
+   * The call only reads, always or with this body. Nothing is kept of it: it is done again under its
+   * Idempotency-Key, and answered at once whatever it prefers.
+   */
+  readonly changesNothing?: true | ((body: Static<B>) => boolean);
   /** Texts of the body may have U+0000: they go to a database of the caller's, never to the metadata. */
   readonly takesNul?: boolean;
   /** Also served on the reserved connections, when all others are taken. */
@@ -86,9 +91,12 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
 }
 
 /** A declared route with its types erased, as the server mounts it. */
-export interface Route extends Omit<RouteSpec<TSchema, TSchema, TSchema>, 'handler' | 'rules'> {
+export interface Route
+  extends Omit<RouteSpec<TSchema, TSchema, TSchema>, 'handler' | 'rules' | 'changesNothing'> {
   readonly rules?: MemberRules;
   // biome-ignore lint/suspicious/noExplicitAny: the schemas guarantee what the type cannot say here
+  readonly changesNothing?: true | ((body: any) => boolean);
+  // biome-ignore lint/suspicious/noExplicitAny: as above
   readonly handler: (input: RouteInput<any, any, any>) => unknown;
 }
 
@@ -104,6 +112,12 @@ export function statusOf({ responses }: Route): number {
   return Number(Object.keys(responses)[0]);
 }
 
+/** True for a call that only reads. The body may be anything: it is not validated yet. */
+export function changesNothing({ changesNothing: says = () => false }: Route, body: unknown): boolean {
+  if (says === true) return true;
+  return typeof body === 'object' && body !== null && says(body);
+}
+
 /** True for calls with an effect that must not happen twice. */
 export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
   return method !== 'GET' && isRepeatable !== true;
@@ -116,7 +130,8 @@ export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
 export function mayRespondAsync(route: Route): boolean {
   const { method, permission, consumes = 'json', produces = 'json', endsCredential = false } = route;
   const isJson = consumes === 'json' && produces === 'json';
-  return method !== 'GET' && permission !== 'public' && isJson && !endsCredential;
+  const mayChange = route.changesNothing !== true;
+  return method !== 'GET' && permission !== 'public' && isJson && mayChange && !endsCredential;
 }
 
 export interface RouteResponse {

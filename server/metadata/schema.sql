@@ -155,7 +155,7 @@ CREATE TABLE idempotency (
   key TEXT NOT NULL,
   status INTEGER NOT NULL,
   sealed_body BLOB NOT NULL,
-  created_at INTEGER NOT NULL, account_id INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL, account_id INTEGER NOT NULL DEFAULT 0, kept_bytes INTEGER,
   PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
 
@@ -225,7 +225,7 @@ CREATE TABLE operations (
   ended_at INTEGER,
   status INTEGER,                       -- the answer, once it has ended
   sealed_body BLOB
-) STRICT, WITHOUT ROWID;
+, kept_bytes INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE TABLE plans (
   name TEXT PRIMARY KEY,
@@ -529,9 +529,11 @@ CREATE INDEX databases_unsettled ON databases(id)
 
 CREATE INDEX holds_account ON holds(account_id);
 
-CREATE INDEX idempotency_account ON idempotency(account_id, created_at);
+CREATE INDEX idempotency_account ON idempotency(account_id, created_at, kept_bytes);
 
 CREATE INDEX idempotency_age ON idempotency(created_at);
+
+CREATE INDEX idempotency_uncounted ON idempotency(created_at) WHERE kept_bytes IS NULL;
 
 CREATE INDEX ledger_credit ON ledger_transfers(credit, seq, amount_micro);
 
@@ -547,9 +549,11 @@ CREATE INDEX objects_live ON objects(bucket_id, name) WHERE current IS NOT NULL;
 
 CREATE INDEX objects_size ON objects(bucket_id, size_bytes) WHERE current IS NOT NULL;
 
-CREATE INDEX operations_account ON operations(account_id, created_at);
+CREATE INDEX operations_account ON operations(account_id, created_at, kept_bytes);
 
 CREATE INDEX operations_age ON operations(created_at);
+
+CREATE INDEX operations_uncounted ON operations(created_at) WHERE kept_bytes IS NULL AND ended_at IS NOT NULL;
 
 CREATE INDEX sessions_account ON sessions(account_id);
 

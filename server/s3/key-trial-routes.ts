@@ -31,6 +31,7 @@ export function keyTrialRoutes({ accessKeys, keyOf, dataUrl }: KeyTrialRoutesDep
       responses: { 200: KeyTrialResult },
       errors: ['access_key_not_found'],
       isRepeatable: true,
+      changesNothing: true,
       handler: async ({ principal, params, body }) => {
         const { access_key_id: accessKeyId } = await accessKeys.find(principal, params.id);
         const endpoint = dataUrl();

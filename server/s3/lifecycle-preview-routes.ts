@@ -51,6 +51,7 @@ export function lifecyclePreviewRoutes({ buckets, names, clock }: LifecyclePrevi
       responses: { 200: LifecyclePreview },
       errors: ['bucket_not_found'],
       isRepeatable: true,
+      changesNothing: true,
       handler: async ({ principal, params, body }) => {
         const bucket = await buckets.find(principal, params.name);
         const lifecycle = readSetting('lifecycle', body.lifecycle);

@@ -1,5 +1,7 @@
 /** Whose Idempotency-Key it is: an answer is replayed to the credential that got it. */
 import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { type Answer, type Call, Client } from '../harness/client.ts';
@@ -121,4 +123,48 @@ test('an account has a bounded number of answers kept, the newest', async () => 
   for (let i = 0; i < 10; i++) assert.equal((await create(i)).status, 201);
   assert.ok(isReplay(await create(9)));
   assert.equal((await create(0)).body.code, 'bucket_exists');
+});
+
+/** The bytes of the metadata and its log, where they are files. */
+function metadataBytes(): number {
+  const files = ['metadata.db', 'metadata.db-wal'].map((file) => join(cloud.dataDir, file));
+  return files.reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
+}
+
+/** Some 3.5 MiB of rows. */
+const MANY =
+  'with recursive c(n) as (select 1 union all select n + 1 from c where n < 58) select hex(randomblob(32000)) from c';
+
+test('answers do not fill the metadata: what only reads is not kept, and of the rest 16 KiB', async () => {
+  const { user } = await newUser();
+  const made = await user.expect(201, '/api/databases', { json: { name: 'kept', engine: 'sqlite' } });
+  const path = `/api/databases/${made.database_id}/query`;
+  await user.expect(200, path, { json: { statement: 'create table t (n)', read_only: false } });
+  const before = metadataBytes();
+  const read = { statement: MANY };
+  const first = await user.call(path, under('read', read));
+  const second = await user.call(path, under('read', read));
+  assert.deepEqual([first.status, second.status, isReplay(second)], [200, 200, false]);
+  assert.notDeepEqual(second.body.rows, first.body.rows, 'it was run again');
+  const early = await user.call(path, { json: read, headers: { prefer: 'respond-async' } });
+  assert.deepEqual([early.status, early.body.row_count], [200, 58], 'answered at once');
+
+  const write = {
+    statement: 'insert into t select hex(randomblob(8000)) from (select 1 union select 2) returning n',
+    read_only: false,
+  };
+  const done = await user.call(path, under('write', write));
+  assert.deepEqual([done.status, done.body.rows.length], [200, 2]);
+  const raw = new Client(cloud.api, user.key);
+  const again = await raw.call(path, under('write', write));
+  assert.deepEqual([again.status, isReplay(again), again.body.response_not_kept], [200, true, true]);
+  const count = await user.expect(200, path, { json: { statement: 'select count(*) from t' } });
+  assert.deepEqual(count.rows, [[2]], 'one effect');
+  const later = { json: write, headers: { prefer: 'respond-async' } };
+  const { operation_id: id } = (await user.call(path, later)).body;
+  const ended = await user.expect(200, `/api/operations/${id}?wait=60`);
+  assert.deepEqual([ended.status, ended.result.response_not_kept], [200, true]);
+  const other = await user.call(path, under('write', { ...write, statement: 'select 1' }));
+  assert.deepEqual([other.status, other.body.code], [422, 'idempotency_mismatch']);
+  assert.ok(metadataBytes() - before < 2 ** 20, `${metadataBytes() - before} bytes more`);
 });

@@ -1,0 +1,66 @@
+/**
+ * Bounds on responses that are kept for 24 h, under an Idempotency-Key or as the outcome of an operation:
+ * they are in the one file that every account commits to.
+ */
+
+export interface StoredResponse {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Maximum bytes of a response that are kept. */
+export const MAX_ANSWER_BYTES = 16 * 1024;
+/** Maximum bytes kept per account, of each kind; beyond, the oldest are deleted. */
+export const MAX_ACCOUNT_BYTES = 64 * 2 ** 20;
+/** Bytes that a row takes beside its texts: times, numbers, its entries in indexes. */
+export const ROW_BYTES = 128;
+/** Maximum rows that one commit deletes, so that it does not hold up the others. */
+export const TRIMMED_AT_ONCE = 2000;
+
+const MAX_DETAIL = 1000;
+
+/** Takes the place of a response that was not kept. */
+const NOT_KEPT = JSON.stringify({
+  response_not_kept: true,
+  message:
+    'The call is done. Its response was larger than 16 KiB and was not kept. Read the resource instead',
+});
+
+/** The response as it is kept: a larger one becomes a short one with the same status. */
+export function keptForm({ status, body }: StoredResponse): StoredResponse {
+  if (Buffer.byteLength(body) <= MAX_ANSWER_BYTES) return { status, body };
+  return { status, body: status < 400 ? NOT_KEPT : shortProblem(body) };
+}
+
+/** Problem details without the parts that may be long. */
+function shortProblem(body: string): string {
+  const { type, title, status, code, request_id, detail, error } = JSON.parse(body);
+  const cut = (text: unknown) => (typeof text === 'string' ? text.slice(0, MAX_DETAIL) : undefined);
+  return JSON.stringify({ type, title, status, detail: cut(detail), code, request_id, error: cut(error) });
+}
+
+/** Maximum of what is kept per account. */
+export interface Kept {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** Tells when to delete an account's oldest rows: after a share of the bounds was added. */
+export class TrimSchedule {
+  readonly #every: Kept;
+  readonly #added = new Map<number, { rows: number; bytes: number }>();
+
+  /** `kept` is exceeded by at most a hundredth, and by one row. */
+  constructor({ rows, bytes }: Kept) {
+    this.#every = { rows: Math.max(1, Math.floor(rows / 100)), bytes: Math.max(1, Math.floor(bytes / 100)) };
+  }
+
+  /** Call once per row. The first after the start counts as due: what is stored is unknown. */
+  isDue(accountId: number, bytes = 0): boolean {
+    const added = this.#added.get(accountId);
+    const isFull = added === undefined || added.rows >= this.#every.rows || added.bytes >= this.#every.bytes;
+    const before = isFull ? { rows: 0, bytes: 0 } : added;
+    this.#added.set(accountId, { rows: before.rows + 1, bytes: before.bytes + bytes });
+    return isFull;
+  }
+}
