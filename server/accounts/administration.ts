@@ -8,7 +8,13 @@ import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { describeAccount, describeForAdmin } from './account-view.ts';
-import { type Accounts, accountNotFound, type NewAccount, type Transfer } from './accounts.ts';
+import {
+  type Accounts,
+  type AccountsDeps,
+  accountNotFound,
+  type NewAccount,
+  type Transfer,
+} from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticator.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
@@ -31,6 +37,9 @@ export interface AdministrationDeps {
   /** Called after the commit. */
   readonly creditsAdded?: (accountId: number) => void;
   readonly accountChanged?: (accountId: number) => void;
+  /** Charges the account for its usage up to now. */
+  readonly settle?: (accountId: number) => Promise<void>;
+  readonly balance?: AccountsDeps['balance'];
 }
 
 export interface Adjustment {
@@ -58,7 +67,7 @@ export class Administration {
   async *list({ afterId: after, limit }: AccountsPage): AsyncGenerator<AdminAccount> {
     const { store } = this.#deps;
     const rows = listRows({ after, limit }, (last, size) => store.accountsAfter(last, size));
-    for await (const row of rows) yield describeForAdmin(row);
+    for await (const row of rows) yield describeForAdmin(await this.#shown(row));
   }
 
   /** Errors as Accounts.create. */
@@ -88,6 +97,8 @@ export class Administration {
       reason: adjustment.reason,
       by: call.principal,
     });
+    // The balance that is shown decides what may be taken away.
+    await this.#deps.settle?.(accountId);
     // One after the other: each expects the balance that the one before left.
     return this.#locks.run(String(accountId), () =>
       changes.run(call, async (change) => {
@@ -96,6 +107,12 @@ export class Administration {
         return this.#book(change, { row, micro, booking });
       }),
     );
+  }
+
+  /** The row with the balance that its owner sees: usage that is not charged yet counts as spent. */
+  async #shown(row: AccountRow): Promise<AccountRow> {
+    const left = await this.#deps.balance?.(row.id);
+    return left === undefined ? row : { ...row, credits_micro: left.free, held_micro: left.held };
   }
 
   #book(
@@ -197,7 +214,8 @@ export class Administration {
       if (reason === null) change.addAll(reactivation(accountId));
       change.after(() => authenticator.forgetAccount(accountId));
       change.after(() => accountChanged?.(accountId));
-      return describeForAdmin({ ...row, is_active: reason === null ? 1 : 0, suspended_reason: reason });
+      const after = { ...row, is_active: reason === null ? 1 : 0, suspended_reason: reason };
+      return describeForAdmin(await this.#shown(after));
     });
   }
 }

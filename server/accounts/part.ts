@@ -28,7 +28,7 @@ export interface AccountsDeps {
   readonly clock: Clock;
   readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys };
   readonly transfer: AccountDeps['transfer'];
-  readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation'> &
+  readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation' | 'settle'> &
     Pick<AccountDeps, 'balance'>;
   /** Where users reach the API and the data origin, without a slash at the end. */
   readonly apiUrl: () => string;

@@ -22,6 +22,7 @@ import { Quotas } from './catalog/quotas.ts';
 import { BillingAccountStore } from './credit/billing-account-store.ts';
 import { Credit } from './credit/credit.ts';
 import { type AccountStops, CreditStates, type CreditStatesDeps } from './credit/credit-state.ts';
+import { Spendable } from './credit/spendable.ts';
 import { Checks } from './ledger/checks.ts';
 import { LedgerStore } from './ledger/ledger-store.ts';
 import { Holds } from './metering/holds.ts';
@@ -29,7 +30,7 @@ import { Rating } from './metering/rating.ts';
 import { databaseCharges, storageCharges, Usage, vmCharges } from './metering/resource-charges.ts';
 import { SteadyClock } from './metering/steady-clock.ts';
 import { UsageStore } from './metering/usage-store.ts';
-import { balanceOf, estimate } from './reports/estimate.ts';
+import { estimate } from './reports/estimate.ts';
 import { Reports, revenueReport } from './reports/report.ts';
 import { LedgerReports } from './reports/report-ledger.ts';
 import type { Period } from './reports/report-period.ts';
@@ -81,9 +82,10 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
     },
   });
   const usage = new Usage({ store: usageStore, steady });
-  const holds = new Holds({ ...shared, store: usageStore });
+  const spendable = new Spendable({ ...shared, rating });
+  const holds = new Holds({ ...shared, spendable, store: usageStore });
   const quotas = new Quotas({ store: catalog });
-  const credit = new Credit({ accounts, checks });
+  const credit = new Credit({ accounts, spendable, checks });
   const charges = { usage, holds, quotas, prices, accounts, credit, clock };
   return {
     clock,
@@ -98,6 +100,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
     usageStore,
     rating,
     holds,
+    spendable,
     quotas,
     checks,
     vmCharges: vmCharges(charges),
@@ -115,7 +118,7 @@ export function billingPart(
   { graceMs, announce }: { readonly graceMs: number; readonly announce: CreditStatesDeps['announce'] },
 ) {
   const { clock, log, metadata, accounts, catalog: store, changes, usageStore: usage, ledger } = billing;
-  const { checks, rating, prices, flush } = billing;
+  const { checks, rating, prices, spendable, flush } = billing;
   const creditStates = new CreditStates({
     ...billing,
     usage,
@@ -137,7 +140,8 @@ export function billingPart(
       creditsAdded,
       accountChanged: (accountId: number) => creditStates.accountChanged(accountId),
       reactivation: (accountId: number) => [accounts.resumeDue(accountId)],
-      balance: (accountId: number) => balanceOf(billing, accountId),
+      balance: (accountId: number) => spendable.of(accountId),
+      settle: (accountId: number) => rating.rateUsage(accountId),
     },
     routes: billingRoutes({
       clock,

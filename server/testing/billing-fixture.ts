@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { CatalogStore } from '../billing/catalog/catalog-store.ts';
 import { type BuiltInPrice, Prices } from '../billing/catalog/prices.ts';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
+import { Spendable } from '../billing/credit/spendable.ts';
 import { Ledger, transferStatements } from '../billing/ledger/ledger.ts';
 import { Holds } from '../billing/metering/holds.ts';
 import { Rating } from '../billing/metering/rating.ts';
@@ -41,7 +42,8 @@ export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
   const usage = new Usage({ store: usageStore, steady });
   const shared = { changes: new Changes({ metadata }), clock, steady, prices, accounts };
   const rating = new Rating({ ...shared, usage: usageStore });
-  const holds = new Holds({ ...shared, store: usageStore });
+  const spendable = new Spendable({ ...shared, rating });
+  const holds = new Holds({ ...shared, spendable, store: usageStore });
   const ledger = new Ledger({ metadata });
   const addAccount = async (micro: bigint): Promise<number> => {
     const [made] = await metadata.commit([
@@ -84,6 +86,7 @@ export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
     usageStore,
     usage,
     holds,
+    spendable,
     catalog,
     rating,
     ledger,

@@ -10,7 +10,7 @@ import type { PriceQuestion } from '../catalog/prices.ts';
 import type { Checks } from '../ledger/checks.ts';
 import { METERS, type MeterName } from '../metering/meters.ts';
 import { ticksOf } from '../metering/steady-clock.ts';
-import type { BillingAccountStore, BillingState } from './billing-account-store.ts';
+import type { BillingAccountStore, BillingRow, BillingState } from './billing-account-store.ts';
 
 /** How to get more credits. */
 export function moreCredits(accountId: number): string {
@@ -20,6 +20,11 @@ export function moreCredits(accountId: number): string {
 
 interface CreditDeps {
   readonly accounts: BillingAccountStore;
+  /** See Spendable. */
+  readonly spendable: {
+    of(accountId: number): Promise<{ readonly free: bigint }>;
+    isAny(row: BillingRow): Promise<boolean>;
+  };
   readonly checks: Pick<Checks, 'assertSound'>;
 }
 
@@ -32,15 +37,15 @@ export class Credit {
 
   /**
    * Throws `insufficient_credits` if no credits are left; also while the account is in grace or suspended,
-   * until it gets credits. The refusal mentions `neededMicro`, which is not required. One read.
+   * until it gets credits. The refusal mentions `neededMicro`, which is not required. Mostly one read.
    */
   async assertCredit(accountId: number, neededMicro = 1n): Promise<void> {
-    const { accounts, checks } = this.#deps;
+    const { accounts, spendable, checks } = this.#deps;
     checks.assertSound();
     const row = await accounts.find(accountId);
-    const free = BigInt(row?.credits_micro ?? 0);
     const isOut = row?.state === 'grace' || row?.state === 'suspended';
-    if (!isOut && free > 0n) return;
+    if (!isOut && row !== undefined && (await spendable.isAny(row))) return;
+    const { free } = await spendable.of(accountId);
     const available = toCredits(free > 0n ? free : 0n);
     const needed = toCredits(neededMicro);
     throw new AppError('insufficient_credits', detail(isOut, row?.exhausted_at ?? null), {

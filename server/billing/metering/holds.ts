@@ -10,6 +10,7 @@ import { newId } from '../../platform/ids.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import { moreCredits } from '../credit/credit.ts';
+import type { Spendable } from '../credit/spendable.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import type { UsedVm } from './resource-charges.ts';
 import { deleteHold, insertHold, raiseHold, type UsageStore } from './usage-store.ts';
@@ -17,6 +18,7 @@ import { deleteHold, insertHold, raiseHold, type UsageStore } from './usage-stor
 export interface HoldsDeps {
   readonly store: UsageStore;
   readonly accounts: BillingAccountStore;
+  readonly spendable: Pick<Spendable, 'of'>;
   readonly prices: Prices;
   readonly clock: Clock;
 }
@@ -42,7 +44,7 @@ export class Holds {
     const at = clock.now();
     const amountMicro = this.hourMicro(account?.plan ?? '', vm.instance_type);
     if (amountMicro === 0n) return [];
-    const free = BigInt(account?.credits_micro ?? 0);
+    const { free } = await this.#deps.spendable.of(vm.account_id);
     if (free < amountMicro) throw insufficient(vm, amountMicro, free);
     const sides = { debit: `account:${vm.account_id}`, credit: `held:${vm.account_id}` };
     return [

@@ -19,9 +19,9 @@ let ofVms: ReturnType<typeof vmCharges>;
 
 beforeEach(async () => {
   fixture = await openBillingFixture();
-  const { usage, prices, clock, metadata, accounts, holds } = fixture;
+  const { usage, prices, clock, metadata, accounts, holds, spendable } = fixture;
   const quotas = new Quotas({ store: new CatalogStore(metadata) });
-  const credit = new Credit({ accounts, checks: { assertSound() {} } });
+  const credit = new Credit({ accounts, spendable, checks: { assertSound() {} } });
   const deps = { usage, prices, quotas, accounts, credit, clock };
   charges = databaseCharges(deps);
   ofVms = vmCharges({ ...deps, holds });

@@ -6,7 +6,7 @@ import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import { burnNanoOf, rememberedPrices } from '../credit/credit.ts';
 import { METERS, type MeterName, resourceTypeOf } from '../metering/meters.ts';
 import type { Rating, Unrated } from '../metering/rating.ts';
-import { type Balances, balancesOf, settle } from '../metering/settlement.ts';
+import { balancesOf, settle } from '../metering/settlement.ts';
 import type { LineRow } from '../metering/usage-store.ts';
 import { creditsOf, type Figure, HOURS_PER_MONTH, priceOfNano, quantityOf } from './report-period.ts';
 
@@ -81,18 +81,6 @@ async function estimateWith(
     days_left: daysLeft(free, nanoPerHour),
     items,
   };
-}
-
-/** The balance of an account, micro-credits, less usage that is not charged yet. */
-export function balanceOf(
-  { accounts, rating }: Pick<EstimateDeps, 'accounts' | 'rating'>,
-  accountId: number,
-): Promise<Pick<Balances, 'free' | 'held'>> {
-  return rating.withUnrated(accountId, async ({ owed }) => {
-    const account = await accounts.find(accountId);
-    if (account === undefined) return { free: 0n, held: 0n };
-    return settle(accountId, balancesOf(account), owed).after;
-  });
 }
 
 function ticksPerHour(meter: MeterName): bigint {
