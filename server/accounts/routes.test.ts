@@ -3,9 +3,10 @@ import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
-import { BodyMemory } from '../http/body.ts';
+import { BodyMemory } from '../http/body-memory.ts';
 import { createEdge } from '../http/edge.ts';
 import { BACKGROUND } from '../metadata/change.ts';
+import { systemClock } from '../platform/clock.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { adminRoutes } from './admin-routes.ts';
@@ -19,7 +20,7 @@ before(async () => {
   const store = new IdempotencyStore(metadata);
   const ownKeyState = fixture.apiKeys.ownKeyState.bind(fixture.apiKeys);
   app = createEdge({
-    bodies: new BodyMemory(2 ** 26),
+    bodies: new BodyMemory(2 ** 26, systemClock),
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),

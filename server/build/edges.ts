@@ -3,10 +3,11 @@ import { accountsRoutes } from '../accounts/part.ts';
 import { billingRoutes } from '../billing/part.ts';
 import { computeRoutes } from '../compute/part.ts';
 import type { Config } from '../config/config.ts';
+import { registrationsOf } from '../config/registrations.ts';
 import { databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
 import { HranaSockets } from '../hrana/hrana-sockets.ts';
-import { BodyMemory } from '../http/body.ts';
+import { BodyMemory } from '../http/body-memory.ts';
 import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { TrustedProxies } from '../http/client-address.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
@@ -105,7 +106,7 @@ export function buildEdges(
     maxWaitingBytes: config.unreadResponsesMb * 2 ** 20,
   });
   const isReserve = guard.isReserve.bind(guard);
-  const bodies = new BodyMemory(REQUEST_BODIES_BYTES);
+  const bodies = new BodyMemory(REQUEST_BODIES_BYTES, clock);
   const unread = new UnreadResponses(config.unreadResponsesMb * 2 ** 20);
   const { publicUrl } = config;
   const common = { ...deps, publicUrl, trustedProxies, hostNames, isReserve, bodies };
@@ -158,10 +159,8 @@ export function buildEdges(
 
 type LimitOf = (name: string, requests: number, windowSeconds: number) => RateLimiter;
 
-function apiLimits(
-  { requestsPerWindow, registrationsPerWindow, accountRateFactor }: Config,
-  limitOf: LimitOf,
-) {
+function apiLimits(config: Config, limitOf: LimitOf) {
+  const { requestsPerWindow, accountRateFactor } = config;
   const deviceLogins = limitOf('device log-ins', DEVICE_LOGINS, 600);
   return {
     limiter: new CallerLimits(
@@ -169,7 +168,7 @@ function apiLimits(
       limitOf('account', requestsPerWindow * accountRateFactor, 10),
     ),
     routeLimiters: new Map([
-      ['register', limitOf('registrations', registrationsPerWindow, 600)],
+      ['register', limitOf('registrations', registrationsOf(config), 600)],
       ['startDeviceLogin', deviceLogins],
       ['findDeviceLogin', deviceLogins],
       ['decideDeviceLogin', deviceLogins],

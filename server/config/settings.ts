@@ -123,10 +123,10 @@ export const SETTINGS = {
   ),
   registrationsPerWindow: integer(
     'CLOUDLET_RATE_REGISTRATIONS',
-    300,
-    1,
+    0,
+    0,
     1e9,
-    'Maximum registrations per address in 10 minutes',
+    'Maximum registrations per address in 10 minutes; 0: 300 while only this computer reaches the cloud, else (CLOUDLET_HOST is no loopback address, or CLOUDLET_PUBLIC_URL names another host) 20',
   ),
   loginFailures: integer(
     'CLOUDLET_LOGIN_FAILURES',

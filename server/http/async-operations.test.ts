@@ -8,12 +8,13 @@ import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Operations } from '../calls/operations.ts';
 import { OperationsStore } from '../calls/operations-store.ts';
 import { BACKGROUND } from '../metadata/change.ts';
+import { systemClock } from '../platform/clock.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { eventually } from '../testing/eventually.ts';
-import { BodyMemory } from './body.ts';
+import { BodyMemory } from './body-memory.ts';
 import { createEdge } from './edge.ts';
 import { operationRoutes } from './operation-routes.ts';
 import { defineRoute } from './route.ts';
@@ -49,7 +50,7 @@ before(async () => {
     handler: ({ request }) => work(() => request.address),
   });
   app = createEdge({
-    bodies: new BodyMemory(2 ** 26),
+    bodies: new BodyMemory(2 ** 26, systemClock),
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),

@@ -1,12 +1,13 @@
 /**
- * Request bodies: checks their media type and reads them as a whole. Their memory is reserved before they are
- * read, with limits in total and per account.
+ * Request bodies: checks their media type and reads them as a whole, within a deadline. Their memory is
+ * reserved as they arrive (body-memory.ts).
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { detachBuffer } from '../platform/buffers.ts';
 import { AppError } from '../platform/errors.ts';
 import { JSON_MAX_BYTES, parseJson } from '../platform/json.ts';
+import { BLOCK_BYTES, type BodyMemory, type HeldBody } from './body-memory.ts';
 
 /** Throws `unsupported_media_type` for a form where JSON is expected. Call before the body is read. */
 export function assertNoForm({ 'content-type': type }: IncomingHttpHeaders): void {
@@ -44,61 +45,9 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
 /** Smaller bodies are not counted: their connections take as much memory. */
 const COUNTED_BODY_BYTES = 16 * 1024;
 
-/** The body of one request. */
-export interface HeldBody {
-  /** Reserves `bytes` more, before they are read. Throws `overloaded`. */
-  add(bytes: number): void;
-  /** Call when the request is over. Idempotent. */
-  release(): void;
-}
-
-export class BodyMemory {
-  readonly #maxBytes: number;
-  #bytes = 0;
-  readonly #byAccount = new Map<number, number>();
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  /** Nothing is reserved yet. */
-  hold(accountId: number): HeldBody {
-    let held = 0;
-    let isOver = false;
-    return {
-      add: (bytes) => {
-        if (isOver) throw new AppError('bad_http', 'The client disconnected before its body was read');
-        this.#take(accountId, bytes);
-        held += bytes;
-      },
-      release: () => {
-        if (!isOver && held > 0) this.#take(accountId, -held);
-        isOver = true;
-      },
-    };
-  }
-
-  #take(accountId: number, bytes: number): void {
-    const own = this.#byAccount.get(accountId) ?? 0;
-    if (bytes > 0 && !this.#fits(own, bytes)) {
-      throw new AppError('overloaded', 'Too many large requests are in progress', {
-        hint: 'Send fewer requests at the same time, or smaller ones',
-        retryAfterSeconds: 1,
-      });
-    }
-    this.#bytes += bytes;
-    if (own + bytes === 0) this.#byAccount.delete(accountId);
-    else this.#byAccount.set(accountId, own + bytes);
-  }
-
-  /**
-   * An account may hold at most as much as is then left for the others, so that a new caller finds memory.
-   */
-  #fits(own: number, bytes: number): boolean {
-    const left = this.#maxBytes - this.#bytes - bytes;
-    return left >= 0 && (own === 0 || own + bytes <= left);
-  }
-}
+/** Time that a body of any size may take, and the speed that a larger one must have on average. */
+const DEADLINE_MS = 30_000;
+const LEAST_BYTES_PER_SECOND = 100_000;
 
 const LINGER_MS = 5000;
 
@@ -118,29 +67,46 @@ export interface BodyBounds {
 }
 
 /**
- * Throws `overloaded` if the memory budget is used up, what `tooLarge` returns, `bad_http` if the body is
- * truncated.
+ * Throws `overloaded` if the memory is needed for others, what `tooLarge` returns, `request_timeout` if it
+ * takes too long as a whole, `bad_http` if the body is truncated.
  */
 export async function readBody(request: FastifyRequest, bounds: BodyBounds): Promise<Buffer> {
   const { memory, accountId, maxBytes, tooLarge } = bounds;
   const { raw } = request;
-  const held = memory.hold(accountId);
-  request.heldBody = held;
   const announced = Number(raw.headers['content-length'] ?? Number.NaN);
   if (announced > maxBytes) throw tooLarge();
-  const isCounted = announced > COUNTED_BODY_BYTES;
-  if (isCounted) held.add(announced);
-  const pieces = isCounted ? new WholePieces(announced) : new UnknownPieces(held);
+  const arriving = Promise.withResolvers<never>();
+  // It may be cut before anyone waits for it.
+  arriving.promise.catch(() => {});
+  const held = memory.hold(accountId, arriving.reject);
+  request.heldBody = held;
+  if (announced > COUNTED_BODY_BYTES) held.expect(announced);
+  const size = Number.isNaN(announced) ? maxBytes : announced;
+  const allowedMs = DEADLINE_MS + (size / LEAST_BYTES_PER_SECOND) * 1000;
+  const timer = setTimeout(() => arriving.reject(tooSlow(allowedMs)), allowedMs).unref();
+  const pieces = new Pieces(held);
   try {
-    await eachPiece(raw, (piece) => {
+    const take = (piece: Buffer) => {
       if (pieces.bytes + piece.length > maxBytes) throw tooLarge();
       pieces.add(piece);
-    });
+    };
+    await eachPiece(raw, { take, cut: arriving.promise });
+    held.arrived();
     return pieces.whole();
   } catch (error) {
     pieces.forget();
+    held.release();
     throw error;
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+function tooSlow(allowedMs: number): AppError {
+  const seconds = Math.round(allowedMs / 1000);
+  return new AppError('request_timeout', `The body did not arrive within ${seconds} s`, {
+    hint: `A body has ${DEADLINE_MS / 1000} s, and a second more per 100 KB`,
+  });
 }
 
 /**
@@ -153,17 +119,29 @@ export function dropRest(raw: IncomingMessage): void {
   raw.resume();
 }
 
-/** `take` must not keep the piece. Rejects with what it threw; the rest is then left to the caller. */
-function eachPiece(raw: IncomingMessage, take: (piece: Buffer) => void): Promise<void> {
+interface Reading {
+  /** Must not keep the piece. */
+  readonly take: (piece: Buffer) => void;
+  /** Rejects to end the reading. */
+  readonly cut: Promise<never>;
+}
+
+/** Rejects with what `take` threw, or `cut` was rejected with; the rest is then left to the caller. */
+function eachPiece(raw: IncomingMessage, { take, cut }: Reading): Promise<void> {
   return new Promise((resolve, reject) => {
+    let isOver = false;
     const onData = (piece: Buffer) => {
       try {
         take(piece);
       } catch (error) {
-        leave();
-        raw.pause();
-        reject(error);
+        stop(error);
       }
+    };
+    const stop = (error: unknown) => {
+      if (isOver) return;
+      leave();
+      raw.pause();
+      reject(error);
     };
     const onEnd = () => {
       leave();
@@ -174,41 +152,23 @@ function eachPiece(raw: IncomingMessage, take: (piece: Buffer) => void): Promise
       reject(new AppError('bad_http', 'The client disconnected before its body was read', { cause }));
     };
     const leave = () => {
+      isOver = true;
       raw.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
     };
+    cut.catch(stop);
     if (raw.destroyed && !raw.complete) return onLost();
     raw.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
   });
 }
 
-/** A body of known length, reserved in advance. */
-class WholePieces {
-  readonly #whole: Buffer;
-  bytes = 0;
-
-  constructor(length: number) {
-    this.#whole = Buffer.allocUnsafeSlow(length);
-  }
-
-  add(piece: Buffer): void {
-    this.bytes += piece.copy(this.#whole, this.bytes);
-    detachBuffer(piece);
-  }
-
-  whole(): Buffer {
-    return this.#whole;
-  }
-
-  forget(): void {
-    detachBuffer(this.#whole);
-  }
-}
-
-/** A small or chunked body: reserved as it arrives. */
-class UnknownPieces {
+/** Bytes that have arrived, in blocks: each is reserved before it is made. */
+class Pieces {
   readonly #held: HeldBody;
-  #pieces: Buffer[] = [];
-  #counted = 0;
+  #blocks: Buffer[] = [];
+  /** Bytes of the last block that are used. */
+  #used = 0;
+  /** Length of all blocks. */
+  #size = 0;
   bytes = 0;
 
   constructor(held: HeldBody) {
@@ -216,23 +176,45 @@ class UnknownPieces {
   }
 
   add(piece: Buffer): void {
-    this.bytes += piece.length;
-    if (this.bytes > COUNTED_BODY_BYTES) {
-      this.#held.add(this.bytes - this.#counted);
-      this.#counted = this.bytes;
+    for (let at = 0; at < piece.length; ) {
+      const last = this.#blocks.at(-1);
+      if (last === undefined || this.#used === last.length) {
+        this.#makeBlock(piece.length - at);
+        continue;
+      }
+      const copied = piece.copy(last, this.#used, at);
+      this.#used += copied;
+      at += copied;
     }
-    this.#pieces.push(piece);
+    this.bytes += piece.length;
+    detachBuffer(piece);
+  }
+
+  /** Up to COUNTED_BODY_BYTES are not counted, in one block that fits or in two. */
+  #makeBlock(needed: number): void {
+    const count = this.#blocks.length;
+    const small = count === 0 ? needed : COUNTED_BODY_BYTES - this.#size;
+    const isSmall = count < 2 && this.#size + needed <= COUNTED_BODY_BYTES;
+    if (!isSmall) this.#held.add(BLOCK_BYTES);
+    this.#append(isSmall ? small : BLOCK_BYTES);
+  }
+
+  #append(bytes: number): void {
+    this.#blocks.push(Buffer.allocUnsafeSlow(bytes));
+    this.#size += bytes;
+    this.#used = 0;
   }
 
   whole(): Buffer {
-    const whole = Buffer.concat(this.#pieces, this.bytes);
+    const whole = Buffer.concat(this.#blocks, this.bytes);
     this.forget();
     return whole;
   }
 
   forget(): void {
-    for (const piece of this.#pieces) detachBuffer(piece);
-    this.#pieces = [];
+    for (const block of this.#blocks) detachBuffer(block);
+    this.#blocks = [];
+    this.#used = 0;
   }
 }
 

@@ -8,7 +8,7 @@ import { systemClock } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { eventually } from '../testing/eventually.ts';
-import { BodyMemory } from './body.ts';
+import { BodyMemory } from './body-memory.ts';
 import { createEdge } from './edge.ts';
 import { UnreadResponses } from './response.ts';
 import { defineRoute } from './route.ts';
@@ -30,7 +30,7 @@ before(async () => {
   });
   const accountOf = (apiKey = '') => ({ ...NOBODY, accountId: Number(apiKey), via: 'key' as const });
   app = createEdge({
-    bodies: new BodyMemory(2 ** 26),
+    bodies: new BodyMemory(2 ** 26, systemClock),
     clock: systemClock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),

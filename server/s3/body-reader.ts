@@ -3,7 +3,7 @@
  * holds the sender back while the receiver is busy.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { HeldBody } from '../http/body.ts';
+import type { HeldBody } from '../http/body-memory.ts';
 import { type DigestName, type Digests, digestsOf } from '../platform/digests.ts';
 import type { ReceivedBytes, Upload } from '../storage/upload.ts';
 import { later, pump, type Sink } from './body-pump.ts';

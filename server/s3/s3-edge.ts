@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import type { S3Key } from '../accounts/authenticator.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
-import type { BodyMemory } from '../http/body.ts';
+import type { BodyMemory } from '../http/body-memory.ts';
 import type { CallerLimits } from '../http/caller.ts';
 import type { TrustedProxies } from '../http/client-address.ts';
 import { isAwsSigned } from '../http/edge.ts';

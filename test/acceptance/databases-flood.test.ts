@@ -118,3 +118,29 @@ for (const [framing, calls] of [
     });
   });
 }
+
+test('nine accounts whose large calls never end do not keep another out', async () => {
+  const sockets: Socket[] = [];
+  let served = 0;
+  const serveVictim = async (bytes: number) => {
+    await victim.driver.execute({ sql: 'INSERT INTO t VALUES (?)', args: ['x'.repeat(bytes)] });
+    served++;
+  };
+  for (let i = 0; i < 9; i++) {
+    const tenant = await newTenant();
+    // Larger ones first, then what still fits.
+    for (const bytes of [...Array(6).fill(CALL_BYTES), 5e6, 2.5e6, 1.2e6, 6e5, 3e5, 1.5e5]) {
+      const socket = await openSocket(cloud.data);
+      socket.on('error', () => {});
+      sockets.push(socket);
+      socket.write(headOf(tenant, `Content-Length: ${bytes}`));
+      socket.write(Buffer.alloc(bytes - 1, ' '));
+    }
+    tenant.driver.close();
+    await serveVictim(200_000);
+    await serveVictim(2_000_000);
+  }
+  for (let i = 0; i < 10; i++) await serveVictim(2_000_000);
+  assert.equal(served, 28);
+  for (const socket of sockets) socket.destroy();
+});

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { WebSocket as WsClient } from 'ws';
 import { NOBODY, type Principal, type Scope } from '../../calls/principal.ts';
-import { BodyMemory } from '../../http/body.ts';
+import { BodyMemory } from '../../http/body-memory.ts';
 import { CallerLimits, RateLimiter } from '../../http/caller.ts';
 import { createEdge } from '../../http/edge.ts';
 import { WebSockets } from '../../http/web-sockets.ts';
@@ -74,7 +74,7 @@ async function start(pingSeconds = 30): Promise<void> {
     headers: { 'x-content-type-options': 'nosniff' },
   };
   app = createEdge({
-    bodies: new BodyMemory(2 ** 26),
+    bodies: new BodyMemory(2 ** 26, systemClock),
     ...common,
     routes: consoleRoutes(parts),
     routeLimiters: new Map(),

@@ -3,8 +3,9 @@ import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { Idempotency } from '../../calls/idempotency.ts';
 import { IdempotencyStore } from '../../calls/idempotency-store.ts';
-import { BodyMemory } from '../../http/body.ts';
+import { BodyMemory } from '../../http/body-memory.ts';
 import { createEdge } from '../../http/edge.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { Meters } from '../../platform/prometheus.ts';
 import { testSealer } from '../../testing/account-fixture.ts';
 import { type Compute, type ComputeFixture, openComputeFixture } from '../../testing/compute-fixture.ts';
@@ -22,7 +23,7 @@ before(async () => {
   const store = new IdempotencyStore(metadata);
   const kept = { metadata, store, maxKept: 1000, ownKeyState: async () => null };
   app = createEdge({
-    bodies: new BodyMemory(2 ** 26),
+    bodies: new BodyMemory(2 ** 26, systemClock),
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),

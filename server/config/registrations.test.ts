@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadConfig } from './config.ts';
+import { registrationsOf } from './registrations.ts';
+
+test('an address registers few accounts where others reach the cloud; the setting wins', () => {
+  const of = (environment: Record<string, string>) => registrationsOf(loadConfig(environment));
+  for (const host of ['127.0.0.1', '127.8.9.10', '::1', 'localhost']) {
+    assert.equal(of({ CLOUDLET_HOST: host }), 300, host);
+  }
+  for (const host of ['0.0.0.0', '::', '192.0.2.1', 'cloud.example']) {
+    assert.equal(of({ CLOUDLET_HOST: host }), 20, host);
+  }
+  assert.equal(of({}), 300);
+  assert.equal(of({ CLOUDLET_PUBLIC_URL: 'https://cloud.example' }), 20, 'behind a proxy');
+  assert.equal(of({ CLOUDLET_PUBLIC_URL: 'http://[::1]:8080' }), 300);
+  assert.equal(of({ CLOUDLET_HOST: '0.0.0.0', CLOUDLET_RATE_REGISTRATIONS: '300' }), 300);
+  assert.equal(of({ CLOUDLET_RATE_REGISTRATIONS: '4' }), 4);
+});
