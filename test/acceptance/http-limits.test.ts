@@ -12,13 +12,16 @@ import { newS3 } from './s3-kit.ts';
 
 const cloud = await CloudProcess.start({ env: { CLOUDLET_SLOW_BODY_SECONDS: '2' } });
 const tight = await CloudProcess.start({
-  env: { CLOUDLET_RATE_REQUESTS: '20', CLOUDLET_RATE_REGISTRATIONS: '4', CLOUDLET_MAX_CONNECTIONS: '60' },
+  env: { CLOUDLET_RATE_REQUESTS: '20', CLOUDLET_RATE_REGISTRATIONS: '6', CLOUDLET_MAX_CONNECTIONS: '60' },
 });
 after(async () => {
   await cloud.stop();
   await tight.stop();
 });
 const client = await CheckedClient.open(cloud.api);
+const caller = await CheckedClient.open(tight.api);
+/** Accounts of the tight cloud, made before its registrations are used up. */
+const [victim, attacker] = [await caller.register(), await caller.register()];
 
 describe('rate limits', () => {
   test('are told in both families of headers', async () => {
@@ -184,8 +187,6 @@ describe('downloads', () => {
   });
 
   test('that one account leaves unread take neither the connections nor the download of another', async () => {
-    const caller = await CheckedClient.open(tight.api);
-    const [victim, attacker] = [await caller.register(), await caller.register()];
     const [ours, theirs] = [
       await linkedObject(caller.as(victim.api_key), 'ours'),
       await linkedObject(caller.as(attacker.api_key), 'theirs'),
