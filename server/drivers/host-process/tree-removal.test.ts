@@ -47,6 +47,20 @@ describe('removal of a tree', () => {
   afterEach(() => execFileSync('rm', ['-rf', root]));
   const left = () => fs.readdirSync(root).filter((name) => name !== 'victim');
 
+  test('several remove the same tree, and what a crash left of it, at the same time', async () => {
+    for (let round = 0; round < 3; round++) {
+      for (const top of ['tree', 'tree.0', 'tree.1'])
+        for (let at = 0; at < 8; at++) {
+          const folder = join(root, top, `${at}`, 'inside');
+          fs.mkdirSync(folder, { recursive: true });
+          for (const name of FILES.slice(0, 5)) fs.writeFileSync(join(folder, name), 'go');
+        }
+      const all = ['tree', 'tree', 'tree.0', 'tree', 'tree.1'];
+      await Promise.all(all.map((name) => removeTree(join(root, name))));
+      assert.deepEqual(left(), [], `round ${round}`);
+    }
+  });
+
   test('all goes, whatever it is and is called, and nothing it leads to', async () => {
     const work = join(tree, 'work');
     fs.symlinkSync(victim, join(work, 'link'));

@@ -4,24 +4,36 @@ import * as fs from 'node:fs/promises';
 /** A folder in which something turns up meanwhile is emptied so often. */
 const TRIES = 5;
 
+/** Errors of a new name that something else has. */
+const TAKEN: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST']);
+
 /**
  * Removes what is at `path`, in a folder of ours, with all that is in it; missing is no error. Folders in it
  * may belong to others, and be as deep as they like. Each is first moved beside `path`, as `<path>.<number>`,
  * where whoever owns the folder it was in has no say: nobody can put a link to elsewhere in its place, and no
- * path grows. A crash meanwhile leaves names that begin with `path`.
+ * path grows. A crash meanwhile leaves names that begin with `path`. Several may remove the same tree, and
+ * what a crash left of it, at the same time.
  */
 export async function removeTree(path: string): Promise<void> {
   const left = [path];
   let moved = 0;
   const moveOut = async (folder: Buffer) => {
-    const to = `${path}.${moved++}`;
-    await fs.rename(folder, to);
-    left.push(to);
+    for (;;) {
+      const to = `${path}.${moved++}`;
+      try {
+        await fs.rename(folder, to);
+        left.push(to);
+        return;
+      } catch (error) {
+        // Left by a crash, or of another removal.
+        if (!TAKEN.has(codeOf(error) ?? '')) throw error;
+      }
+    }
   };
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     const found = await fs.lstat(next).catch(unlessMissing);
-    if (found?.isDirectory()) await removeFolder(next, moveOut);
-    else if (found !== undefined) await fs.unlink(next);
+    if (found?.isDirectory()) await removeFolder(next, moveOut).catch(unlessMissing);
+    else if (found !== undefined) await fs.unlink(next).catch(unlessMissing);
   }
 }
 
