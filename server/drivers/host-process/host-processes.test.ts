@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
@@ -262,6 +262,19 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       fs.writeFileSync(path, written);
       assert.equal((await processes.adopt(program, keeper))?.pid, running.pid);
       assert.equal(isAlive({ ...running.identity, uid: 4711 }), false);
+      await running.end({ graceMs: 0 });
+    });
+
+    test('yields the processor to us, where no control group weighs it', async () => {
+      const running = await processes.start(script('sleep 600'), { stdio: PIPES });
+      const isWeighed = processes.cgroups.problem === '';
+      assert.equal(getPriority(running.pid), isWeighed ? 0 : 5);
+      const [own, its] = [process.pid, running.pid].map((pid) => {
+        const path = `/proc/${pid}/autogroup`;
+        return fs.existsSync(path) ? fs.readFileSync(path, 'utf8').trim() : '';
+      });
+      // A session is weighed before its processes are.
+      if (own?.split(' ')[0] !== its?.split(' ')[0]) assert.match(its ?? '', isWeighed ? / 0$/ : / 5$/);
       await running.end({ graceMs: 0 });
     });
 
