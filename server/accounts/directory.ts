@@ -1,5 +1,5 @@
 /** Finds accounts by the names that others have for them. Closed accounts are never found. */
-import { foldEmail, foldUsername } from './account-fields.ts';
+import { foldUsername } from './account-fields.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
 export interface KnownAccount {
@@ -17,10 +17,6 @@ export class AccountDirectory {
 
   async byCanonicalId(id: string): Promise<KnownAccount | undefined> {
     return known(await this.#store.accountByCanonicalId(id));
-  }
-
-  async byEmail(email: string): Promise<KnownAccount | undefined> {
-    return known(await this.#store.accountByEmail(foldEmail(email)));
   }
 
   async byUsername(username: string): Promise<KnownAccount | undefined> {

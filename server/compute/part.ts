@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { RestingNamesStore } from '../metadata/resting-names-store.ts';
 import { SamplesStore } from '../metadata/samples-store.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -91,7 +92,7 @@ export function assembleCompute(given: ComputeDeps) {
   const runs = new Runs({ ...base, lifecycle });
   const parts = { ...base, machines, turns, lifecycle, runs };
   const power = new PowerControl(parts);
-  const deleter = new VmDeleter(parts);
+  const deleter = new VmDeleter({ ...parts, resting: new RestingNamesStore(metadata) });
   const reconciler = new Reconciler({ ...parts, deleter });
   const supervisor = new Supervisor({ ...parts, reconciler });
   const accountStops = machineStops({ ...parts, power, deleter });
@@ -201,7 +202,8 @@ export function computePart(
   const sent = vmEgress({ ...deps, changes });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
   const open = (row: VmRow) => parts.exposures.openPublished(row);
-  const own = { changes, store: new PublishedPortsStore(metadata), find, open, sent };
+  const resting = new RestingNamesStore(metadata);
+  const own = { changes, store: new PublishedPortsStore(metadata), resting, find, open, sent };
   const published = new PublishedPorts({ ...deps, ...deps.publishing, ...own });
   const parts = assembleCompute({ ...deps, published });
   const { store, machines, imports, supervisor, accountStops, addresses } = parts;

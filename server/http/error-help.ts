@@ -154,7 +154,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   operation_not_cancellable: help('The call cannot be cancelled.', 'Wait until it has ended.'),
   encryption_key_disabled: help('The encryption key is disabled.', 'Enable it, or use another one.'),
   encryption_key_in_use: help('Stored bytes are encrypted with the key.', 'Delete them first.'),
-  bucket_name_taken: help('A bucket of another account has that name.', 'Choose another name.'),
+  bucket_name_taken: help(
+    'A bucket of another account has that name, or had it in the last 30 days.',
+    'Choose another name.',
+  ),
   bucket_not_empty: help('The bucket still contains objects or versions.', 'Empty it, or add `?force=true`.'),
   object_locked: help(
     'Object lock keeps a version from being removed, or a bucket from losing its versions.',

@@ -267,6 +267,14 @@ CREATE TABLE recovery_points (
   deletes_at INTEGER                      -- in deleting: until then it can be had back
 , damage TEXT NOT NULL DEFAULT '[]', damaged_files INTEGER NOT NULL DEFAULT 0, state_before TEXT, grace_left_ms INTEGER, scheduled_at INTEGER, drilled_at INTEGER, drill TEXT) STRICT;
 
+CREATE TABLE resting_names (
+  kind TEXT NOT NULL,                     -- 'bucket': a name on the S3 door; 'host': the host name of a machine
+  name TEXT NOT NULL COLLATE BINARY,
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  ends_at INTEGER NOT NULL,               -- ms since 1970
+  PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE restored_things (
   account_id INTEGER NOT NULL REFERENCES accounts(id), -- the new one
   source TEXT NOT NULL,         -- 'account', or kind and id of the thing in the point
@@ -554,6 +562,10 @@ CREATE INDEX operations_account ON operations(account_id, created_at, kept_bytes
 CREATE INDEX operations_age ON operations(created_at);
 
 CREATE INDEX operations_uncounted ON operations(created_at) WHERE kept_bytes IS NULL AND ended_at IS NOT NULL;
+
+CREATE INDEX resting_names_account ON resting_names(account_id, kind, ends_at);
+
+CREATE INDEX resting_names_due ON resting_names(ends_at);
 
 CREATE INDEX sessions_account ON sessions(account_id);
 

@@ -128,7 +128,10 @@ export const S3_ERRORS = {
   SlowDown: { status: 503, message: 'Please reduce your request rate' },
   TooManyBuckets: { status: 400, message: 'You have as many buckets as you may have' },
   UnexpectedContent: { status: 400, message: 'This request contains unsupported content' },
-  UnresolvableGrantByEmailAddress: { status: 400, message: 'No account has the e-mail address you provided' },
+  UnresolvableGrantByEmailAddress: {
+    status: 400,
+    message: 'Accounts are not named by e-mail address here: use the canonical id',
+  },
   UserKeyMustBeSpecified: { status: 400, message: 'The form must have the field key' },
   XAmzContentSHA256Mismatch: {
     status: 400,

@@ -73,9 +73,7 @@ const OwnershipShape = Type.Enum(['BucketOwnerEnforced', 'BucketOwnerPreferred',
 });
 
 const GrantShape = namedObject('BucketGrant', {
-  account: Type.Optional(
-    Type.String({ description: 'Its canonical id; when it is set, also its e-mail address' }),
-  ),
+  account: Type.Optional(Type.String({ description: 'Its canonical id' })),
   account_name: Type.Optional(Type.String({ description: 'Only shown' })),
   group: Type.Optional(
     Type.Enum(['all', 'authenticated', 'logs'] as const, {

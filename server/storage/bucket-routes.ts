@@ -2,7 +2,8 @@
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
-import type { BucketEmptier, Buckets } from './buckets.ts';
+import type { BucketEmptier } from './bucket-emptier.ts';
+import type { Buckets } from './buckets.ts';
 import type { PointRestores } from './point-restores.ts';
 import {
   Bucket,
@@ -122,8 +123,9 @@ function pointRoutes({ pointRestores }: BucketRoutesDeps): Route[] {
       tag: 'storage',
       summary: 'List the recovery points that a bucket can be restored from, newest first',
       description:
-        'All sound recovery points since your account was created, also for a bucket that was deleted. A preview ' +
-        'of `POST /api/buckets/{name}/restore` says what one has.',
+        'All sound recovery points since your account was created, also for a bucket that you deleted: for 30 ' +
+        'days, or when you make one of that name. A preview of `POST /api/buckets/{name}/restore` says what one ' +
+        'has.',
       permission: 'storage:read',
       params: BucketPath,
       responses: { 200: Type.Array(BucketPoint) },

@@ -69,14 +69,16 @@ export class BucketSql {
     return this.#reads.get(`${WITH_OWNER} AND b.name = ? AND a.${column} = ?`, name, id);
   }
 
-  /** Whether a bucket has that name globally: that of a closed account can be taken over. */
-  async heldBy(name: string): Promise<'nobody' | 'open' | 'closed'> {
+  /**
+   * When the account was closed whose bucket has that name globally; null: it is open; undefined: no bucket
+   * has it.
+   */
+  async heldBy(name: string): Promise<number | null | undefined> {
     const found = await this.#reads.get<{ closed_at: number | null }>(
       'SELECT closed_at FROM buckets b JOIN accounts a ON a.id = b.account_id WHERE b.global_name = ?',
       name,
     );
-    if (found === undefined) return 'nobody';
-    return found.closed_at === null ? 'open' : 'closed';
+    return found?.closed_at;
   }
 
   /** Takes a global name from the bucket of a closed account, which nobody reaches. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
+import { MOST_RESTING, REST_MS, RestingNamesStore } from '../metadata/resting-names-store.ts';
 import { type ErrorCode, isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
@@ -159,4 +160,37 @@ test('without credits nothing is created or stored, but all is read and deleted'
   assert.equal((await fixture.downloads.find(poor, object_id)).sizeBytes, 1);
   await fixture.removals.remove(by(poor), object_id);
   await fixture.buckets.removeEmpty(by(poor), 'old');
+});
+
+test('a name rests for 30 days, an account has so many at rest, and the oldest end first', async () => {
+  const names = Array.from({ length: 3 }, (_, at) => `resting-${at}`);
+  const create = (principal: Principal, name: string) =>
+    fixture.buckets.create(by(principal), { name, isGlobal: true });
+  for (const name of names) {
+    await create(owner, name);
+    await fixture.buckets.removeEmpty(by(owner), name);
+    fixture.clock.advance(1000);
+  }
+  const [first = '', second = '', third = ''] = names;
+  await refuses(() => create(stranger, first), 'bucket_name_taken');
+  // As many more as may rest, so that these three rest no longer.
+  const more = Array.from({ length: MOST_RESTING.bucket - 1 }, (_, at) => [
+    'bucket',
+    `more-${at}`,
+    owner.accountId,
+    fixture.clock.now() + REST_MS,
+  ]);
+  const sql = 'INSERT INTO resting_names (kind, name, account_id, ends_at) VALUES (?, ?, ?, ?)';
+  await fixture.metadata.commit(more.map((params) => ({ sql, params })));
+  await create(owner, 'one-more');
+  await fixture.buckets.removeEmpty(by(owner), 'one-more');
+  await create(stranger, first);
+  await create(stranger, second);
+  await create(stranger, third);
+  await refuses(() => create(stranger, 'more-1'), 'bucket_name_taken');
+  await refuses(() => create(stranger, 'one-more'), 'bucket_name_taken');
+  fixture.clock.advance(REST_MS);
+  await fixture.metadata.commit([new RestingNamesStore(fixture.metadata).sweep(fixture.clock.now())]);
+  assert.deepEqual(await fixture.metadata.all('SELECT name FROM resting_names'), []);
+  await create(stranger, 'one-more');
 });

@@ -2,8 +2,9 @@
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change, Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
+import { REST_MS, type RestingNamesStore } from '../metadata/resting-names-store.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
-import { AppError, isAppError } from '../platform/errors.ts';
+import { AppError } from '../platform/errors.ts';
 import {
   type BucketSettings,
   type SettingName,
@@ -14,10 +15,7 @@ import {
 } from './bucket-settings.ts';
 import { type BucketRow, type BucketSql, type HeldBucketRow, NO_CONTENT } from './bucket-sql.ts';
 import { formatSize } from './entries.ts';
-import { assertRemovable, type LockTime, objectLocked } from './object-lock.ts';
-import type { ObjectSql } from './object-sql.ts';
-import type { PartUploads } from './part-uploads.ts';
-import type { Removals } from './removals.ts';
+import { objectLocked } from './object-lock.ts';
 import type { Bucket, BucketChange, NewBucket } from './schema.ts';
 import { VERSIONING } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
@@ -30,6 +28,7 @@ const DEFAULT_REGION = 'us-east-1';
 export interface BucketsDeps {
   readonly changes: Changes;
   readonly store: BucketSql;
+  readonly resting: RestingNamesStore;
   readonly clock: Clock;
   readonly billing: Pick<StorageBilling, 'assertCredit' | 'bucketCreated' | 'bucketDeleted'>;
 }
@@ -78,14 +77,29 @@ export class Buckets {
     };
     return changes.run(call, async (change) => {
       if (await store.find(principal.accountId, row.name)) throw bucketExists(row.name);
-      const held = await store.heldBy(row.name);
-      const isHeld = held === 'open';
+      const isHeld = await this.#isHeld(change, row);
       if (isHeld && input.isGlobal === true) throw nameTaken(row.name);
-      if (held === 'closed') change.add(store.freeName(row.name), 'retry');
       const id = change.add(store.insert(row, isHeld ? null : row.name), 'retry');
       change.addAll(await billing.bucketCreated({ ...row, id }), 'retry');
       return present({ ...row, ...NO_CONTENT, id: 0 });
     });
+  }
+
+  /**
+   * Whether the name is another account's on the S3 door: a bucket of it has the name, or had it and the name
+   * rests. If not, the change takes the name.
+   */
+  async #isHeld(change: Change, { name, account_id: accountId }: Pick<BucketRow, 'name' | 'account_id'>) {
+    const { store, resting, clock } = this.#deps;
+    const at = clock.now();
+    const closedAt = await store.heldBy(name);
+    if (closedAt === null || (closedAt !== undefined && closedAt + REST_MS > at)) return true;
+    const wish = { kind: 'bucket', name, accountId, at } as const;
+    if (await resting.isForAnother(wish)) return true;
+    if (closedAt !== undefined) change.add(store.freeName(name), 'retry');
+    change.expect(resting.expectNotForAnother(wish), 'retry');
+    change.add(resting.wake('bucket', name), 'retry');
+    return false;
   }
 
   /** The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's. */
@@ -93,6 +107,13 @@ export class Buckets {
     const row = await this.#deps.store.find(principal.accountId, name);
     if (!row || !mayEnter(principal, name)) throw bucketNotFound(name);
     return row;
+  }
+
+  /** Whether the account has a bucket of that name, or gave the name up and it rests. */
+  async wasOf({ accountId }: Principal, name: string): Promise<boolean> {
+    const { store, resting, clock } = this.#deps;
+    if ((await store.find(accountId, name)) !== undefined) return true;
+    return resting.isFor({ kind: 'bucket', name, accountId, at: clock.now() });
   }
 
   /** The account's bucket of that name, or else the one that others reach by it. Not checked for access. */
@@ -229,9 +250,10 @@ export class Buckets {
   /** Throws `bucket_not_empty` while anything is in it, versions and markers included. */
   async removeEmpty(call: Call, name: string): Promise<Bucket> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
-    const { changes, store, billing } = this.#deps;
+    const { changes, store, billing, resting, clock } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
+      change.addAll(resting.restBucket(row, clock.now()), 'retry');
       change.add(store.delete(row.id), async () => {
         const isThere = (await store.find(row.account_id, name))?.id === row.id;
         return isThere ? notEmpty(name) : bucketNotFound(name);
@@ -270,7 +292,13 @@ function bucketExists(name: string): AppError {
 }
 
 function nameTaken(name: string): AppError {
-  return new AppError('bucket_name_taken', `The name ${name} is taken by a bucket of another account`);
+  return new AppError(
+    'bucket_name_taken',
+    `The name ${name} is taken by a bucket of another account, or was until lately`,
+    {
+      hint: 'Choose another name: one that was given up rests for 30 days',
+    },
+  );
 }
 
 function notEmpty(name: string): AppError {
@@ -286,7 +314,7 @@ function mayEnter({ bucketLimits }: Principal, bucket: string): boolean {
 }
 
 /** Refuses changes of whole buckets to a limited key. */
-function limitedKey(): AppError {
+export function limitedKey(): AppError {
   return new AppError(
     'scope_required',
     'This key is limited to certain buckets and cannot create, change or delete buckets',
@@ -307,99 +335,4 @@ function present(row: BucketRow): Bucket {
     total_size: row.total_bytes,
     object_lock: settingsOf(row).lock !== undefined,
   };
-}
-
-interface BucketEmptierDeps {
-  readonly buckets: Buckets;
-  readonly removals: Removals;
-  readonly partUploads: PartUploads;
-  readonly store: ObjectSql;
-  readonly lockTime: () => LockTime;
-}
-
-/** Deletes a bucket with its contents, a batch of versions at a time, each an ordinary durable commit. */
-const AT_ONCE = 64;
-const TRIES = 10;
-/** Versions whose locks are looked at in one read. */
-const LOCKS_AT_ONCE = 1000;
-
-export class BucketEmptier {
-  readonly #deps: BucketEmptierDeps;
-
-  constructor(deps: BucketEmptierDeps) {
-    this.#deps = deps;
-  }
-
-  /**
-   * Empties and removes the bucket, while uploads to it are refused. Throws what empty() does; nothing is
-   * removed if a version is locked.
-   */
-  async remove(call: Call, bucketName: string): Promise<Bucket> {
-    const { principal } = call;
-    const { buckets } = this.#deps;
-    const bucket = await buckets.find(principal, bucketName);
-    if (principal.bucketLimits === null) await this.#assertUnlocked(bucket);
-    return this.#remove(call, bucket, () => this.empty(principal, bucketName));
-  }
-
-  #remove(call: Call, bucket: BucketRow, prepare: () => Promise<void>): Promise<Bucket> {
-    const { buckets } = this.#deps;
-    return buckets.whileLeaving(bucket, async () => {
-      for (let tries = 1; ; tries++) {
-        await prepare();
-        try {
-          return await buckets.removeEmpty(call, bucket.name);
-        } catch (error) {
-          // An upload was being committed already.
-          if (!isAppError(error, 'bucket_not_empty') || tries === TRIES) throw error;
-        }
-      }
-    });
-  }
-
-  /** Removes the bucket if no object is in it; uploads in progress end. Throws `bucket_not_empty`. */
-  async removeEmpty(call: Call, bucketName: string): Promise<Bucket> {
-    const { buckets, partUploads, store } = this.#deps;
-    const bucket = await buckets.find(call.principal, bucketName);
-    const isEmpty = (await store.objectIds(bucket.id, 1)).length === 0;
-    if (!isEmpty || call.principal.bucketLimits !== null) return buckets.removeEmpty(call, bucketName);
-    return this.#remove(call, bucket, () => partUploads.abortAll(call.principal, bucket));
-  }
-
-  /** Throws `object_locked`. A version that is locked later is found by the commit that would remove it. */
-  async #assertUnlocked(bucket: BucketRow): Promise<void> {
-    if (settingsOf(bucket).lock === undefined) return;
-    const { store, lockTime } = this.#deps;
-    let last = { name: '', id: 0 };
-    for (;;) {
-      const rows = await store.locks(bucket.id, last, LOCKS_AT_ONCE);
-      const time = lockTime();
-      for (const row of rows) assertRemovable(row, time, false);
-      const end = rows.at(-1);
-      if (rows.length < LOCKS_AT_ONCE || end === undefined) return;
-      last = { name: end.name, id: end.id };
-      // Reads are synchronous: other requests run between pages.
-      await new Promise(setImmediate);
-    }
-  }
-
-  /**
-   * May be called again after an interruption. Throws `bucket_not_found`, `scope_required`, `object_locked`.
-   */
-  async empty(principal: Principal, bucketName: string): Promise<void> {
-    const { buckets, removals, partUploads, store } = this.#deps;
-    // A limited key could not delete the names beyond its limits, so it is refused before the first delete.
-    if (principal.bucketLimits !== null) throw limitedKey();
-    const bucket = await buckets.find(principal, bucketName);
-    for (;;) {
-      const rows = await store.objectIds(bucket.id, AT_ONCE);
-      if (rows.length === 0) return partUploads.abortAll(principal, bucket);
-      await Promise.all(rows.map((row) => removals.removeOldest(principal, row.object_id).catch(ignoreGone)));
-    }
-  }
-}
-
-/** Ignores an object that another request deleted first. */
-function ignoreGone(error: unknown): void {
-  if (!isAppError(error, 'object_not_found')) throw error;
 }

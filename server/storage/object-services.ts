@@ -1,11 +1,13 @@
 /** Makes what both doors to object storage share: REST and S3 see the same objects. */
 import { type Changes, WriteBehind } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { RestingNamesStore } from '../metadata/resting-names-store.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { BlobStore } from './blobs.ts';
+import { BucketEmptier } from './bucket-emptier.ts';
 import { BucketSql } from './bucket-sql.ts';
-import { BucketEmptier, Buckets } from './buckets.ts';
+import { Buckets } from './buckets.ts';
 import { Downloads } from './downloads.ts';
 import type { DataKeys } from './encryption.ts';
 import { HotContents } from './hot-contents.ts';
@@ -63,7 +65,8 @@ export function objectServices(deps: ObjectServicesDeps) {
   });
   const lockTime = lockClock(deps.clock, deps.steady);
   const shared = { ...deps, store, hot, lockTime };
-  const buckets = new Buckets({ ...shared, store: new BucketSql(metadata) });
+  const resting = new RestingNamesStore(metadata);
+  const buckets = new Buckets({ ...shared, store: new BucketSql(metadata), resting });
   const objectChanges = new ObjectChanges(shared);
   const objects = new Objects({ ...shared, buckets, objectChanges });
   const removals = new Removals({ ...shared, buckets, objectChanges, objects });

@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import { Changes } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { RestingNamesStore } from '../metadata/resting-names-store.ts';
 import { type Alarms, isWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Job } from '../platform/jobs.ts';
@@ -133,6 +134,7 @@ export async function storagePart(deps: StorageDeps) {
     { name: 'flush bytes sent', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
     { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', run: () => sweeper.sweepGarbage() },
     { name: 'abort uploads', everyMs: HOUR_MS, per: 'cluster', run: () => partUploads.abortForgotten() },
+    restJob(deps, changes),
     lifecycle.job,
     { name: 'sweep uploads', everyMs: sweepMs, per: 'cluster', run: () => partUploads.sweep() },
     { name: 'sweep orphans', everyMs: orphansMs, per: 'cluster', run: () => sweeper.sweepOrphans() },
@@ -167,6 +169,13 @@ export async function storagePart(deps: StorageDeps) {
       await accessTimes.flush();
     },
   };
+}
+
+/** Ends the rests of names that are over. */
+function restJob({ base, clock }: StorageDeps, changes: Changes): Job {
+  const resting = new RestingNamesStore(base.metadata);
+  const run = () => changes.store([resting.sweep(clock.now())]);
+  return { name: 'end rests of names', everyMs: HOUR_MS, per: 'cluster', run };
 }
 
 /** Runs the rules that remove objects by themselves; days that are short, for tests, make it run often. */

@@ -78,9 +78,13 @@ export class PointRestores {
     this.#deps = deps;
   }
 
-  /** The sound points since the account was made, newest first. The bucket need not exist any more. */
+  /**
+   * The sound points since the account was made, newest first, for a bucket of the account, or one that it
+   * had and whose name rests. Throws `bucket_not_found`.
+   */
   async list(principal: Principal, bucketName: string): Promise<BucketPoint[]> {
     assertMayEnter(principal, bucketName);
+    if (!(await this.#deps.buckets.wasOf(principal, bucketName))) throw bucketNotFound(bucketName);
     const points = await this.#pointsOf(principal);
     return points.map(({ pointId, createdAt }) => ({ point_id: pointId, created_at: formatTime(createdAt) }));
   }

@@ -150,7 +150,9 @@ test('other accounts, other points and limited keys get nothing', async () => {
       await other.refused(404, 'point_not_found', ['/api/buckets/mine/restore', attempt]);
     }
   }
-  assert.deepEqual(await stranger.expect(200, '/api/buckets/mine/points'), []);
+  for (const nobodys of ['mine', 'never-there']) {
+    await stranger.refused(404, 'bucket_not_found', [`/api/buckets/${nobodys}/points`]);
+  }
   for (const wrong of [early.point_id, 'drp-none', '../x']) {
     await user.refused(404, 'point_not_found', ['/api/buckets/mine/restore', { json: { point_id: wrong } }]);
   }

@@ -15,6 +15,7 @@ import {
 } from './s3-kit.ts';
 
 let cloud: CloudProcess;
+let owner: Client;
 let s3: S3Client;
 let other: Client;
 let stranger: S3Client;
@@ -22,7 +23,7 @@ let mine: { id: number; canonical_id: string };
 let theirs: { id: number; canonical_id: string };
 before(async () => {
   cloud = await CloudProcess.start();
-  const owner = await new Client(cloud.api).newUser();
+  owner = await new Client(cloud.api).newUser();
   other = await new Client(cloud.api).newUser();
   [s3, stranger] = [await newS3(cloud.data, owner), await newS3(cloud.data, other)];
   [mine, theirs] = [(await owner.call('/api/account')).body, (await other.call('/api/account')).body];
@@ -52,8 +53,35 @@ test("a name that is held is the first one's for all others, until the bucket is
   await stranger.ok('DELETE', '/held');
   await s3.ok('DELETE', '/held/a');
   await s3.ok('DELETE', '/held');
-  await stranger.ok('PUT', '/held');
-  await s3.refused(409, 'BucketAlreadyExists', ['PUT', '/held']);
+  // The name rests for who had it.
+  await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/held']);
+  await s3.ok('PUT', '/held');
+});
+
+test('a name that was given up leads nobody to a stranger, and comes back to who had it', async () => {
+  const json = { name: 'given-up' };
+  await s3.ok('PUT', '/given-up');
+  await s3.ok('PUT', '/given-up/a', { body: 'x' });
+  assert.equal((await owner.call('/api/buckets/given-up?force=true', { method: 'DELETE' })).status, 200);
+  // A stranger gets a bucket of that name, and not what others send to the name.
+  assert.equal((await other.call('/api/buckets', { json })).status, 201);
+  const everyone = statement('given-up', { Action: ['s3:PutObject', 's3:GetObject', 's3:ListBucket'] });
+  await setPolicy(stranger, 'given-up', policy(everyone));
+  await s3.refused(404, 'NoSuchBucket', ['PUT', '/given-up/secret', { body: 'for the former bucket' }]);
+  assertRefused(await get('/given-up/secret'), 404, 'NoSuchBucket');
+  assert.deepEqual(textsOf((await stranger.ok('GET', '/given-up')).text, 'Key'), []);
+  // Taken back at once by who had it, over either door; then it leads there again.
+  assert.equal((await owner.call('/api/buckets', { json })).status, 201);
+  await s3.ok('PUT', '/given-up/a', { body: 'back' });
+  await setPolicy(s3, 'given-up', openRead('given-up'));
+  assert.equal((await get('/given-up/a')).text, 'back');
+  await stranger.ok('DELETE', '/given-up');
+  await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/given-up']);
+  // A bucket that never had the name for others leaves nothing to rest.
+  await s3.ok('DELETE', '/given-up/a');
+  await s3.ok('DELETE', '/given-up');
+  await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/given-up']);
+  await s3.ok('PUT', '/given-up');
 });
 
 test('an account before the name chooses its bucket, and nobody learns of buckets out of reach', async () => {
@@ -84,7 +112,7 @@ test('an account before the name chooses its bucket, and nobody learns of bucket
   await stranger.refused(403, 'AccessDenied', ['PUT', '/:both/b', { body: 'x' }]);
 });
 
-test('the name of a bucket whose account was closed can be taken, and nothing that was in it', async () => {
+test('the name of a bucket whose account was closed rests, and leads to nobody', async () => {
   const account = await new Client(cloud.api).register();
   const user = new Client(cloud.api, account.api_key);
   const closing = await newS3(cloud.data, user);
@@ -95,9 +123,10 @@ test('the name of a bucket whose account was closed can be taken, and nothing th
   await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/of-the-closed']);
   assert.equal((await user.call('/api/account', { method: 'DELETE' })).status, 200);
   assertRefused(await get('/of-the-closed/a'), 404, 'NoSuchBucket');
-  await stranger.ok('PUT', '/of-the-closed');
-  await s3.refused(409, 'BucketAlreadyExists', ['PUT', '/of-the-closed']);
+  await stranger.refused(409, 'BucketAlreadyExists', ['PUT', '/of-the-closed']);
+  assert.equal((await other.call('/api/buckets', { json: { name: 'of-the-closed' } })).status, 201);
   await stranger.refused(404, 'NoSuchKey', ['GET', '/of-the-closed/a']);
+  await s3.refused(404, 'NoSuchBucket', ['GET', '/of-the-closed/a']);
   await s3.refused(403, 'AccessDenied', ['GET', `/${account.id}:of-the-closed/a`]);
-  assertRefused(await get('/of-the-closed/a'), 403, 'AccessDenied');
+  assertRefused(await get('/of-the-closed/a'), 404, 'NoSuchBucket');
 });

@@ -317,6 +317,8 @@ test('a bucket that is not there is 404 for every call', async () => {
     () => user.call('/api/buckets/absent?force=true', { method: 'DELETE' }),
     () => user.call('/api/buckets/absent/files'),
     () => user.call('/api/buckets/absent/files?limit=5'),
+    () => user.call('/api/buckets/absent/points'),
+    () => user.call('/api/buckets/absent/uploads'),
     form,
   ]) {
     assertProblem(await call(), 404, 'bucket_not_found');

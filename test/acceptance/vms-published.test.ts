@@ -97,6 +97,8 @@ test('a port or a name of someone else, of the host and of this cloud is refused
     { port: 80, hostname: 'web-1' },
     { port: 80, hostname: 'console' },
     { port: 80, hostname: 'wpad' },
+    { port: 80, hostname: 'mta-sts' },
+    { port: 80, hostname: 'auth' },
     { port: 80, hostname: 'xn--wb-1-coa' },
   ]) {
     const { status, body } = await publish(bob, other, json);
@@ -227,5 +229,13 @@ test('they are closed with the machine, back after a restart of Cloudlet, and go
   await ann.expect(200, vm, { method: 'DELETE' });
   assert.equal((await ask('web-1')).status, 404);
   const other = await newVm(bob);
-  await bob.expect(201, `${other}/ports`, { json: { port: 80, hostname: 'web-1' } });
+  // The name rests for the account that had it.
+  const json = { port: 80, hostname: 'web-1' };
+  const { status, body } = await publish(bob, other, json);
+  assert.deepEqual([status, body.code], [409, 'port_taken']);
+  const again = await newVm(ann);
+  const { port_id } = await ann.expect(201, `${again}/ports`, { json });
+  await ann.expect(200, `${again}/ports/${port_id}`, { method: 'DELETE' });
+  assert.equal((await publish(bob, other, json)).status, 409);
+  await ann.expect(201, `${again}/ports`, { json });
 });

@@ -1,5 +1,7 @@
 /** Deletes machines. */
 import type { Changes } from '../../metadata/change.ts';
+import type { RestingNamesStore } from '../../metadata/resting-names-store.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { DeletedVm } from '../schema.ts';
 import type { AddressPool } from './addresses.ts';
@@ -12,6 +14,8 @@ import type { VmRow, VmStore } from './vm-store.ts';
 export interface VmDeleterDeps {
   readonly changes: Changes;
   readonly store: VmStore;
+  readonly resting: RestingNamesStore;
+  readonly clock: Clock;
   readonly hypervisor: Hypervisor;
   readonly machines: Machines;
   readonly turns: MachineTurns;
@@ -45,12 +49,12 @@ export class VmDeleter {
   /** Finishes a deletion: ingress, disk, row. Idempotent. */
   async finish(row: VmRow): Promise<VmRow> {
     const { vm_id: vmId, address } = row;
-    const { changes, store, hypervisor, exposures, addresses } = this.#deps;
+    const { changes, store, hypervisor, exposures, addresses, resting, clock } = this.#deps;
     await exposures.close(vmId);
     // Last, because the next machine with this address opens it anew.
     if (address !== null) addresses.giveBack(address);
     await hypervisor.discard(vmId);
-    await changes.store([store.delete(row)]);
+    await changes.store([...resting.restMachine(row, clock.now()), store.delete(row)]);
     return row;
   }
 }

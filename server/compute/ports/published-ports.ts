@@ -5,6 +5,7 @@
 import type { Socket } from 'node:net';
 import type { Call } from '../../calls/principal.ts';
 import type { Changes } from '../../metadata/change.ts';
+import type { RestingNamesStore } from '../../metadata/resting-names-store.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
@@ -14,6 +15,7 @@ import type { VmRow } from '../machines/vm-store.ts';
 import { PublishedConnections, type PublishedConnectionsDeps } from './published-connections.ts';
 import type { NewPublishedPort, PublishedPort } from './published-ports-schema.ts';
 import type { PublishedPortsStore, PublishedRow } from './published-ports-store.ts';
+import { RESERVED_HOSTNAMES } from './reserved-hostnames.ts';
 
 /** Connects to a TCP port of the machine's guest, in its present run; null: nothing answers. */
 export type Dial = (guestPort: number) => Promise<Socket | null>;
@@ -47,6 +49,7 @@ export interface PublishingRules {
 export interface PublishedPortsDeps {
   readonly changes: Changes;
   readonly store: PublishedPortsStore;
+  readonly resting: RestingNamesStore;
   readonly clock: Clock;
   readonly find: Machines['findFor'];
   /** See Exposures.openPublished(). */
@@ -91,7 +94,7 @@ export class PublishedPorts {
    * `too_many_ports`, `no_free_port`, and `invalid_request` for what this cloud does not publish.
    */
   async publish(call: Call, vmId: string, wanted: NewPublishedPort): Promise<PublishedPort> {
-    const { find, changes, store, clock, rules } = this.#deps;
+    const { find, changes, store, resting, clock, rules } = this.#deps;
     const vm = await find(call.principal, vmId);
     const address = await this.#address(wanted);
     const row = {
@@ -104,6 +107,12 @@ export class PublishedPorts {
     };
     const stored = changes.run(call, (change) => {
       change.expect(store.expectMachine(vmId), noMachine);
+      const { hostname } = row;
+      if (hostname !== null) {
+        const wish = { kind: 'host', name: hostname, accountId: row.account_id, at: clock.now() } as const;
+        change.expect(resting.expectNotForAnother(wish), () => taken(row));
+        change.add(resting.wake('host', hostname));
+      }
       change.expect(store.insert(row), () => taken(row));
       change.expect(store.expectAtMost(row.account_id, rules.max), () => tooMany(rules.max));
       change.after(() => void this.#begin(vm));
@@ -120,11 +129,12 @@ export class PublishedPorts {
 
   /** Ends its connections. Throws `vm_not_found` and `port_not_found`. */
   async withdraw(call: Call, vmId: string, portId: string): Promise<{ port_id: string; deleted: true }> {
-    const { find, changes, store } = this.#deps;
+    const { find, changes, store, resting, clock } = this.#deps;
     await find(call.principal, vmId);
     const row = (await store.listOf(vmId)).find(({ port_id }) => port_id === portId);
     if (row === undefined) throw noPort();
     return changes.run(call, (change) => {
+      change.addAll(resting.restPort(row, clock.now()));
       change.expect(store.delete(row), noPort);
       change.after(() => void this.#refresh(vmId));
       return { port_id: portId, deleted: true };
@@ -281,28 +291,9 @@ export class PublishedPorts {
   }
 }
 
-/** Names that people take for the cloud's own, or that programs ask for by themselves. */
-const RESERVED = new Set([
-  ...[
-    'admin',
-    'api',
-    'cdn',
-    'cloudlet',
-    'console',
-    'data',
-    'docs',
-    'login',
-    's3',
-    'status',
-    'support',
-    'www',
-  ],
-  ...['autoconfig', 'autodiscover', 'isatap', 'localhost', 'mail', 'ns', 'ns1', 'ns2', 'smtp', 'wpad'],
-]);
-
 /** Names of other scripts, `xn--…` (RFC 5890 §2.3.1), can look like any other. */
 function isReserved(hostname: string): boolean {
-  return RESERVED.has(hostname) || /^..--/.test(hostname);
+  return RESERVED_HOSTNAMES.has(hostname) || /^..--/.test(hostname);
 }
 
 function noMachine(): AppError {

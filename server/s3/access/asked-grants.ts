@@ -87,7 +87,7 @@ function granteesOf(header: string): Grantee[] {
 
 /** A grant as JSON has it. */
 export interface WrittenGrant {
-  /** Canonical id or e-mail address. */
+  /** Canonical id. */
   readonly account?: string;
   readonly group?: Group;
   readonly permission: GrantPermission;
@@ -130,10 +130,13 @@ async function resolve(
     if (group === undefined) throw refused('Invalid group uri', 'uri');
     return { group: group as Group };
   }
-  const found = kind === 'id' ? await accounts.byCanonicalId(value) : await accounts.byEmail(value);
+  // Whatever the address: the answer would tell whether it has an account, and whose.
+  if (kind === 'emailAddress') {
+    throw new S3Error('UnresolvableGrantByEmailAddress', undefined, { fields: { EmailAddress: value } });
+  }
+  const found = await accounts.byCanonicalId(value);
   if (found !== undefined) return { id: found.canonicalId, name: found.username };
-  if (kind === 'id') throw refused('Invalid id', 'CanonicalUser/ID');
-  throw new S3Error('UnresolvableGrantByEmailAddress', undefined, { fields: { EmailAddress: value } });
+  throw refused('Invalid id', 'CanonicalUser/ID');
 }
 
 /** The list of an `AccessControlPolicy`. Throws S3Error MalformedACLError, AccessDenied (another owner). */
