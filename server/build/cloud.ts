@@ -122,7 +122,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     idempotency,
     operations,
     apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3.routes, ...index]),
-    pages: withClient(pages),
+    pages: withClient(pages, config),
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
@@ -170,8 +170,8 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   };
 }
 
-function withClient(pages: ConsoleFiles): StaticFiles {
-  const client = new ClientPackage(CLIENT_PACKAGE);
+function withClient(pages: ConsoleFiles, { publicUrl }: Config): StaticFiles {
+  const client = new ClientPackage({ file: CLIENT_PACKAGE, publicUrl });
   return { answer: (...call) => client.answer(...call) || pages.answer(...call) };
 }
 

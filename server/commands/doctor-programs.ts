@@ -12,6 +12,7 @@ import { dataMajor } from '../drivers/engine-postgresql/data-directory.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
 import { postgresqlKind } from '../drivers/engine-postgresql/postgresql.ts';
 import { findPrograms, missingOf, newestPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import { findFilter } from '../drivers/host-process/system-calls.ts';
 import { dataSeries } from '../drivers/managed-server/server-data.ts';
 import { type ExternalFacts, probeExternal } from '../drivers/managed-server/sql-server.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
@@ -26,6 +27,15 @@ export async function checkQemu(): Promise<Finding[]> {
   return [
     { level: 'warn', subject, detail: `${found.problem}: virtual machines cannot start`, fix: found.fix },
   ];
+}
+
+/** Whether programs of strangers' data run under a filter of system calls. */
+export async function checkFilter(): Promise<Finding> {
+  const subject = 'system calls';
+  const { problem } = await findFilter();
+  if (problem === '') return { level: 'ok', subject, detail: 'those of database programs are filtered' };
+  const fix = 'apt-get install perl-base, on a kernel with seccomp filters';
+  return { level: 'warn', subject, detail: problem, fix };
 }
 
 type EngineSettings = Pick<

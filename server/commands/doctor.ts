@@ -18,7 +18,7 @@ import { checkLeftovers } from './doctor-leftovers.ts';
 import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
 import { checkMetadata } from './doctor-metadata.ts';
 import { checkVmAddresses, checkVmNetwork } from './doctor-network.ts';
-import { checkEngines, checkQemu } from './doctor-programs.ts';
+import { checkEngines, checkFilter, checkQemu } from './doctor-programs.ts';
 import { checkRecovery } from './doctor-recovery.ts';
 
 /**
@@ -73,6 +73,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkClock(clock),
     checkDescriptors(config),
     checkQemu(),
+    checkFilter(),
     checkKvm(config, noUsers !== null),
     checkVmNetwork(config, noUsers),
     checkVmAddresses(config),

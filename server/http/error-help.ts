@@ -78,6 +78,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'A request from another site carried the session cookie.',
     'Use an API key for calls from other origins.',
   ),
+  https_required: help(
+    'The client would cross a network unprotected.',
+    'Fetch it over https, or on the server itself.',
+  ),
   access_denied: help('The user refused the log-in.', 'Log in again.'),
   invalid_link: help('The link was changed, was used, or has expired.', 'Ask the owner for a new link.'),
   not_found: help('There is nothing at this path.', '`hint` suggests the intended path.'),

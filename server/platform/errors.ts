@@ -28,6 +28,7 @@ export const ERRORS = {
   account_suspended: { http: 403, title: 'Account suspended' },
   cross_site_request: { http: 403, title: 'Cross-site request refused' },
   invalid_link: { http: 403, title: 'Invalid or expired link' },
+  https_required: { http: 403, title: 'HTTPS required' },
   access_denied: { http: 403, title: 'Refused by the user' },
   not_found: { http: 404, title: 'Not found' },
   account_not_found: { http: 404, title: 'Account not found' },

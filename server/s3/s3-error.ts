@@ -194,6 +194,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   account_suspended: 'AccessDenied',
   cross_site_request: 'AccessDenied',
   invalid_link: 'AccessDenied',
+  https_required: 'AccessDenied',
   access_denied: 'AccessDenied',
   not_found: 'NoSuchKey',
   account_not_found: 'AccessDenied',

@@ -9,6 +9,7 @@ import { findHostProgram } from '../../platform/host-programs.ts';
 import type { UserRange } from '../../platform/other-users.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { WITH_US } from '../host-process/launch-script.ts';
+import { findFilter } from '../host-process/system-calls.ts';
 
 const run = promisify(execFile);
 const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
@@ -85,7 +86,8 @@ export class ChildHost {
 
   /** Missing isolation of children from the host, for people; empty: complete. */
   async problem(): Promise<string> {
-    return (await this.#processes.isolation()).problem;
+    const [isolation, filter] = await Promise.all([this.#processes.isolation(), findFilter()]);
+    return [isolation.problem, filter.problem].filter((problem) => problem !== '').join('; ');
   }
 
   /** User id of a database; null: Cloudlet's own. */

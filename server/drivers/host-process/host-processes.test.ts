@@ -16,7 +16,9 @@ import { type ForeignProgram, HostProcesses } from './host-processes.ts';
 import { findIsolation, type Isolation, seenUser } from './isolation.ts';
 import { endOrphans, orphans } from './orphans.ts';
 import { isAlive, isThere, RUN } from './process-identity.ts';
+import { findFilter } from './system-calls.ts';
 
+const noFilter = (await findFilter()).problem || false;
 const MODULE = new URL('./host-processes.ts', import.meta.url).href;
 const CLOCK = new URL('../../platform/clock.ts', import.meta.url).href;
 const GROUP = 'cloudlet-processes-test';
@@ -96,6 +98,16 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
         await ended;
       }
     }
+
+    test('runs under a filter of system calls, as do its children', { skip: noFilter }, async () => {
+      const calls = 'print syscall($_, 0, 0, 0) . "/" . ($! + 0) . " " for (425, 321, 250, 435)';
+      const lines = `grep Seccomp: /proc/self/status; sh -c 'grep Seccomp: /proc/self/status'
+        unshare --user true 2>/dev/null; echo $?; mount -t tmpfs none /tmp 2>/dev/null; echo $?
+        perl -e '${calls}'`;
+      const { out } = await outcome(script(lines));
+      assert.deepEqual(out.trim().split('\n').slice(0, 4), ['Seccomp:\t2', 'Seccomp:\t2', '1', '32']);
+      if (process.arch === 'x64') assert.match(out, /\n-1\/1 -1\/1 -1\/1 -1\/38 $/);
+    });
 
     test('sees its folder, the programs, and nothing else of the host', isolated, async () => {
       fs.writeFileSync(join(folder, 'mine'), 'mine');

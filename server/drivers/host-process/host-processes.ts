@@ -1,7 +1,8 @@
 /**
  * Runs programs that are not trusted with this host: engines, tools on strangers' data, our own code on them.
  * Where the host allows it each has a user of its own, sees only its folder and the system's programs, has a
- * space of processes that ends with it, and limits that the kernel keeps. `isolation()` says what holds here.
+ * space of processes that ends with it, a filter of system calls, and limits that the kernel keeps.
+ * `isolation()` says what holds here.
  */
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -26,6 +27,7 @@ import {
   yieldProcessorFirst,
 } from './process-identity.ts';
 import { exitOf, type ProcessEnd, RunningProcess, readEnding } from './running-process.ts';
+import { type CallFilter, findFilter } from './system-calls.ts';
 import { AT, ROOT, viewScript } from './view-script.ts';
 
 export interface ForeignProgram {
@@ -94,6 +96,11 @@ export interface ProcessesDeps {
   readonly isolation?: Isolation;
 }
 
+interface Walls {
+  readonly isolation: Isolation;
+  readonly filter: CallFilter;
+}
+
 const NAME = /^[a-z0-9-]{1,64}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MIB = 1024 * 1024;
@@ -159,8 +166,8 @@ export class HostProcesses {
     program: ForeignProgram,
     { stdio, ipc = false }: { readonly stdio: readonly unknown[]; readonly ipc?: boolean },
   ): Promise<RunningProcess> {
-    const isolation = await this.isolation();
-    const launch = this.#launch(program, isolation, null);
+    const [isolation, filter] = await Promise.all([this.isolation(), findFilter()]);
+    const launch = this.#launch(program, { isolation, filter }, null);
     const shell = await KeeperShell.begin({ stdio: ipc ? [...stdio, 'ipc'] : stdio, endsWithUs: true });
     const { child } = shell;
     const release = holdOutput(child);
@@ -175,8 +182,8 @@ export class HostProcesses {
    */
   async keep(program: ForeignProgram, keeper: string): Promise<RunningProcess> {
     if (this.isPrivate) return this.#startLogged(program, keeper);
-    const isolation = await this.isolation();
-    const launch = this.#launch(program, isolation, { folder: keeper, log: LOG });
+    const [isolation, filter] = await Promise.all([this.isolation(), findFilter()]);
+    const launch = this.#launch(program, { isolation, filter }, { folder: keeper, log: LOG });
     const shell = await this.shells.take();
     const identity = await begin(shell, launch, program.uid);
     shell.unref();
@@ -224,7 +231,7 @@ export class HostProcesses {
     return ending === null ? null : { ...exitOf(ending.status), at: ending.at };
   }
 
-  #launch(program: ForeignProgram, isolation: Isolation, keeper: Keeper | null): Launch {
+  #launch(program: ForeignProgram, { isolation, filter }: Walls, keeper: Keeper | null): Launch {
     const { command, args, env = {}, uid, folder, readOnly = [], temporaryMb = 64 } = program;
     if ((uid !== null) !== this.#deps.hasUsers) throw new Error('a separate user, where the host has them');
     assertRunnable(program);
@@ -248,6 +255,7 @@ export class HostProcesses {
         ...userWords(uid, isolation.inUserNamespace && namespaces.length > 0),
         '--no-new-privs',
         ...(keeper === null ? WITH_US : ['--']),
+        ...filter.words,
       ],
       limits: this.#shellLimits(program),
       groupFile: this.cgroups.make(program.name, groupLimits(program)),
