@@ -1,0 +1,42 @@
+/** Cloudlet as earlier commits of this repository have it, each in a folder of its own. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** What was given to operators. Whoever gives out another version adds its commit here. */
+export const LANDINGS = ['bb00530a', '982706db', 'd7bdb8c0', '8ef8afef', '99928534', 'fdaf882c'] as const;
+
+/** Why that commit is not in this clone; false: it is. For the `skip` of tests. */
+export function notInHistory(commit: string): string | false {
+  const { status } = spawnSync('git', ['cat-file', '-e', `${commit}^{commit}`], {
+    cwd: ROOT,
+    stdio: 'ignore',
+  });
+  return status === 0 ? false : `the git history of this clone does not reach back to ${commit}`;
+}
+
+/** The folder with its code and packages, for any user; `remove` it afterwards. */
+export function earlierCode(commit: string): { readonly folder: string; readonly remove: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), `cloudlet-${commit}-`));
+  chmodSync(folder, 0o755);
+  const archive = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 2 ** 30 });
+  execFileSync('tar', ['x', '-C', folder], { input: archive });
+  if (hasItsPackages(folder)) symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  else execFileSync('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], { cwd: folder, stdio: 'ignore' });
+  // Programs of databases and the guest, which the set-up of each version fetches alike.
+  symlinkSync(join(ROOT, 'build'), join(folder, 'build'));
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** Whether the packages of this version are those that it wants, to the digit. */
+function hasItsPackages(folder: string): boolean {
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return Object.entries(dependencies).every(([name, version]) => {
+    const path = join(ROOT, 'node_modules', name, 'package.json');
+    return existsSync(path) && JSON.parse(readFileSync(path, 'utf8')).version === version;
+  });
+}
