@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** What was given to operators. Whoever gives out another version adds its commit here. */
+/** Versions that were given out, by commit. Whoever gives out another one adds it here. */
 export const LANDINGS = ['bb00530a', '982706db', 'd7bdb8c0', '8ef8afef', '99928534', 'fdaf882c'] as const;
 
 /** Why that commit is not in this clone; false: it is. For the `skip` of tests. */

@@ -1,7 +1,7 @@
 /**
  * Directories of every earlier version open with this one: each is made and filled by the code of its commit,
- * then everything in it is read and written to. As root, where databases and machines have users of their own,
- * and as an ordinary user.
+ * then all in it is read and written to. As root, where databases and machines have users of their own, and
+ * as an ordinary user.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
@@ -26,7 +26,7 @@ const POST = { method: 'POST' };
 /** Set to keep the metadata of each version, for the tests of migrations; once for a new one. */
 const KEEPS = process.env.KEEP_METADATA === '1';
 
-/** What was made with the earlier version. */
+/** Things made with the earlier version. */
 interface Made {
   readonly account: Account;
   readonly accessKey: string;

@@ -21,7 +21,7 @@ const FILES = readdirSync(FOLDER).sort();
 const FIRST_POSTGRESQL = 21;
 const NOW = 1_800_000_000_000;
 
-/** What people gave, or were given, and which no migration may change. */
+/** Columns that people gave, or were given: no migration changes them. */
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   accounts: ['id', 'username', 'email', 'password_hash', 'credits_micro', 'created_at'],
   api_keys: ['account_id', 'key_hash', 'sealed_key'],
