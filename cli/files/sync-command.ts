@@ -81,6 +81,7 @@ class Plan {
   readonly #target: Side;
   readonly #transfer: Transfer;
   readonly #extra: Thing[] = [];
+  #isSourceThere = false;
   same = 0;
   planned = 0;
   deleted = 0;
@@ -97,6 +98,7 @@ class Plan {
     const { options } = this.#call;
     const isMeant = selection(options.list('include'), options.list('exclude'));
     for await (const pair of merged<Thing, Thing>(this.#things(this.#source), this.#things(this.#target))) {
+      if (pair.source !== undefined) this.#isSourceThere = true;
       if (!isMeant(pair.name)) continue;
       if (pair.source === undefined) {
         if (pair.target !== undefined && options.has('delete')) this.#extra.push(pair.target);
@@ -189,10 +191,17 @@ class Plan {
     }
   }
 
-  /** Nothing is deleted when a copy failed, or when it would be too much. */
+  /**
+   * Nothing is deleted when a copy failed, or when it would be too much. A folder of a bucket without an
+   * object is a mistyped name, which must not empty the target.
+   */
   async deleteExtra(): Promise<void> {
     const { options, output } = this.#call;
     const extra = this.#extra;
+    if (extra.length > 0 && !this.#isSourceThere && (this.#source.remote?.key ?? '') !== '') {
+      const what = `there is nothing at ${this.#source.path}`;
+      throw new ClientError(`${what}; nothing was deleted`, EXIT.notFound);
+    }
     const most = options.count('max-delete', Number.MAX_SAFE_INTEGER, 0);
     if (extra.length > most) {
       const what = `${counted(extra.length, 'file')} would be deleted, more than --max-delete ${most}`;

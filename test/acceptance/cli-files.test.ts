@@ -126,6 +126,13 @@ describe('sync', () => {
     assert.deepEqual(names, ['tree/a', 'tree/b', 'tree/more', 'tree/sub/c']);
   });
 
+  test('a folder of a bucket that is not there deletes nothing', async () => {
+    await user.ok(['sync', 'small-tree', 's3://photos/there']);
+    const said = await user.fails(5, ['sync', 's3://photos/their', 's3://photos/there', '--delete']);
+    assert.match(said, /nothing was deleted/);
+    assert.notEqual(await user.ok(['ls', 's3://photos/there/']), '');
+  });
+
   test('names that would leave the folder are refused, and all others arrive', async () => {
     const before = readdirSync(user.home);
     for (const name of ['../escaped', 'a/../../escaped', '/tmp/cloudlet-escaped', 'fine/name', 'a//b'])
