@@ -4,7 +4,15 @@ import { after, before } from 'node:test';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible, assertOpens, openJourney, stepsOf, type Traveller } from './console-journey.ts';
+import {
+  assertAccessible,
+  assertAsks,
+  assertOpens,
+  openJourney,
+  stepsOf,
+  type Traveller,
+  typeName,
+} from './console-journey.ts';
 import { run } from './databases-kit.ts';
 
 const skip = noBrowser;
@@ -134,7 +142,7 @@ step('tables, charts and what can be done with it are shown', async () => {
   await page.getByRole('button', { name: 'Create fork' }).waitFor();
   await assertAccessible(page, 'what can be done');
   for (const opener of ['Restart server', 'Change password', 'Delete database'])
-    await assertOpens(page, opener);
+    await assertAsks(page, opener);
 });
 
 step(
@@ -169,8 +177,20 @@ step(
     assert.deepEqual(copied.rows, [[2]]);
 
     await page.goto(`${ada.fixture.cloud.api}/databases/${before.database_id}?tab=manage`);
+    const dump = await user.fetch(`${path}/dump`);
+    const loaded = page.locator('input[type=file]');
+    const buffer = Buffer.from(await dump.arrayBuffer());
+    const file = { name: 'kept.db', mimeType: 'application/octet-stream', buffer };
+    await loaded.setInputFiles(file);
+    const question = page.getByRole('dialog', { name: 'Load kept.db?' });
+    await question.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('Enter');
+    await question.waitFor({ state: 'detached' });
+    await loaded.setInputFiles(file);
+    await typeName(page, before.name);
+    await page.getByText('The dump was loaded').waitFor();
     await page.getByRole('button', { name: 'Delete database' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete database' }).click();
+    await typeName(page, before.name);
     await page.getByText('Recently deleted').waitFor();
     await assertAccessible(page, 'the list of databases');
     await page.getByRole('button', { name: 'Undo' }).click();

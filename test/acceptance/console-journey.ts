@@ -1,7 +1,7 @@
 /** One person's journey through the console, step by step. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page, Request } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ConsoleFixture, seriousFaults } from './console-kit.ts';
 
@@ -53,11 +53,40 @@ const WINDOWS = ':is([role=dialog], [role=menu])';
  * who opened the first has the focus again.
  */
 export async function assertOpens(page: Page, name: string, ...items: readonly string[]): Promise<void> {
+  const opener = await openByKeys(page, [name, ...items]);
+  await page.keyboard.press('Escape');
+  await assertBackAt(page, opener);
+}
+
+/**
+ * As assertOpens, for a question before something is taken away: the focus is on Cancel, so Enter right
+ * after it opened closes it, and the cloud is asked for no change.
+ */
+export async function assertAsks(page: Page, name: string, ...items: readonly string[]): Promise<void> {
+  const opener = await openByKeys(page, [name, ...items]);
+  const changes: string[] = [];
+  const note = (request: Request) => {
+    if (request.method() !== 'GET') changes.push(`${request.method()} ${request.url()}`);
+  };
+  page.on('request', note);
+  await page
+    .locator(':focus')
+    .and(page.getByRole('button', { name: 'Cancel', exact: true }))
+    .waitFor();
+  await page.keyboard.press('Enter');
+  await assertBackAt(page, opener);
+  page.off('request', note);
+  assert.deepEqual(changes, [], `Enter in the question of ${name}`);
+}
+
+async function openByKeys(page: Page, [name = '', ...items]: readonly string[]): Promise<Locator> {
   const named = { name, exact: true };
   const opener = page.getByRole('button', named).or(page.getByRole('link', named)).first();
-  const focused = page.locator(':focus');
   const isOpen = async (what: string) => {
-    await focused.and(page.locator(`${WINDOWS} *`)).waitFor();
+    await page
+      .locator(':focus')
+      .and(page.locator(`${WINDOWS} *`))
+      .waitFor();
     await assertAccessible(page, what, WINDOWS);
   };
   // What is fading in has too little contrast.
@@ -70,7 +99,19 @@ export async function assertOpens(page: Page, name: string, ...items: readonly s
     await entry.waitFor({ state: 'detached' });
     await isOpen(item);
   }
-  await page.keyboard.press('Escape');
+  return opener;
+}
+
+async function assertBackAt(page: Page, opener: Locator): Promise<void> {
   await page.locator(WINDOWS).waitFor({ state: 'detached' });
-  await focused.and(opener).waitFor();
+  await page.locator(':focus').and(opener).waitFor();
+}
+
+/** Answers the question that is open: types the name that it asks for, and presses Enter there. */
+export async function typeName(page: Page, name: string): Promise<void> {
+  const field = page.getByRole('dialog').getByLabel(`Type ${name} to confirm`);
+  await field.fill(`${name}-not`);
+  await page.keyboard.press('Enter');
+  await field.fill(name);
+  await page.keyboard.press('Enter');
 }

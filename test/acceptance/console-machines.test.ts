@@ -6,7 +6,14 @@ import { after, before } from 'node:test';
 import { WebSocket } from 'ws';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible, assertOpens, openJourney, stepsOf, type Traveller } from './console-journey.ts';
+import {
+  assertAccessible,
+  assertAsks,
+  openJourney,
+  stepsOf,
+  type Traveller,
+  typeName,
+} from './console-journey.ts';
 import { PASSWORD } from './console-kit.ts';
 import { cannotRunGuests, removeAll } from './vms-kit.ts';
 
@@ -86,7 +93,7 @@ step('a machine is made, typed into, and its console is there after a reload', a
   );
   await assertAccessible(page, 'the console');
   for (const what of ['Stop', 'Restart', 'Power off', 'Delete machine'])
-    await assertOpens(page, `Actions for ${NAME}`, what);
+    await assertAsks(page, `Actions for ${NAME}`, what);
 });
 
 step('a text is pasted in as it stands', async () => {
@@ -192,7 +199,7 @@ step('it is found with the palette, stopped, and deleted', async () => {
   assert.equal(vm.state, 'stopped');
   await page.getByRole('button', { name: /Actions for/ }).click();
   await page.getByRole('menuitem', { name: 'Delete machine' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete machine' }).click();
+  await typeName(page, NAME);
   await page.getByText('No machines yet').waitFor();
   assert.deepEqual(await user.expect(200, '/api/vms'), []);
 });

@@ -7,7 +7,7 @@ import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible, assertOpens } from './console-journey.ts';
+import { assertAccessible, assertAsks, assertOpens, typeName } from './console-journey.ts';
 import { ConsoleFixture, PASSWORD, quiet } from './console-kit.ts';
 
 const skip = noBrowser;
@@ -151,7 +151,7 @@ test('whoever is no administrator is shown no such page, and refused at its addr
 
   await plain.goto(`${fixture.cloud.api}/account`);
   await plain.getByRole('button', { name: 'Close account' }).click();
-  await plain.getByRole('dialog').getByRole('button', { name: 'Close account' }).click();
+  await typeName(plain, 'plain');
   await plain.getByText('The account was closed').waitFor();
   await plain.getByLabel('User name').waitFor();
   await plain.close();
@@ -172,6 +172,7 @@ test('whoever has an account has webhooks of their own, and sees each delivery',
   await secret.waitFor({ state: 'detached' });
   const menu = `Actions for ${receiver.url}`;
   await assertOpens(own, menu, 'Deliveries');
+  await assertAsks(own, menu, 'Delete webhook');
   await own.getByRole('button', { name: menu }).click();
   await own.getByRole('menuitem', { name: 'Send test event' }).click();
   const log = own.getByRole('dialog', { name: 'Deliveries' });
@@ -336,8 +337,8 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
   const [point] = await chief.expect(200, '/api/disaster-recovery/points');
   const menuOf = (name: string) => `Actions for ${name}`;
   const openers: Readonly<Record<string, readonly [string, ...string[]][]>> = {
-    '/account': [['Signed in as chief'], ['Replace API key'], ['Create access key'], ['Revoke backup']],
-    '/recovery': [['Details'], ['Edit schedule'], [menuOf(point.point_id), 'Delete']],
+    '/account': [['Signed in as chief'], ['Create access key']],
+    '/recovery': [['Details'], ['Edit schedule']],
     '/administration?tab=accounts': [
       ['Create account'],
       ...['Give credits', 'Plan and limits', 'Suspend'].map((item): [string, string] => [
@@ -345,15 +346,25 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
         item,
       ]),
     ],
-    '/administration?tab=plans': [['Create plan'], ['Edit'], ['Delete']],
+    '/administration?tab=plans': [['Create plan'], ['Edit']],
     '/administration?tab=prices': [['Set price']],
     '/administration?tab=images': [['Add image']],
     '/webhooks': [['Create webhook']],
-    '/administration?tab=upkeep': [['Rotate master key']],
   };
   for (const [path, clicks] of Object.entries(openers)) {
     await open(path);
     for (const [opener, ...items] of clicks) await assertOpens(page, opener, ...items);
+  }
+  const questions: typeof openers = {
+    '/account': [['Replace API key'], ['Revoke backup'], ['Close account']],
+    '/recovery': [[menuOf(point.point_id), 'Delete']],
+    '/administration?tab=machines': [[menuOf('by-keyboard'), 'Delete machine']],
+    '/administration?tab=plans': [['Delete']],
+    '/administration?tab=upkeep': [['Rotate master key']],
+  };
+  for (const [path, clicks] of Object.entries(questions)) {
+    await open(path);
+    for (const [opener, ...items] of clicks) await assertAsks(page, opener, ...items);
   }
 });
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible, assertOpens } from './console-journey.ts';
+import { assertAccessible, assertAsks, assertOpens, typeName } from './console-journey.ts';
 import { ConsoleFixture, clientOf, quiet } from './console-kit.ts';
 import { newKeyPair, newS3, newUpload, S3Client } from './s3-kit.ts';
 
@@ -150,16 +150,16 @@ describe('encryption keys', () => {
     const row = page.getByRole('row', { name: /photos/ });
     await row.getByText('Enabled').waitFor();
     await assertNarrow(page, 'encryption keys');
-    await assertOpens(page, 'Disable photos');
+    await assertAsks(page, 'Disable photos');
     await row.getByRole('button', { name: 'Disable photos' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
     await row.getByText('Disabled').waitFor();
     await assertAccessible(page, 'a disabled key');
     await s3.refused(400, 'KMS.DisabledException', ['GET', '/locked-up/a']);
+    await assertAsks(page, 'Delete photos');
     await row.getByRole('button', { name: 'Delete photos' }).click();
-    const asked = page.getByRole('dialog');
-    await asked.getByRole('button', { name: 'Delete' }).click();
-    await asked.getByText('Objects or uploads are encrypted with photos').waitFor();
+    await typeName(page, 'photos');
+    await page.getByRole('dialog').getByText('Objects or uploads are encrypted with photos').waitFor();
     await page.keyboard.press('Escape');
     await row.getByRole('button', { name: 'Enable photos' }).click();
     await row.getByText('Enabled').waitFor();
@@ -209,7 +209,7 @@ describe('the tabs of a bucket', () => {
     await row.getByText('5 B').waitFor();
     await assertAccessible(page, 'uploads');
     await assertNarrow(page, 'uploads');
-    await assertOpens(page, 'Abort in/disk.img');
+    await assertAsks(page, 'Abort in/disk.img');
     await page.getByRole('button', { name: 'Abort in/disk.img' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click();
     await page.getByText('The upload of in/disk.img was aborted').waitFor();
@@ -253,7 +253,7 @@ describe('the tabs of a bucket', () => {
     await page.getByRole('region', { name: 'Public access' }).getByRole('button', { name: 'Save' }).click();
     await everyone.getByText('yes').waitFor({ state: 'detached' });
     assert.equal(await read(), 403);
-    await assertOpens(page, 'Remove policy');
+    await assertAsks(page, 'Remove policy');
     await page.getByRole('button', { name: 'Remove policy' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove policy' }).click();
     await page.getByText('The policy of opened was removed').waitFor();
@@ -325,7 +325,7 @@ describe('the tabs of a bucket', () => {
     assert.equal(await page.getByRole('button', { name: 'Enable object lock' }).isDisabled(), true);
     await client.call('/api/buckets/cleaned', { method: 'PATCH', json: { versioning: true } });
     await page.reload();
-    await assertOpens(page, 'Enable object lock');
+    await assertAsks(page, 'Enable object lock');
     await page.getByRole('button', { name: 'Enable object lock' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Enable object lock' }).click();
     await page.getByText('Object lock is on, and stays on.').waitFor();

@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible, assertOpens } from './console-journey.ts';
+import { assertAccessible, assertAsks, assertOpens, typeName } from './console-journey.ts';
 import {
   ConsoleFixture,
   clientOf,
@@ -53,9 +53,13 @@ test('from the set-up link to a shared file: drop, version, restore, link', { sk
   await drawer.getByRole('tab', { name: 'Versions (2)' }).click();
   await drawer.getByRole('button', { name: 'Restore' }).click();
   await drawer.getByText('the first words').waitFor();
-  await drawer.getByRole('tab', { name: 'Versions (3)' }).waitFor();
-  await drawer.getByRole('button', { name: 'Delete version' }).first().click();
+  const remove = drawer.getByRole('button', { name: 'Delete version' }).first();
   const question = page.getByRole('dialog', { name: 'Delete this version?' });
+  await remove.press('Enter');
+  await question.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).press('Enter');
+  await question.waitFor({ state: 'detached' });
+  await drawer.getByRole('tab', { name: 'Versions (3)' }).waitFor();
+  await remove.click();
   await question.getByRole('button', { name: 'Delete version' }).click();
   await drawer.getByRole('tab', { name: 'Versions (2)' }).waitFor();
 
@@ -87,7 +91,7 @@ test('folders, search, deep links and deleting with undo', { skip }, async () =>
   await page.getByRole('navigation', { name: 'Folders' }).getByRole('link', { name: 'uploads' }).click();
   await assertOpens(page, 'More upload options');
   await assertOpens(page, 'top.txt');
-  await assertOpens(page, 'Actions for uploads', 'Delete bucket');
+  await assertAsks(page, 'Actions for uploads', 'Delete bucket');
   await page.getByLabel('Search by name').fill('JUNE');
   await row(page, 'year/2025/june.txt').waitFor();
   await page.goBack();
@@ -177,18 +181,20 @@ test('names and content with markup are text', { skip }, async () => {
   assert.equal(await page.locator('b, img[src=x]').count(), 0);
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Actions for uploads' }).click();
-  await page.getByRole('menuitem', { name: 'Disable versioning' }).click();
-  const asked = page.getByRole('dialog', { name: 'Disable versioning for uploads?' });
-  await asked.getByRole('button', { name: 'Cancel' }).click();
+  await assertAsks(page, 'Actions for uploads', 'Disable versioning');
   await page.getByText('versioned', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Actions for uploads' }).click();
   await page.getByRole('menuitem', { name: 'Disable versioning' }).click();
+  const asked = page.getByRole('dialog', { name: 'Disable versioning for uploads?' });
   await asked.getByRole('button', { name: 'Disable versioning' }).click();
   await page.getByText('Versioning was disabled for uploads').waitFor();
   await page.getByText('unversioned', { exact: true }).waitFor();
   await page.getByRole('checkbox', { name: `Select ${HOSTILE}` }).check();
-  await assertOpens(page, 'Delete');
+  await assertAsks(page, 'Delete');
+  await page.getByRole('button', { name: 'Actions for uploads' }).click();
+  await page.getByRole('menuitem', { name: 'Delete bucket' }).click();
+  await typeName(page, 'uploads');
+  await page.getByText('Bucket uploads was deleted').waitFor();
   assert.doesNotMatch(await page.title(), /ran/);
   await page.close();
 });

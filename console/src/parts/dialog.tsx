@@ -1,6 +1,6 @@
 /** A window over the page: any, a question, or a form. */
-import { Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core';
-import { type ReactNode, useEffect, useState } from 'react';
+import { Button, Group, Modal, type ModalProps, Stack, Text, TextInput } from '@mantine/core';
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react';
 import { text } from '../texts/text.ts';
 import type { SentForm } from './cloud-form.ts';
 import { Refused } from './warning.tsx';
@@ -53,7 +53,9 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** The button: `Delete bucket`. */
   readonly action: string;
-  /** Takes nothing away: the button is not red. */
+  /** A name to type before the action can be chosen, for what takes away more than the thing itself. */
+  readonly typed?: string | undefined;
+  /** Takes nothing away: the button is not red, and has the focus. */
   readonly isHarmless?: boolean;
   readonly isBusy?: boolean;
   readonly error?: unknown;
@@ -61,27 +63,60 @@ interface ConfirmProps {
   readonly onClose: () => void;
 }
 
-/** Asks before an action that cannot be undone. */
-export function Confirm(props: ConfirmProps) {
-  const { isOpen, title, children, action, isHarmless = false, isBusy = false } = props;
-  const { error, onConfirm, onClose } = props;
+/**
+ * Asks before an action that cannot be undone. Enter and Space right after it opened change nothing: Cancel
+ * has the focus, unless the action is harmless.
+ */
+export function Confirm({ isOpen, title, onClose, ...question }: ConfirmProps) {
   return (
     <Dialog opened={isOpen} onClose={onClose} title={title}>
+      {isOpen && <Question {...question} onClose={onClose} />}
+    </Dialog>
+  );
+}
+
+function Question(props: Omit<ConfirmProps, 'isOpen' | 'title'>) {
+  const { children, action, typed, isHarmless = false, isBusy = false, error, onConfirm, onClose } = props;
+  const [given, setGiven] = useState('');
+  const isTyped = typed === undefined || given.trim() === typed.trim();
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    event.stopPropagation(); // the page's own form may be around it
+    if (isTyped && !isBusy) onConfirm();
+  };
+  return (
+    <form onSubmit={send}>
       <Stack>
         <Text component="div" size="sm">
           {children}
         </Text>
+        {typed !== undefined && (
+          <TextInput
+            label={text.shell.typeName(typed)}
+            value={given}
+            autoComplete="off"
+            autoCapitalize="none"
+            spellCheck={false}
+            onChange={({ currentTarget }) => setGiven(currentTarget.value)}
+          />
+        )}
         <Refused error={error} />
         <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
+          <Button variant="default" onClick={onClose} data-autofocus={!isHarmless || undefined}>
             {text.shell.cancel}
           </Button>
-          <Button color={isHarmless ? 'petrol' : 'red.9'} loading={isBusy} onClick={onConfirm} data-autofocus>
+          <Button
+            type="submit"
+            color={isHarmless ? 'petrol' : 'red.9'}
+            loading={isBusy}
+            disabled={!isTyped}
+            data-autofocus={isHarmless || undefined}
+          >
             {action}
           </Button>
         </Group>
       </Stack>
-    </Dialog>
+    </form>
   );
 }
 

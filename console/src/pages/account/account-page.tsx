@@ -1,13 +1,14 @@
 /** The account: API keys, sessions, e-mail address and password. */
 
 import { Button, Stack, Text, Title } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Page } from '../../parts/page.tsx';
+import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { AccessKeys } from './access-keys.tsx';
 import { ApiKey } from './api-key.tsx';
@@ -33,6 +34,7 @@ const words = text.account.close;
 
 function CloseAccount() {
   const [isAsking, setAsking] = useState(false);
+  const { data: account } = useQuery(accountQuery);
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const close = useMutation({
@@ -59,6 +61,7 @@ function CloseAccount() {
         isOpen={isAsking}
         title={words.ask}
         action={words.action}
+        typed={account?.username ?? ''}
         isBusy={close.isPending}
         error={close.error}
         onConfirm={() => close.mutate()}

@@ -93,6 +93,7 @@ function VmMenu({ vm }: { vm: AdminVm }) {
         isOpen={isAsking}
         title={machines.deleteAsk(name)}
         action={machines.delete}
+        typed={name}
         isBusy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate()}

@@ -71,6 +71,7 @@ export function LoadPart({ database }: { database: Database }) {
         isOpen={file !== null}
         title={words.loadAsk(file?.name ?? '')}
         action={words.loadSubmit}
+        typed={database.name}
         isBusy={load.isPending}
         error={load.error}
         onConfirm={() => file !== null && load.mutate(file)}

@@ -303,6 +303,7 @@ function DeletePart({ database: { database_id: id, name } }: { database: Databas
         isOpen={isAsked}
         title={text.databases.manage.deleteAsk(name)}
         action={text.databases.manage.deleteSubmit}
+        typed={name}
         isBusy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate()}

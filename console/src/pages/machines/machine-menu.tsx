@@ -144,6 +144,7 @@ function Asks({ vm, asked, power, onDeleted, onClose }: AsksProps) {
         isOpen={asked === 'delete'}
         title={words.deleteAsk(vm.name)}
         action={words.delete}
+        typed={vm.name}
         isBusy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate(undefined, { onSuccess: deleted })}

@@ -97,6 +97,7 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
         isOpen={isAsked}
         title={text.storage.deleteBucketAsk(bucket.name)}
         action={text.storage.deleteBucket}
+        typed={bucket.version_count === 0 ? undefined : bucket.name}
         isBusy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate()}

@@ -53,6 +53,7 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
       isOpen={asked.length > 0}
       title={text.storage.deleteAsk(asked.length, hasFolders)}
       action={text.storage.delete}
+      typed={hasFolders ? nameOf(asked, bucket) : undefined}
       isBusy={remove.isPending}
       error={remove.error}
       onConfirm={() => remove.mutate(asked)}
@@ -66,6 +67,13 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
     question,
     ask: (targets: readonly Target[]) => (isVersioned ? remove.mutate(targets) : setAsked(targets)),
   };
+}
+
+/** What is typed before folders are deleted: the folder's name, or that of the bucket for several. */
+function nameOf(targets: readonly Target[], bucket: string): string {
+  const [first] = targets;
+  if (targets.length > 1 || first === undefined) return bucket;
+  return first.name.split('/').at(-2) ?? bucket;
 }
 
 /** A delete marker: without it the object is back. */

@@ -145,6 +145,7 @@ function Ask({ encryptionKey: { id }, deed }: { encryptionKey: EncryptionKey; de
         isOpen={isAsked}
         title={said.ask(id)}
         action={said.action}
+        typed={deed === 'remove' ? id : undefined}
         isBusy={change.isPending}
         error={change.error}
         onConfirm={() => change.mutate()}

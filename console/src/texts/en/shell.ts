@@ -30,6 +30,7 @@ export const shell = {
   scheme: { label: 'Color scheme', light: 'Light', dark: 'Dark', auto: 'System' },
   close: 'Close',
   cancel: 'Cancel',
+  typeName: (name: string) => `Type ${name} to confirm`,
   undo: 'Undo',
   retry: 'Try again',
   copied: 'Copied',
