@@ -1,4 +1,24 @@
 /** The one way to the cloud: the session cookie says who calls. */
-import { createCloud } from '../../sdk/index.ts';
+import { CloudError, createCloud } from '../../sdk/index.ts';
+import { givePassword } from './parts/password-question.ts';
 
-export const cloud = createCloud();
+/** A call that needs the password again waits until it was given, and is then repeated. */
+function askingForPassword<Calls extends object>(calls: Calls): Calls {
+  return new Proxy(calls, {
+    get(target, name) {
+      const call: unknown = Reflect.get(target, name);
+      if (typeof call !== 'function') return call;
+      return (...args: unknown[]) => {
+        const answer: unknown = call(...args);
+        if (!(answer instanceof Promise)) return answer;
+        return answer.catch(async (error: unknown) => {
+          const isAsked = error instanceof CloudError && error.code === 'password_required';
+          if (!isAsked || !(await givePassword())) throw error;
+          return call(...args);
+        });
+      };
+    },
+  });
+}
+
+export const cloud = askingForPassword(createCloud());

@@ -154,7 +154,7 @@ test('an access key never sees the main key, rotates it or closes the account', 
   const all = await principalOf((await create(owner)).api_key);
   assert.equal((await fixture.accounts.profile(all)).api_key, null);
   await assert.rejects(fixture.apiKeys.rotate(by(all), 0), code('scope_required'));
-  await assert.rejects(fixture.accounts.close(by(all)), code('scope_required'));
+  await assert.rejects(fixture.closings.close(by(all)), code('scope_required'));
 });
 
 test('a limited key of an administrator is no administrator', async () => {

@@ -37,6 +37,7 @@ export function describeForAdmin(row: AccountRow): AdminAccount {
   return {
     ...account,
     suspended_reason: row.suspended_reason,
+    removed_at: formatTimeOrNull(row.removal_at),
     storage_bytes: Number(row.storage_bytes),
   };
 }

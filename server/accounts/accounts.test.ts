@@ -152,7 +152,7 @@ test('rotation with overlap: both keys work until it ends; the old one cannot se
   assert.equal(old.accountId, account.id);
   assert.equal((await fixture.accounts.profile(old)).api_key, null);
   await assert.rejects(fixture.apiKeys.rotate(by(old), 0), code('scope_required'));
-  await assert.rejects(fixture.accounts.close(by(old)), code('scope_required'));
+  await assert.rejects(fixture.closings.close(by(old)), code('scope_required'));
   const forever = { name: 'k', scopes: ['*' as const] };
   await assert.rejects(fixture.accessKeys.create(by(old), forever), code('scope_required'));
   fixture.clock.advance(59_999);
@@ -200,7 +200,8 @@ test('a password changes only with the current one, an address also by a session
   await assert.rejects(fixture.accounts.update(by(narrow), change), code('invalid_request'));
   assert.equal((await fixture.accounts.profile(principal)).email, account.email);
   await assert.rejects(fixture.accounts.update(by(principal), change), code('invalid_request'));
-  const session = { ...principal, via: 'session' } as const;
+  const { token } = await fixture.sessions.login(BACKGROUND, { name: account.username, password, address });
+  const session = await fixture.authenticator.authenticate({ sessionToken: token });
   assert.equal((await fixture.accounts.update(by(session), change)).email, 'new@example.com');
   const wrong = { ...change, currentPassword: 'wrong password' };
   await assert.rejects(fixture.accounts.update(by(principal), wrong), code('invalid_credentials'));
@@ -237,7 +238,7 @@ test('closing ends keys and sessions, frees the name, keeps the ledger', async (
   const principal = await principalOf(key);
   const access = await fixture.accessKeys.create(by(principal), { name: 'k', scopes: ['*'] });
   await principalOf(access.api_key);
-  const closed = await fixture.accounts.close(by(principal));
+  const closed = await fixture.closings.close(by(principal));
   assert.deepEqual([closed.id, closed.username], [account.id, 'Leaver']);
   await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
   await assert.rejects(async () => principalOf(access.api_key), code('invalid_api_key'));
@@ -250,7 +251,7 @@ test('closing ends keys and sessions, frees the name, keeps the ledger', async (
     code('invalid_credentials'),
   );
   assert.equal(fixture.changed.at(-1), principal.accountId);
-  await assert.rejects(fixture.accounts.close(by(principal)), code('account_not_found'));
+  await assert.rejects(fixture.closings.close(by(principal)), code('account_not_found'));
   // A request that was under way when the account closed leaves no way in.
   const late = fixture.apiKeys.issue(account.id);
   await fixture.metadata.commit([late.statement]);

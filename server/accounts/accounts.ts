@@ -1,20 +1,21 @@
-/** Accounts: they register, are shown, changed and closed. */
+/** Accounts: they register, are shown and changed. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
-import { type Clock, formatTime } from '../platform/clock.ts';
+import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newCanonicalId } from '../platform/ids.ts';
+import { accountNotFound, changedByOthers } from './account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import { describeAccount, describeRegistration } from './account-view.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { CredentialCache } from './authenticator.ts';
 import { toCredits } from './credits.ts';
-import { type LoginThrottle, ofAccount } from './login-throttle.ts';
+import type { PasswordChecks } from './password-checks.ts';
 import type { Passwords } from './passwords.ts';
-import type { Account, ClosedAccount, Registration } from './schema.ts';
-import { sessionHashOf } from './sessions.ts';
-import { deleteSessionsExcept } from './sessions-store.ts';
+import type { Account, Registration } from './schema.ts';
+import { sessionHashOf } from './session-credential.ts';
+import { deleteSessionsExcept, type SessionStore } from './sessions-store.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
 /** Writes a transfer to the ledger (billing). The user's side is `account:<id>`. */
@@ -60,7 +61,8 @@ export interface AccountsDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly passwords: Passwords;
-  readonly throttle: LoginThrottle;
+  readonly checks: PasswordChecks;
+  readonly sessionStore: SessionStore;
   readonly apiKeys: ApiKeys;
   readonly cache: CredentialCache;
   readonly transfer: Transfer;
@@ -68,8 +70,6 @@ export interface AccountsDeps {
   readonly signupMicro: number;
   /** The remaining credits, micro-credits, less usage that was not charged yet. */
   readonly balance?: (accountId: number) => Promise<{ readonly free: bigint; readonly held: bigint }>;
-  /** Called after the commit that closed an account. */
-  readonly accountChanged?: (accountId: number) => void;
 }
 
 export class Accounts {
@@ -133,7 +133,7 @@ export class Accounts {
     });
   }
 
-  /** The caller's account. The key is shown to sessions and to the key itself only. */
+  /** The caller's account. The key is shown to itself, and to a session whose password was given lately. */
   async profile(principal: Principal): Promise<Account> {
     const row = await this.#own(principal);
     const left = await this.#deps.balance?.(row.id);
@@ -143,8 +143,8 @@ export class Accounts {
 
   /**
    * Changes the e-mail address or the password; a new password ends the account's other sessions. Throws
-   * `invalid_request`, `invalid_credentials`, `rate_limited`, `email_taken`, `scope_required` (an account
-   * without a password is changed only by its own key or session).
+   * `invalid_request`, `invalid_credentials`, `password_required`, `rate_limited`, `email_taken`,
+   * `scope_required` (an account without a password is changed only by its own key or session).
    */
   async update(call: Call, wanted: AccountChange): Promise<Account> {
     const { principal } = call;
@@ -153,10 +153,12 @@ export class Accounts {
     if (email === undefined && password === undefined) return await this.profile(principal);
     assertAccountFields({ email, password });
     await this.#assertCurrentPassword(principal, row, wanted);
-    const { store, changes, passwords, cache } = this.#deps;
+    const { store, sessionStore, changes, clock, passwords, cache } = this.#deps;
     if (email !== undefined) await this.#assertFreeEmail(email, row.id);
     const { address } = wanted;
     const isAdmin = row.is_admin === 1;
+    const isGiven = wanted.currentPassword !== undefined && row.password_hash !== '';
+    const session = sessionHashOf(principal);
     const becomes = password === undefined ? undefined : await passwords.hash(password, { address, isAdmin });
     return changes.run(call, async (change) => {
       if (email !== undefined) {
@@ -167,34 +169,22 @@ export class Accounts {
       }
       if (becomes !== undefined) {
         change.expect(store.setPassword(row.id, { was: row.password_hash, becomes }), changedByOthers);
-        change.add(deleteSessionsExcept(row.id, sessionHashOf(principal) ?? ''));
+        change.add(deleteSessionsExcept(row.id, session ?? ''));
         change.after(() => cache.forgetAccount(row.id));
       }
-      return this.#describe(principal, { ...row, email: email ?? row.email });
+      if (isGiven && session !== undefined) {
+        const passwordHash = becomes ?? row.password_hash;
+        const noted = sessionStore.notePassword(session, { passwordHash, at: clock.now() });
+        change.expect(noted, changedByOthers);
+      }
+      return this.#describe(principal, { ...row, email: email ?? row.email }, isGiven);
     });
   }
 
-  /**
-   * Closes the caller's account: keys and sessions end, the name and the e-mail address become available,
-   * stored data becomes unreachable, machines are stopped and deleted. The ledger keeps its entries. Throws
-   * `scope_required`.
-   */
-  async close(call: Call): Promise<ClosedAccount> {
-    const { id, username } = await this.#own(call.principal);
-    const { apiKeys, store, changes, clock, cache, accountChanged } = this.#deps;
-    await apiKeys.assertOwner(call.principal);
-    return changes.run(call, (change) => {
-      const now = clock.now();
-      change.addAll(store.closeAccount(id, now), accountNotFound);
-      change.after(() => cache.forgetAccount(id));
-      change.after(() => accountChanged?.(id));
-      return { id, username, closed_at: formatTime(now) };
-    });
-  }
-
-  async #describe(principal: Principal, row: AccountRow): Promise<Account> {
-    const { apiKeys } = this.#deps;
-    const visible = await apiKeys.ownsAccount(principal);
+  /** `isGiven`: the password came with this request. */
+  async #describe(principal: Principal, row: AccountRow, isGiven = false): Promise<Account> {
+    const { apiKeys, checks } = this.#deps;
+    const visible = (await apiKeys.ownsAccount(principal)) && (isGiven || (await checks.isFresh(principal)));
     return describeAccount(row, visible ? await apiKeys.current(row.id) : null);
   }
 
@@ -205,25 +195,19 @@ export class Accounts {
   }
 
   async #assertCurrentPassword(principal: Principal, row: AccountRow, change: AccountChange): Promise<void> {
-    const { apiKeys, throttle, passwords } = this.#deps;
-    if (row.password_hash === '') return await apiKeys.assertOwner(principal);
+    const { apiKeys, checks } = this.#deps;
+    if (row.password_hash === '') {
+      await apiKeys.assertOwner(principal);
+      return await checks.assertFresh(principal);
+    }
     const { password, currentPassword, address } = change;
-    if (currentPassword === undefined) {
-      if (password === undefined && principal.via === 'session') return;
-      throw invalidField(
-        'current_password',
-        'is required to change the password, and, with an API key, to change the e-mail address',
-      );
-    }
-    const attempt = { target: ofAccount(row.id), address };
-    const admit = () => throttle.assertAllowed(attempt);
-    admit();
-    const right = await passwords.verify(currentPassword, row.password_hash, { address, admit });
-    if (!right) {
-      throttle.failed(attempt);
-      throw new AppError('invalid_credentials', 'current_password is wrong');
-    }
-    throttle.succeeded(attempt);
+    if (currentPassword !== undefined)
+      return await checks.assertRight(row, { password: currentPassword, address });
+    if (password === undefined && principal.via === 'session') return await checks.assertFresh(principal);
+    throw invalidField(
+      'current_password',
+      'is required to change the password, and, with an API key, to change the e-mail address',
+    );
   }
 
   /** Both problems at once when both are taken. */
@@ -287,6 +271,7 @@ export class Accounts {
       created_at: made.createdAt,
       last_login: null,
       canonical_id: made.canonicalId,
+      removal_at: null,
     };
   }
 
@@ -303,12 +288,4 @@ export class Accounts {
       at,
     });
   }
-}
-
-function changedByOthers(): AppError {
-  return new AppError('write_conflict', 'The account was changed by another request');
-}
-
-export function accountNotFound(): AppError {
-  return new AppError('account_not_found', 'There is no such account');
 }

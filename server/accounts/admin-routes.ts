@@ -2,7 +2,7 @@
 import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
-import { accountNotFound } from './accounts.ts';
+import { accountNotFound } from './account-errors.ts';
 import type { Administration } from './administration.ts';
 import * as shapes from './schema.ts';
 
@@ -90,7 +90,7 @@ function actionRoutes(administration: Administration): Route[] {
       params: shapes.AdminAccountPath,
       body: shapes.SuspendBody,
       responses: { 200: shapes.AdminAccount },
-      errors: ['account_not_found'],
+      errors: ['account_not_found', 'last_administrator'],
       handler: (call) =>
         administration.suspend(call, { accountId: accountIdOf(call.params), reason: call.body.reason }),
     }),
@@ -115,11 +115,12 @@ function actionRoutes(administration: Administration): Route[] {
       name: 'adminShowApiKey',
       tag: 'admin',
       summary: 'Show the API key of an account',
-      description: 'Creates one if the account has none.',
+      description:
+        'Creates one if the account has none. In a session the password must have been given in the last 15 minutes.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.Account },
-      errors: ['account_not_found'],
+      errors: ['account_not_found', 'password_required'],
       handler: (call) => administration.showKey(call, accountIdOf(call.params)),
     }),
   ];

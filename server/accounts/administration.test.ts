@@ -169,9 +169,9 @@ test('a suspension and its end are announced, and the end lets machines start ag
 
 test('showing a key makes one only when there is none', async () => {
   const { id, api_key: key } = await register();
-  assert.equal((await fixture.administration.showKey(BACKGROUND, id)).api_key, key);
+  assert.equal((await fixture.administration.showKey(by(OPERATOR), id)).api_key, key);
   await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
-  const shown = await fixture.administration.showKey(BACKGROUND, id);
+  const shown = await fixture.administration.showKey(by(OPERATOR), id);
   assert.notEqual(shown.api_key, key);
   assert.equal((await principalOf(shown.api_key)).accountId, id);
 });

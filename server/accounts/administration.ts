@@ -7,17 +7,14 @@ import type { Clock } from '../platform/clock.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
+import { accountNotFound, lastAdministrator } from './account-errors.ts';
 import { describeAccount, describeForAdmin } from './account-view.ts';
-import {
-  type Accounts,
-  type AccountsDeps,
-  accountNotFound,
-  type NewAccount,
-  type Transfer,
-} from './accounts.ts';
+import type { Accounts, AccountsDeps, NewAccount, Transfer } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticator.ts';
+import { expectOtherAdministrator } from './closings-store.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
+import type { PasswordChecks } from './password-checks.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
@@ -28,6 +25,7 @@ export interface AdministrationDeps {
   readonly accounts: Accounts;
   readonly apiKeys: ApiKeys;
   readonly authenticator: Authenticator;
+  readonly checks: PasswordChecks;
   readonly transfer: Transfer;
   /**
    * Statements that let the machines of a resumed account start again (billing); part of the commit that
@@ -131,7 +129,7 @@ export class Administration {
 
   /**
    * Rejects every key and session of the account from now on, and stops its machines. Throws
-   * `invalid_request` for the caller's own account.
+   * `invalid_request` for the caller's own account, `last_administrator`.
    */
   async suspend(
     call: Call,
@@ -152,10 +150,14 @@ export class Administration {
     return this.#setSuspended(recorder, accountId, null);
   }
 
-  /** The account with its current key, which is made when there is none. Throws `account_not_found`. */
-  showKey(recorder: Recorder, accountId: number): Promise<Account> {
-    const { apiKeys, changes } = this.#deps;
-    return changes.run(recorder, async (change) => {
+  /**
+   * The account with its current key, which is made when there is none. Throws `account_not_found`,
+   * `password_required`.
+   */
+  async showKey(call: Call, accountId: number): Promise<Account> {
+    const { apiKeys, changes, checks } = this.#deps;
+    await checks.assertFresh(call.principal);
+    return changes.run(call, async (change) => {
       const row = await this.#find(accountId);
       const key = (await apiKeys.current(accountId)) ?? apiKeys.replaceAll(change, accountId);
       return describeAccount(row, key);
@@ -210,11 +212,14 @@ export class Administration {
     const { store, changes, authenticator, reactivation, accountChanged } = this.#deps;
     return changes.run(recorder, async (change) => {
       const row = await this.#find(accountId);
+      if (reason !== null && row.is_admin === 1)
+        change.addAll(expectOtherAdministrator(accountId), lastAdministrator);
       change.expect(store.setSuspended(accountId, reason), accountNotFound);
       if (reason === null) change.addAll(reactivation(accountId));
       change.after(() => authenticator.forgetAccount(accountId));
       change.after(() => accountChanged?.(accountId));
-      const after = { ...row, is_active: reason === null ? 1 : 0, suspended_reason: reason };
+      const isActive = reason === null && row.removal_at === null;
+      const after = { ...row, is_active: isActive ? 1 : 0, suspended_reason: reason };
       return describeForAdmin(await this.#shown(after));
     });
   }

@@ -9,6 +9,7 @@ import type { Sealer } from '../platform/master-key.ts';
 import { describeAccount } from './account-view.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import type { CredentialCache } from './authenticator.ts';
+import type { PasswordChecks } from './password-checks.ts';
 import type { RotatedKey } from './schema.ts';
 import type { AccountStore, KeyRow } from './store.ts';
 
@@ -21,6 +22,7 @@ export interface ApiKeysDeps {
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly cache: CredentialCache;
+  readonly checks: PasswordChecks;
 }
 
 /** A key that works once its statement is committed. */
@@ -35,6 +37,7 @@ export class ApiKeys {
   readonly #clock: Clock;
   readonly #sealer: Sealer;
   readonly #cache: CredentialCache;
+  readonly #checks: PasswordChecks;
 
   constructor(deps: ApiKeysDeps) {
     this.#store = deps.store;
@@ -42,6 +45,7 @@ export class ApiKeys {
     this.#clock = deps.clock;
     this.#sealer = deps.sealer;
     this.#cache = deps.cache;
+    this.#checks = deps.checks;
   }
 
   /** Makes a key, or takes `text` as it is, for an account. */
@@ -93,13 +97,14 @@ export class ApiKeys {
 
   /**
    * Gives the account a new key; the old one ends after `overlapSeconds`. With 0 it ends at once, and so
-   * does every older one still in its overlap. Throws `scope_required`, `too_many_access_keys` (too many
-   * overlaps), `write_conflict`.
+   * does every older one still in its overlap. Throws `scope_required`, `password_required`,
+   * `too_many_access_keys` (too many overlaps), `write_conflict`.
    */
   rotate(call: Call, overlapSeconds: number): Promise<RotatedKey> {
     const { accountId } = call.principal;
     return this.#changes.run(call, async (change) => {
       await this.assertOwner(call.principal);
+      await this.#checks.assertFresh(call.principal);
       const account = await this.#store.account(accountId);
       const old = await this.#currentRow(accountId);
       if (account === undefined || old === undefined) throw rotatedByOthers();

@@ -14,8 +14,11 @@ import { ApiKeys } from './api-keys.ts';
 import { Authenticator } from './authenticator.ts';
 import { clientLoginRoutes } from './client-login-routes.ts';
 import { ClientLogins } from './client-logins.ts';
+import { Closings } from './closings.ts';
 import { AccountDirectory } from './directory.ts';
+import { type LinkRoutesDeps, setupRoutes } from './link-routes.ts';
 import { LoginThrottle } from './login-throttle.ts';
+import { PasswordChecks } from './password-checks.ts';
 import { Passwords, readBlocklist } from './passwords.ts';
 import { type AccountRoutesDeps, accountRoutes } from './routes.ts';
 import { Sessions } from './sessions.ts';
@@ -36,15 +39,17 @@ export interface AccountsDeps {
 }
 
 export function accountsRoutes(
-  deps: AccountRoutesDeps & AdminRoutesDeps & { readonly clientLogins: ClientLogins },
+  deps: AccountRoutesDeps & LinkRoutesDeps & AdminRoutesDeps & { readonly clientLogins: ClientLogins },
 ) {
-  return [...accountRoutes(deps), ...clientLoginRoutes(deps.clientLogins), ...adminRoutes(deps)];
+  const own = [...accountRoutes(deps), ...setupRoutes(deps)];
+  return [...own, ...clientLoginRoutes(deps.clientLogins), ...adminRoutes(deps)];
 }
 
 export type AccountsPart = Awaited<ReturnType<typeof accountsPart>>;
 
 const HOUR_MS = 3_600_000;
 const FLUSH_MS = 5000;
+const CLOSING_MS = 10 * 60_000;
 
 /** Makes accounts, and the administrator that the settings name. */
 export async function accountsPart({
@@ -73,12 +78,22 @@ export async function accountsPart({
     transfer,
     ...credits,
   };
-  const apiKeys = new ApiKeys(shared);
+  const sessionStore = new SessionStore({ reads: metadata });
+  const checks = new PasswordChecks({ ...shared, sessionStore });
+  const apiKeys = new ApiKeys({ ...shared, checks });
   const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys, dataUrl });
   const clientLogins = new ClientLogins({ clock, accessKeys, authenticator, apiUrl });
-  const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
-  const sessions = new Sessions({ ...shared, apiKeys, sessionStore: new SessionStore({ reads: metadata }) });
-  const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });
+  const signupMicro = config.signupCredits * 1_000_000;
+  const accounts = new Accounts({ ...shared, apiKeys, sessionStore, checks, signupMicro });
+  const closings = new Closings({
+    ...shared,
+    reads: metadata,
+    apiKeys,
+    checks,
+    keptDays: config.closedAccountDays,
+  });
+  const sessions = new Sessions({ ...shared, apiKeys, sessionStore });
+  const administration = new Administration({ ...shared, accounts, apiKeys, authenticator, checks });
   const setupLinks = new SetupLinks({
     ...shared,
     setupLinkStore: new SetupLinkStore({ reads: metadata }),
@@ -91,6 +106,7 @@ export async function accountsPart({
   };
   const jobs: Job[] = [
     { name: 'flush key use', everyMs: FLUSH_MS, per: 'node', run: () => authenticator.flush() },
+    { name: 'remove closed accounts', everyMs: CLOSING_MS, per: 'cluster', run: () => closings.removeDue() },
     { name: 'sweep sessions', everyMs: HOUR_MS, per: 'cluster', run: () => sessions.sweep() },
   ];
   const { publicUrl } = config;
@@ -106,6 +122,8 @@ export async function accountsPart({
     routes: accountsRoutes({
       ...origin,
       accounts,
+      checks,
+      closings,
       apiKeys,
       accessKeys,
       clientLogins,

@@ -10,6 +10,7 @@ import { systemClock } from '../platform/clock.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { adminRoutes } from './admin-routes.ts';
+import { setupRoutes } from './link-routes.ts';
 import { accountRoutes } from './routes.ts';
 
 let fixture: AccountFixture;
@@ -32,7 +33,8 @@ before(async () => {
     limiter: null,
     routeLimiters: new Map(),
     routes: [
-      ...accountRoutes({ ...fixture, secureCookies: false, publicUrl: '', apiUrl: () => 'http://cloud' }),
+      ...accountRoutes({ ...fixture, secureCookies: false, publicUrl: '' }),
+      ...setupRoutes({ ...fixture, apiUrl: () => 'http://cloud' }),
       ...adminRoutes({ administration }),
     ],
     headers: {},
@@ -334,4 +336,73 @@ test('administration over HTTP', async () => {
     ids,
     all.body.map((account: { id: number }) => account.id),
   );
+});
+
+test('a session shows and changes what opens the account only 15 minutes after the password', async () => {
+  const { username, api_key: key } = await register();
+  const login = await call('POST /api/login', { body: { username, password } });
+  const headers = { cookie: String(login.headers['set-cookie']).split(';')[0] ?? '' };
+  const MINUTE = 60_000;
+  fixture.clock.advance(15 * MINUTE - 1);
+  assert.equal((await call('GET /api/account', { headers })).body.api_key, key);
+  fixture.clock.advance(1);
+  for (const path of ['account', 'profile']) {
+    const shown = await call(`GET /api/${path}`, { headers });
+    assert.deepEqual([shown.status, shown.body.api_key], [200, null], path);
+  }
+  const email = 'taken-over@example.com';
+  const guarded = [
+    ['DELETE /api/account', undefined],
+    ['POST /api/account/api-key', {}],
+    ['PATCH /api/account', { email }],
+  ] as const;
+  for (const [line, body] of guarded) {
+    const refused = await call(line, { headers, body });
+    assert.deepEqual([refused.status, refused.body.code], [403, 'password_required'], line);
+    assert.match(refused.body.hint, /confirm-password/);
+  }
+  const confirm = (current_password: string) =>
+    call('POST /api/account/confirm-password', { headers, body: { current_password } });
+  const byKey = await call('POST /api/account/confirm-password', { key, body: { current_password: password } });
+  assert.equal(byKey.status, 400, 'a key gives no password');
+  assert.equal((await call('GET /api/account', { key })).body.api_key, key, 'a key shows itself as ever');
+  const wrong = await confirm('not this');
+  assert.deepEqual([wrong.status, wrong.body.code], [401, 'invalid_credentials']);
+  assert.equal((await call('GET /api/account', { headers })).body.api_key, null);
+  const own = { email: `${username}@example.net`, current_password: password };
+  assert.equal((await call('PATCH /api/account', { headers, body: own })).body.api_key, key);
+  fixture.clock.advance(15 * MINUTE);
+  assert.equal((await call('GET /api/account', { headers })).body.api_key, null);
+  assert.equal((await confirm(password)).status, 200);
+  assert.equal((await call('GET /api/account', { headers })).body.api_key, key);
+  const rotated = await call('POST /api/account/api-key', { headers, body: {} });
+  assert.equal(rotated.status, 200);
+  fixture.clock.advance(15 * MINUTE);
+  assert.equal((await call('GET /api/account', { headers })).body.api_key, null);
+  const changed = { password: `${password}!`, current_password: password };
+  assert.equal((await call('PATCH /api/account', { headers, body: changed })).body.api_key, rotated.body.api_key);
+  assert.equal((await call('DELETE /api/account', { headers })).status, 200);
+});
+
+test('an administrator in a session is asked for the password before the key of another is shown', async () => {
+  const { id, api_key: key } = await register();
+  const username = `admin-${++made}`;
+  const fields = { username, email: `${username}@example.com`, password, isAdmin: true };
+  await fixture.administration.create(BACKGROUND, fields);
+  const login = await call('POST /api/login', { body: { username, password } });
+  const headers = { cookie: String(login.headers['set-cookie']).split(';')[0] ?? '' };
+  const show = () => call(`POST /api/admin/accounts/${id}/api-key`, { headers });
+  assert.equal((await show()).body.api_key, key);
+  fixture.clock.advance(15 * 60_000);
+  assert.equal((await show()).body.code, 'password_required');
+});
+
+test('wrong passwords of a session are slowed down as at a login', async () => {
+  const { username } = await register();
+  const login = await call('POST /api/login', { body: { username, password } });
+  const headers = { cookie: String(login.headers['set-cookie']).split(';')[0] ?? '' };
+  const body = { current_password: 'not this' };
+  for (let i = 0; i < 10; i++) await call('POST /api/account/confirm-password', { headers, body });
+  const slowed = await call('POST /api/account/confirm-password', { headers, body });
+  assert.deepEqual([slowed.status, slowed.body.code], [429, 'rate_limited']);
 });

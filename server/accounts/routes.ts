@@ -6,7 +6,6 @@ import {
   renderSessionCookie,
 } from '../http/caller.ts';
 import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
-import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId } from '../platform/ids.ts';
@@ -14,31 +13,29 @@ import { Type } from '../platform/json-schema.ts';
 import type { AccessKeys } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
+import type { Closings } from './closings.ts';
+import type { PasswordChecks } from './password-checks.ts';
 import * as shapes from './schema.ts';
 import { EndedSession, EndedSessions, Session, SessionPath } from './schema.ts';
 import { SESSION_MAX_MS, type Sessions } from './sessions.ts';
-import type { SetupLinks } from './setup-links.ts';
-import { ENDED_LINK_PAGE, SETUP_PAGE } from './setup-page.ts';
 
 export interface AccountRoutesDeps {
   readonly accounts: Accounts;
+  readonly checks: PasswordChecks;
+  readonly closings: Closings;
   readonly apiKeys: ApiKeys;
   readonly accessKeys: AccessKeys;
   readonly sessions: Sessions;
-  readonly setupLinks: SetupLinks;
   /** Whether users reach the console over HTTPS. */
   readonly secureCookies: boolean;
   /** CLOUDLET_PUBLIC_URL as set by the operator; empty: taken from the request. */
   readonly publicUrl: string;
-  /** Base URL of the API, without a slash at the end. */
-  readonly apiUrl: () => string;
 }
 
-/** Everything under /api/register, /api/login, /api/logout, /api/setup, /setup and /api/account. */
+/** Everything under /api/register, /api/login, /api/logout and /api/account. */
 export function accountRoutes(deps: AccountRoutesDeps): Route[] {
   return [
     ...signInRoutes(deps),
-    ...setupRoutes(deps),
     ...ownAccountRoutes(deps),
     ...ownKeyRoutes(deps),
     ...accessKeyRoutes(deps),
@@ -119,60 +116,7 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
   ];
 }
 
-/** Routes that create the first administrator. */
-function setupRoutes({ setupLinks, apiUrl }: AccountRoutesDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'POST',
-      path: '/api/admin/setup-link',
-      name: 'adminCreateSetupLink',
-      isRepeatable: true,
-      tag: 'admin',
-      summary: 'Create a set-up link',
-      description:
-        'For the operator, while there is no administrator; used by `cloudlet admin setup-link`. The link ' +
-        'works once, for 30 minutes; earlier links stop working.',
-      permission: 'admin',
-      responses: { 201: shapes.SetupLink },
-      errors: ['administrator_exists'],
-      handler: async () => ({ url: `${apiUrl()}/setup?token=${await setupLinks.createSetupLink()}` }),
-    }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/setup',
-      name: 'setUp',
-      tag: 'accounts',
-      summary: 'Create the first administrator with the set-up link',
-      permission: 'public',
-      body: shapes.SetupBody,
-      responses: { 201: shapes.Account },
-      errors: ['invalid_link', 'username_taken', 'email_taken', 'overloaded'],
-      handler: (call) => {
-        const { token, username, email, password } = call.body;
-        const { address } = call.request;
-        return setupLinks.setUp(call, token, { username, email, password, address });
-      },
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/setup',
-      name: 'getSetupPage',
-      tag: 'accounts',
-      summary: 'Page of the one-time set-up link',
-      permission: 'public',
-      query: shapes.SetupQuery,
-      responses: { 200: Type.String() },
-      produces: 'html',
-      handler: async ({ query: { token }, request }) => {
-        const page = (await setupLinks.isGood(token ?? '')) ? SETUP_PAGE : ENDED_LINK_PAGE;
-        Object.assign(request.responseHeaders, pageHeaders(page));
-        return page;
-      },
-    }),
-  ];
-}
-
-function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route[] {
+function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDeps): Route[] {
   const profile = (path: string, name: string) =>
     defineRoute({
       method: 'GET',
@@ -180,7 +124,9 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       name,
       tag: 'accounts',
       summary: 'Show your account',
-      description: '`api_key` is returned to a session and to that key itself; for access keys it is null.',
+      description:
+        '`api_key` is returned to that key itself, and to a session whose password was given in the last 15 minutes; ' +
+        'otherwise it is null.',
       permission: 'account:read',
       responses: { 200: shapes.Account },
       errors: ['account_not_found'],
@@ -199,7 +145,14 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       permission: 'account:write',
       body: shapes.UpdateBody,
       responses: { 200: shapes.Account },
-      errors: ['account_not_found', 'invalid_credentials', 'email_taken', 'write_conflict', 'overloaded'],
+      errors: [
+        'account_not_found',
+        'invalid_credentials',
+        'password_required',
+        'email_taken',
+        'write_conflict',
+        'overloaded',
+      ],
       handler: (call) => {
         const { email, password, current_password: currentPassword } = call.body;
         return accounts.update(call, { email, password, currentPassword, address: call.request.address });
@@ -213,14 +166,15 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       tag: 'accounts',
       summary: 'Close your account',
       description:
-        'Permanent. All keys and sessions end, the user name and e-mail address become available, the data of the ' +
-        'account can no longer be accessed, and its machines are shut down and deleted. Needs the ' +
-        'account’s current key or a session.',
+        'All keys and sessions end and machines are shut down. Signing in within 7 days opens the account again, with ' +
+        'a new key. Then its user name and e-mail address become available, its data can no longer be accessed, and ' +
+        'its machines are deleted. Needs the account’s current key, or a session whose password was given in the ' +
+        'last 15 minutes.',
       permission: 'account:write',
       responses: { 200: shapes.ClosedAccount },
-      errors: ['account_not_found'],
+      errors: ['account_not_found', 'password_required', 'last_administrator'],
       handler: async (call) => {
-        const closed = await accounts.close(call);
+        const closed = await closings.close(call);
         if (call.principal.via === 'session') {
           setCookie(call.request, renderEndedSessionCookie(secureCookies));
         }
@@ -230,8 +184,27 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
   ];
 }
 
-function ownKeyRoutes({ apiKeys }: AccountRoutesDeps): Route[] {
+function ownKeyRoutes({ apiKeys, checks }: AccountRoutesDeps): Route[] {
   return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/account/confirm-password',
+      name: 'confirmPassword',
+      isRepeatable: true,
+      tag: 'accounts',
+      summary: 'Give the password again',
+      description:
+        'For a session that was answered `password_required`: for 15 minutes it is not asked again. Wrong passwords ' +
+        'are slowed down as at a login.',
+      permission: 'account:write',
+      body: shapes.ConfirmBody,
+      responses: { 200: shapes.ConfirmedPassword },
+      errors: ['account_not_found', 'invalid_credentials', 'rate_limited', 'write_conflict', 'overloaded'],
+      handler: (call) => {
+        const { current_password: password } = call.body;
+        return checks.confirm(call, { password, address: call.request.address });
+      },
+    }),
     defineRoute({
       method: 'POST',
       path: '/api/account/api-key',
@@ -240,12 +213,13 @@ function ownKeyRoutes({ apiKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Replace your API key',
       description:
-        'Needs the account’s current key or a session. The old key stays valid during the overlap, and so do ' +
+        'Needs the account’s current key, or a session whose password was given in the last 15 minutes. ' +
+        'The old key stays valid during the overlap, and so do ' +
         'links that were created with it or in a session.',
       permission: 'account:write',
       body: shapes.RotateBody,
       responses: { 200: shapes.RotatedKey },
-      errors: ['too_many_access_keys', 'write_conflict'],
+      errors: ['password_required', 'too_many_access_keys', 'write_conflict'],
       handler: (call) => apiKeys.rotate(call, call.body.overlap_seconds ?? 0),
     }),
   ];

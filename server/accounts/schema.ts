@@ -118,7 +118,8 @@ export const UpdateBody = namedObject('AccountChange', {
     Type.String({
       maxLength: 1024,
       description:
-        'Required to change an existing password and, with an API key, to change the e-mail address',
+        'Required to change an existing password and, with an API key or in a session whose password was given ' +
+        'over 15 minutes ago, to change the e-mail address',
     }),
   ),
 });
@@ -127,6 +128,7 @@ export const ClosedAccount = namedObject('ClosedAccount', {
   id: Type.Integer(),
   username: Type.String(),
   closed_at: Time('Time of closing'),
+  removed_at: Time('When it is removed, unless somebody signs in before'),
 });
 export type ClosedAccount = Static<typeof ClosedAccount>;
 
@@ -203,6 +205,14 @@ export const EndedSessions = namedObject('EndedSessions', {
   ended: Type.Integer({ description: 'Number of sessions ended' }),
 });
 
+export const ConfirmBody = namedObject('PasswordConfirmation', {
+  current_password: Type.String({ maxLength: 1024 }),
+});
+export const ConfirmedPassword = namedObject('ConfirmedPassword', {
+  confirmed_until: Time('Until then the session is not asked for the password again'),
+});
+export type ConfirmedPassword = Static<typeof ConfirmedPassword>;
+
 export const RevokedAccessKey = namedObject('RevokedAccessKey', { id: Type.String() });
 
 export const AccessKeyPath = Type.Object({ id: Type.String() });
@@ -211,6 +221,9 @@ const { api_key: _, ...shown } = Account.properties;
 export const AdminAccount = namedObject('AdminAccount', {
   ...shown,
   suspended_reason: Nullable('Reason of the suspension; null if not suspended'),
+  removed_at: Nullable(
+    'When an account that its owner closed is removed, unless somebody signs in before; null: it is open',
+  ),
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
 });
 export type AdminAccount = Static<typeof AdminAccount>;

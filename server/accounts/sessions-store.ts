@@ -10,6 +10,8 @@ export interface SessionRow {
   readonly created_at: number;
   readonly last_seen_at: number;
   readonly expires_at: number;
+  /** When the password was given last. */
+  readonly password_at: number;
 }
 
 export class SessionStore {
@@ -36,7 +38,7 @@ export class SessionStore {
   insertSession(row: SessionRow): Statement {
     return {
       sql: `INSERT INTO sessions (session_id, token_hash, account_id, user_agent, address, created_at,
-        last_seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        last_seen_at, expires_at, password_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         row.session_id,
         row.token_hash,
@@ -46,7 +48,24 @@ export class SessionStore {
         row.created_at,
         row.last_seen_at,
         row.expires_at,
+        row.password_at,
       ],
+    };
+  }
+
+  /** undefined: there is no such session. */
+  async passwordGivenAt(tokenHash: string): Promise<number | undefined> {
+    const sql = 'SELECT password_at FROM sessions WHERE token_hash = ?';
+    return (await this.#reads.get<{ password_at: number }>(sql, tokenHash))?.password_at;
+  }
+
+  /** Refused when the session has ended, or the password is no longer the one that was checked. */
+  notePassword(tokenHash: string, given: { readonly passwordHash: string; readonly at: number }): Statement {
+    return {
+      sql: `UPDATE sessions SET password_at = ? WHERE token_hash = ? AND EXISTS (SELECT 1 FROM accounts
+        WHERE id = sessions.account_id AND password_hash = ? AND closed_at IS NULL)`,
+      params: [given.at, tokenHash, given.passwordHash],
+      expectChanges: 1,
     };
   }
 

@@ -1,6 +1,7 @@
 /** Login, logout and the list of sessions. A session is an opaque token, stored as its hash. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
@@ -9,9 +10,11 @@ import { describeAccount } from './account-view.ts';
 import { hashSecret } from './api-key-text.ts';
 import type { ApiKeys } from './api-keys.ts';
 import { type CredentialCache, SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
+import { reopenAccount } from './closings-store.ts';
 import { type LoginThrottle, ofAccount, typedName } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
 import type { Account, Session } from './schema.ts';
+import { sessionHashOf } from './session-credential.ts';
 import { deleteSessionsExcept, type SessionRow, type SessionStore } from './sessions-store.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
@@ -43,12 +46,9 @@ export interface SessionsDeps {
   readonly throttle: LoginThrottle;
   readonly apiKeys: ApiKeys;
   readonly cache: CredentialCache;
-}
-
-/** The token hash of the session a principal came by; undefined when it came otherwise. */
-export function sessionHashOf(principal: Principal): string | undefined {
-  const prefix = sessionCredentialId('');
-  return principal.via === 'session' ? principal.credentialId.slice(prefix.length) : undefined;
+  /** See AdministrationDeps: for accounts that were closed and are opened again. */
+  readonly reactivation: (accountId: number) => readonly Statement[];
+  readonly accountChanged?: (accountId: number) => void;
 }
 
 export class Sessions {
@@ -59,7 +59,7 @@ export class Sessions {
   }
 
   /**
-   * Begins a session. An unknown name and a wrong password cannot be told apart. Throws
+   * Begins a session, and opens the account again if its owner has closed it. An unknown name and a wrong password cannot be told apart. Throws
    * `invalid_credentials`, `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
    */
   async login(
@@ -72,7 +72,10 @@ export class Sessions {
     const account = await changes.run(recorder, async (change) => {
       const now = clock.now();
       // Changed, suspended or closed since it was read: as if the login had come a moment later.
-      change.expect(store.recordLogin(row.id, { passwordHash: row.password_hash, at: now }), wrong);
+      const entry = { passwordHash: row.password_hash, at: now };
+      const isClosed = row.removal_at !== null;
+      change.expect(isClosed ? reopenAccount(row.id, entry) : store.recordLogin(row.id, entry), wrong);
+      const key = isClosed ? this.#reopen(change, row.id) : await apiKeys.current(row.id);
       const known = await sessionStore.sessionsAfter(row.id, '', Number.MAX_SAFE_INTEGER);
       for (const { token_hash } of known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1))) {
         this.#end(change, token_hash);
@@ -87,11 +90,23 @@ export class Sessions {
           created_at: now,
           last_seen_at: now,
           expires_at: now + SESSION_MAX_MS,
+          password_at: now,
         }),
       );
-      return describeAccount({ ...row, last_login: now }, await apiKeys.current(row.id));
+      return describeAccount({ ...row, is_active: 1, last_login: now }, key);
     });
     return { account, token };
+  }
+
+  /** Its keys ended when it was closed; its machines start again. Returns the new key. */
+  #reopen(change: Change, accountId: number): string {
+    const { apiKeys, cache, reactivation, accountChanged } = this.#deps;
+    const key = apiKeys.issue(accountId);
+    change.add(key.statement);
+    change.addAll(reactivation(accountId));
+    change.after(() => cache.forgetAccount(accountId));
+    change.after(() => accountChanged?.(accountId));
+    return key.text;
   }
 
   /** Ends the session of `token`; one that is unknown or over is no error. */
@@ -179,7 +194,7 @@ export class Sessions {
     }
     throttle.succeeded(typed);
     throttle.succeeded({ target: ofAccount(row.id), address });
-    if (row.is_active === 0) {
+    if (row.is_active === 0 && (row.removal_at === null || row.suspended_reason !== null)) {
       const reason = row.suspended_reason ? `: ${row.suspended_reason}` : '';
       throw new AppError('account_suspended', `This account is suspended${reason}`);
     }

@@ -23,6 +23,8 @@ export interface AccountRow {
   readonly last_login: number | null;
   /** 64 hex digits: the account's name for others. */
   readonly canonical_id: string;
+  /** Closed by its owner, to be removed at this time unless somebody signs in before. */
+  readonly removal_at: number | null;
 }
 
 export interface KeyRow {
@@ -96,7 +98,7 @@ export interface NewAccessKeyRow {
 
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
   credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
-  last_login, canonical_id FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
+  last_login, canonical_id, removal_at FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
 const HOLDER = 'a.id AS account_id, a.username, a.canonical_id, a.is_admin, a.is_active, a.suspended_reason';
@@ -250,11 +252,12 @@ export class AccountStore {
     };
   }
 
-  /** null resumes. */
+  /** null resumes; an account that its owner has closed stays shut. */
   setSuspended(id: number, reason: string | null): Statement {
+    const isActive = reason === null ? 'CASE WHEN removal_at IS NULL THEN 1 ELSE 0 END' : '0';
     return {
-      sql: 'UPDATE accounts SET is_active = ?, suspended_reason = ? WHERE id = ? AND closed_at IS NULL',
-      params: [reason === null ? 1 : 0, reason, id],
+      sql: `UPDATE accounts SET is_active = ${isActive}, suspended_reason = ? WHERE id = ? AND closed_at IS NULL`,
+      params: [reason, id],
       expectChanges: 1,
     };
   }
@@ -266,20 +269,6 @@ export class AccountStore {
       params: [id, micro],
       expectChanges: 1,
     };
-  }
-
-  /** Releases the name and the address; the row stays for the ledger. */
-  closeAccount(id: number, at: number): Statement[] {
-    return [
-      {
-        sql: `UPDATE accounts SET closed_at = ?, is_active = 0, is_admin = 0, username_folded = NULL,
-          email_folded = NULL, password_hash = '' WHERE id = ? AND closed_at IS NULL`,
-        params: [at, id],
-        expectChanges: 1,
-      },
-      { sql: 'DELETE FROM api_keys WHERE account_id = ?', params: [id] },
-      { sql: 'DELETE FROM sessions WHERE account_id = ?', params: [id] },
-    ];
   }
 
   // Keys

@@ -1,6 +1,6 @@
 /** Billing over REST for administrators: ledger, revenue, prices, plans. */
 
-import { accountNotFound } from '../accounts/accounts.ts';
+import { accountNotFound } from '../accounts/account-errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';

@@ -136,6 +136,13 @@ export const SETTINGS = {
     'Failed logins of an account from one network before further ones are delayed',
   ),
   passwordBlocklist: text('CLOUDLET_PASSWORD_BLOCKLIST', '', 'File of forbidden passwords, one per line'),
+  closedAccountDays: integer(
+    'CLOUDLET_CLOSED_ACCOUNT_DAYS',
+    7,
+    0,
+    365,
+    'Days in which the closing of an account is undone by signing in; then it is removed; 0: at once',
+  ),
   maxConnections: integer(
     'CLOUDLET_MAX_CONNECTIONS',
     4000,

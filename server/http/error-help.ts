@@ -69,6 +69,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   admin_required: help("The key is not an administrator's, or its scopes are limited.", 'Use another key.'),
   scope_required: help('The key lacks the scope, or is limited to other buckets.', 'Use a broader key.'),
+  password_required: help(
+    'A session asks for what opens the account for good, and its password was given over 15 minutes ago.',
+    'Send it to `POST /api/account/confirm-password`, then repeat the request.',
+  ),
   quota_exceeded: help(
     'The quota of the account is used up.',
     'Delete unused resources, or ask an administrator for a higher quota.',
@@ -166,6 +170,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   object_locked: help(
     'Object lock keeps a version from being removed, or a bucket from losing its versions.',
     'Wait until the date, or, in the mode GOVERNANCE, delete it by S3 with `x-amz-bypass-governance-retention`.',
+  ),
+  last_administrator: help(
+    'Without this account nobody could administer the cloud.',
+    'Make another administrator first: `bin/cloudlet admin create --username NAME` on the host.',
   ),
   administrator_exists: help(
     'There is an administrator already.',

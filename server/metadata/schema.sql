@@ -25,7 +25,7 @@ CREATE TABLE accounts (
   created_at INTEGER NOT NULL,
   last_login INTEGER,
   closed_at INTEGER
-, canonical_id TEXT) STRICT;
+, canonical_id TEXT, removal_at INTEGER) STRICT;
 
 CREATE TABLE api_keys (
   key_hash TEXT PRIMARY KEY,
@@ -295,7 +295,7 @@ CREATE TABLE sessions (
   created_at INTEGER NOT NULL,
   last_seen_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
-, session_id TEXT NOT NULL DEFAULT '', user_agent TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
+, session_id TEXT NOT NULL DEFAULT '', user_agent TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT '', password_at INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
 CREATE TABLE settings (
   name TEXT PRIMARY KEY,
@@ -305,7 +305,7 @@ CREATE TABLE settings (
 CREATE TABLE setup_links (
   token_hash TEXT PRIMARY KEY,
   expires_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, account_id INTEGER REFERENCES accounts(id)) STRICT, WITHOUT ROWID;
 
 CREATE TABLE steady_clock (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -511,6 +511,8 @@ CREATE TABLE webhooks (
 ) STRICT;
 
 CREATE UNIQUE INDEX accounts_canonical ON accounts(canonical_id);
+
+CREATE INDEX accounts_removal_at ON accounts(removal_at) WHERE removal_at IS NOT NULL;
 
 CREATE INDEX api_keys_account ON api_keys(account_id);
 

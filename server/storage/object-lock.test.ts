@@ -93,7 +93,7 @@ test('an account that is closed keeps what is locked', async () => {
   await fixture.buckets.create(by(leaver), { name, versioning: true, settings: { lock: {} } });
   const retention = { mode: 'COMPLIANCE', until: fixture.clock.now() + DAY_MS } as const;
   const put = await fixture.put(leaver, name, { name: 'a', bytes: BYTES, lock: { retention } });
-  await fixture.accounts.close(by({ ...leaver, via: 'session' }));
+  await fixture.removeAccount(leaver);
   await refusesLocked(() => fixture.bucketEmptier.remove(by(leaver), name));
   await refusesLocked(() => fixture.removals.removeOldest(leaver, put.object_id));
   await fixture.openSweeper().sweepGarbage();

@@ -8,7 +8,10 @@ import { Accounts } from '../accounts/accounts.ts';
 import { Administration } from '../accounts/administration.ts';
 import { ApiKeys } from '../accounts/api-keys.ts';
 import { Authenticator } from '../accounts/authenticator.ts';
+import { Closings } from '../accounts/closings.ts';
+import { closeAccount, removeAccount } from '../accounts/closings-store.ts';
 import { LoginThrottle } from '../accounts/login-throttle.ts';
+import { PasswordChecks } from '../accounts/password-checks.ts';
 import { type PasswordCost, Passwords } from '../accounts/passwords.ts';
 import { Sessions } from '../accounts/sessions.ts';
 import { SessionStore, SetupLinkStore } from '../accounts/sessions-store.ts';
@@ -62,6 +65,7 @@ const CHEAP: PasswordCost = { memoryKib: 64, passes: 1 };
 export interface AccountFixtureOptions {
   readonly cost?: PasswordCost;
   readonly loginFailures?: number;
+  readonly closedAccountDays?: number;
 }
 
 export type AccountFixture = Awaited<ReturnType<typeof openAccountFixture>>;
@@ -77,12 +81,14 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const throttle = new LoginThrottle({ clock, freeFailures: options.loginFailures ?? 10 });
   const changes = new Changes({ metadata });
   const authenticator = new Authenticator({ store, changes, clock, sealer });
-  const base = { store, metadata, changes, clock, sealer, passwords, throttle, cache: authenticator };
+  const checks = new PasswordChecks({ store, sessionStore, changes, clock, passwords, throttle });
+  const base = { store, metadata, changes, clock, sealer, passwords, throttle, checks, cache: authenticator };
   const apiKeys = new ApiKeys(base);
   const transfer = transferStatements;
   const changed: number[] = [];
   const accountChanged = (accountId: number) => void changed.push(accountId);
-  const accounts = new Accounts({ ...base, apiKeys, transfer, accountChanged, signupMicro: 10_000_000 });
+  const reactivation = (accountId: number) => [new BillingAccountStore(metadata).resumeDue(accountId)];
+  const accounts = new Accounts({ ...base, apiKeys, sessionStore, transfer, signupMicro: 10_000_000 });
   return {
     ...base,
     directory,
@@ -97,7 +103,14 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       dataUrl: () => 'http://127.0.0.1:9000',
     }),
     sessionStore,
-    sessions: new Sessions({ ...base, apiKeys, sessionStore }),
+    closings: new Closings({
+      ...base,
+      reads: metadata,
+      apiKeys,
+      accountChanged,
+      keptDays: options.closedAccountDays ?? 0,
+    }),
+    sessions: new Sessions({ ...base, apiKeys, sessionStore, reactivation, accountChanged }),
     setupLinks: new SetupLinks({
       ...base,
       setupLinkStore: new SetupLinkStore({ reads: metadata }),
@@ -110,8 +123,13 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       authenticator,
       transfer,
       accountChanged,
-      reactivation: (accountId) => [new BillingAccountStore(metadata).resumeDue(accountId)],
+      reactivation,
     }),
+    /** As if its owner had closed it long ago. */
+    removeAccount: ({ accountId }: Principal) => {
+      const at = clock.now();
+      return metadata.commit([...closeAccount(accountId, at), ...removeAccount(accountId, at)]);
+    },
     async close() {
       await metadata.close();
       await rm(directory, { recursive: true, force: true });

@@ -116,6 +116,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     browsing: new Browsing({ store: browseSql, listing, accessTimes }),
     archives: new Archives({ store: browseSql, listing, downloads, maxFiles: TEST_ARCHIVE_FILES }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),
+    removeAccount: fixture.removeAccount,
     newPrincipal: (username: string) => newPrincipal(accounts, username),
     /** Uploads `bytes` under `name`, in one piece. */
     put: (principal: Principal, bucketName: string, object: NewObject) =>

@@ -96,7 +96,7 @@ describe('changing it', () => {
 });
 
 describe('closing it', () => {
-  test('ends its keys, sessions and data, and frees its name', async () => {
+  test('ends its keys and sessions; signing in opens it again, with its data', async () => {
     const { api_key, username, id } = await client.register();
     const user = client.as(api_key);
     await user.expect(201, '/api/buckets', { json: { name: 'left-behind' } });
@@ -111,15 +111,18 @@ describe('closing it', () => {
 
     const closed = await user.expect(200, '/api/account', { method: 'DELETE' });
     assert.deepEqual([closed.id, closed.username], [id, username]);
+    assert.equal(Date.parse(closed.removed_at) - Date.parse(closed.closed_at), 7 * 24 * 3600_000);
     await user.refused(401, 'invalid_api_key', ['/api/account']);
     await client.as(access.api_key).refused(401, 'invalid_api_key', ['/api/buckets']);
     await client.refused(401, 'invalid_session', ['/api/account', { headers: { cookie } }]);
-    await client.refused(401, 'invalid_credentials', ['/api/login', login]);
     assert.notEqual((await fetch(cdn_url)).status, 200, 'links of a closed account end');
     const again = { username, email: `${username}@example.org`, password: PASSWORD };
-    const heir = await client.expect(201, '/api/register', { json: again });
-    assert.notEqual(heir.id, id);
-    assert.deepEqual(await client.as(heir.api_key).expect(200, '/api/buckets'), []);
+    await client.refused(409, 'username_taken', ['/api/register', { json: again }]);
+    const opened = await client.expect(200, '/api/login', login);
+    assert.deepEqual([opened.id, opened.is_active], [id, true]);
+    await user.refused(401, 'invalid_api_key', ['/api/account']);
+    const files = await client.as(opened.api_key).expect(200, '/api/buckets/left-behind/files');
+    assert.equal(files.length, 1);
   });
 
   test('is for the whole account only, not for an access key', async () => {

@@ -1,16 +1,28 @@
-/** Parts of the console that the browser fetches when they are shown, and that do not come. */
+/** Parts of the console that do not come when they are shown, and the question for the password over all. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { noBrowser } from './browser-kit.ts';
-import { ConsoleFixture, dropFiles, seriousFaults, uploaded } from './console-kit.ts';
+import { assertAccessible } from './console-journey.ts';
+import { ConsoleFixture, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
+import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
 
 const skip = noBrowser;
 
 let fixture: ConsoleFixture;
+const folder = mkdtempSync(join(tmpdir(), 'cloudlet-clock-'));
+const clock = join(folder, 'clock');
 before(async () => {
-  if (!skip) fixture = await ConsoleFixture.open();
+  writeFileSync(clock, '+0');
+  const env = noFakedClock ? {} : { ...FAKED_CLOCK, FAKETIME_TIMESTAMP_FILE: clock };
+  if (!skip) fixture = await ConsoleFixture.open({ env });
 });
-after(() => fixture?.close());
+after(async () => {
+  await fixture?.close();
+  rmSync(folder, { recursive: true });
+});
 
 test('a part of the console that does not come is told in its place, and comes when it is tried again', {
   skip,
@@ -44,4 +56,32 @@ test('a part of the console that does not come is told in its place, and comes w
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByText('No webhooks yet').waitFor();
   await page.close();
+});
+
+test('a session is asked for the password before the key is shown or replaced, once in 15 minutes', {
+  skip: skip || noFakedClock,
+}, async () => {
+  const page = await fixture.signedUp('left-open', '/account');
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+  const set = (offset: string) => writeFileSync(clock, offset);
+  await page.getByRole('heading', { name: 'API key', exact: true }).waitFor();
+  set('+16m');
+  await press('Replace API key');
+  await page.getByRole('dialog').getByRole('button', { name: 'Replace API key' }).click();
+  const question = page.getByRole('dialog', { name: 'Enter your password' });
+  const field = question.getByLabel('Password', { exact: true });
+  await field.and(page.locator(':focus')).fill('not this');
+  await page.keyboard.press('Enter');
+  await question.getByText('This password is incorrect').waitFor();
+  await assertAccessible(page, 'the question for the password', '[role=dialog]');
+  await field.fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.getByText('The API key was replaced').waitFor();
+  set('+32m');
+  await page.reload();
+  await press('Show');
+  await field.fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  const shown = page.getByRole('region', { name: 'API key', exact: true }).locator('code');
+  await shown.filter({ hasText: /^clk_\w{38}$/ }).waitFor();
 });

@@ -13,7 +13,7 @@ const MIB = 2 ** 20;
 let cloud: CloudProcess;
 let anyone: CheckedClient;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await CloudProcess.start({ env: { CLOUDLET_CLOSED_ACCOUNT_DAYS: '0' } });
   anyone = await CheckedClient.open(cloud.api);
 });
 after(() => cloud.stop());

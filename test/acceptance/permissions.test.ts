@@ -23,6 +23,7 @@ const CASES: Readonly<Record<string, Case>> = {
   getProfile: {},
   updateAccount: { json: {} },
   closeAccount: {},
+  confirmPassword: { json: { current_password: 'not this' } },
   rotateApiKey: { json: {} },
   listAccessKeys: {},
   createAccessKey: { json: { name: 'k', scopes: ['storage:read'] } },

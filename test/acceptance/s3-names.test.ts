@@ -22,7 +22,7 @@ let stranger: S3Client;
 let mine: { id: number; canonical_id: string };
 let theirs: { id: number; canonical_id: string };
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await CloudProcess.start({ env: { CLOUDLET_CLOSED_ACCOUNT_DAYS: '0' } });
   owner = await new Client(cloud.api).newUser();
   other = await new Client(cloud.api).newUser();
   [s3, stranger] = [await newS3(cloud.data, owner), await newS3(cloud.data, other)];

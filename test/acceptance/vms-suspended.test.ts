@@ -9,7 +9,7 @@ import { runsOf } from './billing-kit.ts';
 import { cannotRunGuests, guestPids, idleImage, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
-const env = { CLOUDLET_VM_GRACE_SECONDS: '1' };
+const env = { CLOUDLET_VM_GRACE_SECONDS: '1', CLOUDLET_CLOSED_ACCOUNT_DAYS: '0' };
 let cloud: CloudProcess;
 let anyone: CheckedClient;
 let idle: { readonly image: string };

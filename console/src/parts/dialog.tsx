@@ -130,15 +130,17 @@ interface FormModalProps {
   readonly isIncomplete?: boolean;
   /** Width; default: `md`. */
   readonly size?: 'lg';
+  /** Above other windows. */
+  readonly zIndex?: number;
   readonly children: ReactNode;
   readonly onClose: () => void;
 }
 
 /** Fields, the refusals that no field shows, and the button that sends them. */
 export function FormModal(props: FormModalProps) {
-  const { isOpen, title, action, form, isIncomplete = false, size, children, onClose } = props;
+  const { isOpen, title, action, form, isIncomplete = false, size, zIndex = 200, children, onClose } = props;
   return (
-    <Dialog opened={isOpen} onClose={onClose} title={title} {...(size && { size })}>
+    <Dialog opened={isOpen} onClose={onClose} title={title} zIndex={zIndex} {...(size && { size })}>
       <form onSubmit={form.submit}>
         <Stack>
           {children}

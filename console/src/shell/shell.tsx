@@ -34,6 +34,7 @@ import { DropZone } from '../uploads/add-files.tsx';
 import { uploadQueue } from '../uploads/upload-queue.ts';
 import { UploadTray } from '../uploads/upload-tray.tsx';
 import { AREAS } from './areas.ts';
+import { AskPassword } from './ask-password.tsx';
 import { NotFound } from './failures.tsx';
 import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
@@ -107,6 +108,7 @@ export function Shell() {
         </AppShell.Main>
       </AppShell>
       {account !== undefined && <SignInAgain account={account} />}
+      <AskPassword />
       <Palette areas={areas} isAdmin={isAdmin} />
       <DropZone />
       <UploadTray />

@@ -1,5 +1,5 @@
 /** Plans: prices, quotas, and monthly credits. */
-import { accountNotFound } from '../../accounts/accounts.ts';
+import { accountNotFound } from '../../accounts/account-errors.ts';
 import { toCredits, toMicro } from '../../accounts/credits.ts';
 import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';

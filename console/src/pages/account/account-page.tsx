@@ -40,10 +40,10 @@ function CloseAccount() {
   const close = useMutation({
     mutationFn: () => cloud.closeAccount(),
     meta: { shown: true },
-    onSuccess: async () => {
+    onSuccess: async ({ closed_at, removed_at }) => {
       await navigate({ to: '/sign-in' });
       queryClient.clear();
-      showDone(words.closed);
+      showDone(removed_at > closed_at ? words.opens(removed_at) : words.closed);
     },
   });
   return (

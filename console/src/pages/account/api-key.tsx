@@ -1,13 +1,14 @@
 /** The account's own key: shown, copied, replaced while the old one lives on for a while. */
 
 import { Button, Code, Group, Select, Stack, Text, Title } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
+import { givePassword } from '../../parts/password-question.ts';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 
@@ -23,6 +24,7 @@ export function ApiKey() {
   const [isAsked, setAsked] = useState(false);
   const [overlap, setOverlap] = useState('86400');
   const { data: account } = useQuery(accountQuery);
+  const queryClient = useQueryClient();
   const body = { overlap_seconds: Number(overlap) };
   const rotate = useMutation({
     mutationFn: () => cloud.rotateApiKey(body),
@@ -33,6 +35,14 @@ export function ApiKey() {
     },
   });
   const key = account?.api_key ?? '';
+  const isKnown = key !== '';
+  /** The cloud leaves the key out when the password was given too long ago. */
+  const show = async () => {
+    if (isKnown) return setShown(!isShown);
+    if (!(await givePassword())) return;
+    await queryClient.invalidateQueries({ queryKey: accountQuery.queryKey });
+    setShown(true);
+  };
   return (
     <Stack component="section" gap="xs" aria-labelledby="api-key">
       <Title order={2} id="api-key">
@@ -40,10 +50,10 @@ export function ApiKey() {
       </Title>
       <Text c="dimmed">{text.account.apiKeyLead}</Text>
       <Group gap="xs">
-        <Code fz="sm">{isShown ? key : `${key.slice(0, 8)}${'•'.repeat(20)}`}</Code>
-        <CopyIcon value={key} label={text.account.copyKey} />
-        <Button size="compact-sm" variant="default" onClick={() => setShown(!isShown)}>
-          {isShown ? text.account.hide : text.account.show}
+        <Code fz="sm">{isShown && isKnown ? key : `${key.slice(0, 8)}${'•'.repeat(20)}`}</Code>
+        {isKnown && <CopyIcon value={key} label={text.account.copyKey} />}
+        <Button size="compact-sm" variant="default" onClick={() => void show()}>
+          {isShown && isKnown ? text.account.hide : text.account.show}
         </Button>
         <Button size="compact-sm" variant="default" onClick={() => setAsked(true)}>
           {text.account.rotate}

@@ -62,10 +62,11 @@ export const account = {
   },
   close: {
     title: 'Close account',
-    lead: 'This cannot be undone: keys and sessions end, you lose access to your files, and your machines and databases are deleted.',
+    lead: 'Keys and sessions end, and your machines and databases are stopped. Nothing is deleted for 7 days, unless the operator has set another time: until then, signing in opens the account again. Then your files, machines and databases are gone.',
     action: 'Close account',
     ask: 'Close your account?',
     closed: 'The account was closed',
+    opens: (until: string) => `The account was closed. Sign in before ${until} UTC to open it again`,
   },
   login: 'Sign-in',
   newPassword: 'New password',

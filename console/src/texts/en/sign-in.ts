@@ -4,6 +4,10 @@ import { count } from './counted.ts';
 export const signIn = {
   signIn: 'Sign in',
   signInLead: 'Welcome back.',
+  again: 'Enter your password',
+  againLead:
+    'This shows or changes what gives access to your account. You gave your password more than 15 minutes ago.',
+  goOn: 'Continue',
   ended: 'Your session ended',
   endedLead: 'Sign in to continue. Your input on this page has been kept.',
   uploadsWait: (files: number) =>

@@ -1,0 +1,74 @@
+/** The SQL of the end of accounts: closed, opened again, removed. */
+import type { Reads, Statement } from '../metadata/metadata.ts';
+
+/** Accounts that were closed long enough ago. */
+export async function removableAccounts(reads: Reads, now: number): Promise<number[]> {
+  const sql = 'SELECT id FROM accounts WHERE removal_at <= ? AND closed_at IS NULL ORDER BY id';
+  return (await reads.all<{ id: number }>(sql, now)).map(({ id }) => id);
+}
+
+/** The account can do nothing any more; it is removed at `removalAt` unless it is opened before. */
+export function closeAccount(id: number, removalAt: number): Statement[] {
+  return [
+    {
+      sql: `UPDATE accounts SET removal_at = ?, is_active = 0
+        WHERE id = ? AND removal_at IS NULL AND closed_at IS NULL`,
+      params: [removalAt, id],
+      expectChanges: 1,
+    },
+    ...endCredentials(id),
+  ];
+}
+
+/** Opens a closed account by a login. Refused as recordLogin is, and once its time is over. */
+export function reopenAccount(
+  id: number,
+  login: { readonly passwordHash: string; readonly at: number },
+): Statement {
+  return {
+    sql: `UPDATE accounts SET removal_at = NULL, is_active = 1, last_login = ? WHERE id = ?
+      AND password_hash = ? AND removal_at > ? AND suspended_reason IS NULL AND closed_at IS NULL`,
+    params: [login.at, id, login.passwordHash, login.at],
+    expectChanges: 1,
+  };
+}
+
+/** Releases the name and the address of a closed account; the row stays for the ledger. */
+export function removeAccount(id: number, at: number): Statement[] {
+  return [
+    {
+      sql: `UPDATE accounts SET closed_at = ?, is_active = 0, is_admin = 0, username_folded = NULL,
+        email_folded = NULL, password_hash = '' WHERE id = ? AND removal_at <= ? AND closed_at IS NULL`,
+      params: [at, id, at],
+      expectChanges: 1,
+    },
+    ...endCredentials(id),
+  ];
+}
+
+/**
+ * Refused unless another administrator can act. The first statement has commits that ask the same wait for
+ * each other, also on PostgreSQL, where two would each still see the other's account.
+ */
+export function expectOtherAdministrator(id: number): Statement[] {
+  return [
+    {
+      sql: `INSERT INTO settings (name, value) VALUES ('administrators', '') ON CONFLICT (name)
+        DO UPDATE SET value = excluded.value`,
+      params: [],
+    },
+    {
+      sql: `UPDATE accounts SET id = id WHERE id = ? AND (is_admin = 0 OR EXISTS (SELECT 1 FROM accounts a
+        WHERE a.id <> accounts.id AND a.is_admin = 1 AND a.is_active = 1 AND a.closed_at IS NULL))`,
+      params: [id],
+      expectChanges: 1,
+    },
+  ];
+}
+
+function endCredentials(accountId: number): Statement[] {
+  return ['api_keys', 'sessions', 'setup_links'].map((table) => ({
+    sql: `DELETE FROM ${table} WHERE account_id = ?`,
+    params: [accountId],
+  }));
+}

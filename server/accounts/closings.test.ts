@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { OPERATOR } from '../calls/principal.ts';
+import { BACKGROUND } from '../metadata/change.ts';
+import { isAppError } from '../platform/errors.ts';
+import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
+
+const DAY_MS = 24 * 3600_000;
+const password = 'a good password';
+const address = '10.0.0.1';
+
+let fixture: AccountFixture;
+before(async () => {
+  fixture = await openAccountFixture({ closedAccountDays: 7 });
+});
+after(() => fixture.close());
+
+const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
+const principalOf = async (apiKey: string | null) =>
+  fixture.authenticator.authenticate({ apiKey: apiKey ?? '' });
+const close = async (apiKey: string | null) => fixture.closings.close(by(await principalOf(apiKey)));
+const login = (name: string, given = password) =>
+  fixture.sessions.login(BACKGROUND, { name, password: given, address });
+const find = (id: number) => fixture.administration.list({ afterId: id - 1, limit: 1 }).next();
+
+async function register(username: string) {
+  const fields = { username, email: `${username}@example.com`, password };
+  return await fixture.accounts.register(BACKGROUND, fields);
+}
+
+async function administrator(username: string) {
+  const fields = { username, email: `${username}@example.com`, password, isAdmin: true };
+  return await fixture.administration.create(BACKGROUND, fields);
+}
+
+test('closing ends keys and sessions and keeps the name; signing in within 7 days opens it', async () => {
+  const { id, api_key: key } = await register('leaver');
+  const { token } = await login('leaver');
+  const access = await fixture.accessKeys.create(by(await principalOf(key)), { name: 'k', scopes: ['*'] });
+  fixture.changed.length = 0;
+  const closed = await close(key);
+  assert.deepEqual(closed, {
+    id,
+    username: 'leaver',
+    closed_at: '2026-01-01 00:00:00',
+    removed_at: '2026-01-08 00:00:00',
+  });
+  assert.deepEqual(fixture.changed, [id], 'its machines and databases are told');
+  for (const ended of [key, access.api_key])
+    await assert.rejects(async () => principalOf(ended), code('invalid_api_key'));
+  const bySession = async () => fixture.authenticator.authenticate({ sessionToken: token });
+  await assert.rejects(bySession, code('invalid_session'));
+  await assert.rejects(register('leaver'), code('username_taken'));
+  const { value: shown } = await find(id);
+  assert.deepEqual([shown?.is_active, shown?.removed_at], [false, '2026-01-08 00:00:00']);
+
+  fixture.clock.advance(7 * DAY_MS - 1);
+  await fixture.closings.removeDue();
+  await assert.rejects(login('leaver', 'not this'), code('invalid_credentials'));
+  const { account, token: opened } = await login('leaver');
+  assert.deepEqual([account.id, account.is_active], [id, true]);
+  assert.notEqual(account.api_key, key);
+  assert.equal((await principalOf(account.api_key)).accountId, id);
+  assert.equal((await fixture.authenticator.authenticate({ sessionToken: opened })).accountId, id);
+  assert.deepEqual(fixture.changed, [id, id]);
+  fixture.clock.advance(DAY_MS);
+  await fixture.closings.removeDue();
+  await principalOf(account.api_key);
+});
+
+test('after 7 days it is removed: no way in, its name is free, the ledger stays', async () => {
+  const { id, api_key: key } = await register('gone');
+  await close(key);
+  fixture.clock.advance(7 * DAY_MS);
+  await assert.rejects(login('gone'), code('invalid_credentials'));
+  fixture.changed.length = 0;
+  await fixture.closings.removeDue();
+  await fixture.closings.removeDue();
+  assert.deepEqual(fixture.changed, [id]);
+  await assert.rejects(login('gone'), code('invalid_credentials'));
+  assert.ok((await register('gone')).id > id);
+  const booked = 'SELECT 1 FROM ledger_transfers WHERE credit = ?';
+  assert.equal((await fixture.metadata.all(booked, `account:${id}`)).length, 1);
+});
+
+test('what is suspended is not opened by signing in, and what is closed not by the end of a suspension', async () => {
+  const { id, api_key: key } = await register('both');
+  await close(key);
+  await fixture.administration.suspend(by(OPERATOR), { accountId: id, reason: 'abuse' });
+  await assert.rejects(login('both'), code('account_suspended'));
+  assert.equal((await fixture.administration.resume(BACKGROUND, id)).is_active, false);
+  assert.equal((await login('both')).account.is_active, true);
+});
+
+test('an administrator is left: the last cannot close, nor two at once, nor be suspended', async () => {
+  const first = await administrator('first');
+  await assert.rejects(close(first.api_key), code('last_administrator'));
+  const second = await administrator('second');
+  const callers = await Promise.all([first, second].map(({ api_key }) => principalOf(api_key)));
+  const ends = await Promise.allSettled(callers.map((caller) => fixture.closings.close(by(caller))));
+  assert.deepEqual(ends.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+  const refused = ends.find((end) => end.status === 'rejected');
+  assert.ok(code('last_administrator')(refused?.reason));
+  const left = refused === ends[0] ? first : second;
+  const suspend = (id: number) =>
+    fixture.administration.suspend(by(OPERATOR), { accountId: id, reason: 'test' });
+  await assert.rejects(suspend(left.id), code('last_administrator'));
+  const third = await administrator('third');
+  await suspend(third.id);
+  await assert.rejects(close(left.api_key), code('last_administrator'), 'one who is suspended cannot act');
+  await fixture.administration.resume(BACKGROUND, third.id);
+  await close(left.api_key);
+});
