@@ -66,7 +66,8 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       tag: 'accounts',
       summary: 'Ask for a log-in that somebody approves in a browser elsewhere',
       description:
-        'As RFC 8628: show `user_code` and `verification_uri`, and poll with `device_code`. An address may have 10 open.',
+        'As RFC 8628: show `user_code` and `verification_uri`, and poll with `device_code`. When an address ' +
+        'has 500 open, its oldest ends.',
       permission: 'public',
       body: shapes.DeviceBody,
       responses: { 201: shapes.DeviceCodes },

@@ -6,9 +6,9 @@ import { DEVICE_CODE_MS, DeviceLogins, POLL_INTERVAL_MS, shownCode } from './dev
 
 const asked = (address = '192.0.2.1') => ({ name: 'CLI on laptop', scopes: ['*'] as const, address });
 const refusedAs = (code: string) => (error: unknown) => isAppError(error, code as 'slow_down');
-const open = (maxAll?: number) => {
+const open = (limits?: { maxAll?: number; maxPerSource?: number }) => {
   const clock = new FakeClock();
-  return { clock, logins: new DeviceLogins<string>(clock, maxAll) };
+  return { clock, logins: new DeviceLogins<string>(clock, limits) };
 };
 
 test('a code is decided once and fetched once', () => {
@@ -48,20 +48,18 @@ test('a code ends after its time, decided or not', () => {
   assert.equal(logins.undecided(logins.begin(asked()).userCode)?.scopes[0], '*');
 });
 
-test('an address has 10 open at most, and gets room again', () => {
-  const { clock, logins } = open();
+test('an address with many open is never refused: its own oldest ends, and nobody else’s', () => {
+  const { logins } = open({ maxPerSource: 10 });
+  const other = logins.begin(asked('2001:db8:0:1::1'));
   const codes = Array.from({ length: 10 }, () => logins.begin(asked('2001:db8::1')));
-  assert.throws(() => logins.begin(asked('2001:db8::2')), refusedAs('rate_limited'), 'the same /64');
-  logins.begin(asked('2001:db8:0:1::1'));
-  logins.decide(codes[0]?.userCode ?? '', 'refused');
-  assert.throws(() => logins.poll(codes[0]?.deviceCode ?? ''), refusedAs('access_denied'));
-  logins.begin(asked('2001:db8::2'));
-  clock.advance(DEVICE_CODE_MS);
-  for (let i = 0; i < 10; i++) logins.begin(asked('2001:db8::2'));
+  const late = logins.begin(asked('2001:db8::2')); // the same /64
+  assert.throws(() => logins.poll(codes[0]?.deviceCode ?? ''), refusedAs('invalid_grant'));
+  for (const { deviceCode } of [late, other, ...codes.slice(1)])
+    assert.throws(() => logins.poll(deviceCode), refusedAs('authorization_pending'));
 });
 
 test('a stranger with many addresses displaces only its own codes', () => {
-  const { logins } = open(100);
+  const { logins } = open({ maxAll: 100 });
   const victim = logins.begin(asked());
   // A /48 has 65,536 networks of a /64, which are one address each.
   for (let i = 0; i < 1000; i++) logins.begin(asked(`2001:db8:1:${i.toString(16)}::1`));

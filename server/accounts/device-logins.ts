@@ -19,7 +19,8 @@ const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 /** 20^8, about 2^34. */
 const CODE_LENGTH = 8;
 const MAX_ALL = 2000;
-const MAX_PER_SOURCE = 10;
+/** Many callers may share the address of a proxy that is not trusted. */
+const MAX_PER_SOURCE = 500;
 
 /** A device's wish. */
 export interface DeviceRequest {
@@ -53,16 +54,18 @@ interface Pending<Grant> extends DeviceLogin<Grant> {
 export class DeviceLogins<Grant> {
   readonly #clock: Clock;
   readonly #maxAll: number;
+  readonly #maxPerSource: number;
   /** By the hash of the device code; the oldest first. */
   readonly #pending = new Map<string, Pending<Grant>>();
   readonly #byUserCode = new Map<string, Pending<Grant>>();
 
-  constructor(clock: Clock, maxAll = MAX_ALL) {
+  constructor(clock: Clock, { maxAll = MAX_ALL, maxPerSource = MAX_PER_SOURCE } = {}) {
     this.#clock = clock;
     this.#maxAll = maxAll;
+    this.#maxPerSource = maxPerSource;
   }
 
-  /** New codes. Throws `rate_limited` when this address has asked for too many that are open. */
+  /** New codes. The oldest that this address has open ends when there are too many. */
   begin(request: DeviceRequest): { readonly deviceCode: string; readonly userCode: string } {
     this.#dropEnded();
     this.#makeRoom(request.address);
@@ -148,17 +151,15 @@ export class DeviceLogins<Grant> {
     }
   }
 
+  /**
+   * Whoever asks for too many displaces their own oldest; when all places are taken, the oldest of the network
+   * with most ends. Nobody is refused: behind a proxy many callers may have one address.
+   */
   #makeRoom(address: string): void {
     const source = sourceOf(address);
     const own = [...this.#pending.values()].filter((login) => login.source === source);
     const [first] = own;
-    if (own.length >= MAX_PER_SOURCE && first !== undefined) {
-      const leftMs = first.endsAt - this.#clock.monotonic();
-      throw new AppError('rate_limited', `At most ${MAX_PER_SOURCE} log-ins of one address wait at a time`, {
-        retryAfterSeconds: Math.ceil(leftMs / 1000),
-        hint: 'Decide about one of them, or log in by browser or with a key',
-      });
-    }
+    if (own.length >= this.#maxPerSource && first !== undefined) this.#drop(first);
     if (this.#pending.size < this.#maxAll) return;
     const counts = new Map<string, number>();
     for (const { network } of this.#pending.values()) counts.set(network, (counts.get(network) ?? 0) + 1);

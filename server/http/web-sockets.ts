@@ -22,6 +22,7 @@ import {
   hasOwnOrigin,
   identify,
 } from './caller.ts';
+import { TrustedProxies } from './client-address.ts';
 import { endWith, rawProblem } from './connection-guard.ts';
 import { type HostCheck, hostCheck } from './origins.ts';
 import { toAppError } from './response.ts';
@@ -84,6 +85,8 @@ export interface WebSocketsDeps {
   readonly headers: Readonly<Record<string, string>>;
   /** Address of the API behind a proxy; empty without one. */
   readonly publicUrl: string;
+  /** See EdgeDeps.trustedProxies. */
+  readonly trustedProxies?: readonly string[];
   /** See EdgeDeps.hostNames. */
   readonly hostNames?: readonly string[];
   readonly pingSeconds?: number;
@@ -130,12 +133,14 @@ export class WebSockets {
     perMessageDeflate: false,
   });
   readonly #connections = new Map<WebSocket, Connection>();
+  readonly #proxies: TrustedProxies;
   readonly #timers: readonly NodeJS.Timeout[];
   #checkHost: HostCheck = () => {};
   #isClosing = false;
 
   constructor(deps: WebSocketsDeps) {
     this.#deps = deps;
+    this.#proxies = new TrustedProxies(deps.trustedProxies ?? []);
     this.#patterns = deps.routes.map((route) => ({ route, pattern: patternOf(route.path) }));
     this.#timers = [
       setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref(),
@@ -239,7 +244,7 @@ export class WebSockets {
     headers: Record<string, string>,
   ): Promise<Principal> {
     const { limiter } = this.#deps;
-    const address = request.socket.remoteAddress ?? '';
+    const address = this.#proxies.addressOf(request);
     let principal: Principal;
     try {
       const ticket = query.get('ticket');

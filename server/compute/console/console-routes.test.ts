@@ -85,6 +85,7 @@ async function start(pingSeconds = 30): Promise<void> {
   });
   sockets = new WebSockets({
     ...common,
+    trustedProxies: ['127.0.0.1'],
     routes: [consoleSocket(parts)],
     pingSeconds,
     recheckSeconds: 0.1,
@@ -226,6 +227,15 @@ test('requests are counted, and too many are refused', async () => {
   for (let i = 0; i < 200; i++) assert.equal(await ask(), 404);
   // One is given back every 3 s.
   for (let i = 0; (await ask()) !== 429; i++) assert.ok(i < 100, 'refused at last');
+});
+
+test('wrong keys behind a trusted proxy use up the limit of their client alone', async () => {
+  const from = (client: string) => {
+    const headers = { 'x-api-key': 'wrong', 'x-forwarded-for': client };
+    return refusal({ headers });
+  };
+  for (let i = 0; (await from('192.0.2.1'))[0] !== 429; i++) assert.ok(i < 300, 'refused at last');
+  assert.deepEqual(await from('192.0.2.2'), [401, 'invalid_api_key']);
 });
 
 test('without a WebSocket the address says that one is needed', async () => {
