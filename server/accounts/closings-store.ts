@@ -53,8 +53,8 @@ export function removeAccount(id: number, at: number): Statement[] {
 export function expectOtherAdministrator(id: number): Statement[] {
   return [
     {
-      sql: `INSERT INTO settings (name, value) VALUES ('administrators', '') ON CONFLICT (name)
-        DO UPDATE SET value = excluded.value`,
+      sql: `UPDATE accounts SET id = id
+        WHERE id = (SELECT min(id) FROM accounts WHERE is_admin = 1 AND closed_at IS NULL)`,
       params: [],
     },
     {

@@ -66,8 +66,8 @@ export class Closings {
   }
 
   /**
-   * Removes accounts whose time is over: the name and the e-mail address become available, stored data becomes
-   * unreachable, machines are deleted. The ledger keeps its entries. Called periodically.
+   * Removes accounts whose time is over: the name and the e-mail address become available, stored data
+   * becomes unreachable, machines are deleted. The ledger keeps its entries. Called periodically.
    */
   async removeDue(): Promise<void> {
     const { reads, changes, clock } = this.#deps;

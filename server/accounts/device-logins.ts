@@ -152,8 +152,8 @@ export class DeviceLogins<Grant> {
   }
 
   /**
-   * Whoever asks for too many displaces their own oldest; when all places are taken, the oldest of the network
-   * with most ends. Nobody is refused: behind a proxy many callers may have one address.
+   * An address that asks for too many displaces its own oldest; when all places are taken, the oldest of the
+   * network with most ends. Nobody is refused: behind a proxy many callers may have one address.
    */
   #makeRoom(address: string): void {
     const source = sourceOf(address);

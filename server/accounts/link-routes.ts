@@ -1,4 +1,4 @@
-/** What is done by a link that works once: the first administrator is created. */
+/** The set-up link: it works once, and creates the first administrator. */
 import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';

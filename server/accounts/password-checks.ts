@@ -15,7 +15,7 @@ import type { SessionStore } from './sessions-store.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
 /** How long a password counts after it was given. */
-export const PASSWORD_FRESH_MS = 15 * 60_000;
+const PASSWORD_FRESH_MS = 15 * 60_000;
 
 export interface PasswordChecksDeps {
   readonly store: AccountStore;

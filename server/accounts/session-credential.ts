@@ -1,4 +1,4 @@
-/** Which session a principal came by. */
+/** The session that a principal came by. */
 import type { Principal } from '../calls/principal.ts';
 import { sessionCredentialId } from './authenticator.ts';
 

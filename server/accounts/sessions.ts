@@ -59,7 +59,8 @@ export class Sessions {
   }
 
   /**
-   * Begins a session, and opens the account again if its owner has closed it. An unknown name and a wrong password cannot be told apart. Throws
+   * Begins a session, and opens the account again if its owner has closed it. An unknown name and a wrong
+   * password cannot be told apart. Throws
    * `invalid_credentials`, `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
    */
   async login(

@@ -125,7 +125,7 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       accountChanged,
       reactivation,
     }),
-    /** As if its owner had closed it long ago. */
+    /** Removes an account whose owner has closed it long ago. */
     removeAccount: ({ accountId }: Principal) => {
       const at = clock.now();
       return metadata.commit([...closeAccount(accountId, at), ...removeAccount(accountId, at)]);

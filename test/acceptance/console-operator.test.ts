@@ -356,9 +356,8 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
     for (const [opener, ...items] of clicks) await assertOpens(page, opener, ...items);
   }
   const questions: typeof openers = {
-    '/account': [['Replace API key'], ['Revoke backup'], ['Close account']],
+    '/account': [['Replace API key'], ['Revoke backup']],
     '/recovery': [[menuOf(point.point_id), 'Delete']],
-    '/administration?tab=machines': [[menuOf('by-keyboard'), 'Delete machine']],
     '/administration?tab=plans': [['Delete']],
     '/administration?tab=upkeep': [['Rotate master key']],
   };

@@ -222,20 +222,15 @@ test('a machine that does not run has no console', async () => {
 });
 
 test('requests are counted, and too many are refused', async () => {
-  const headers = { 'x-api-key': 'flood' };
-  const ask = async () => (await refusal({ headers, vmId: 'vm-b' }))[0];
-  for (let i = 0; i < 200; i++) assert.equal(await ask(), 404);
-  // One is given back every 3 s.
+  const ask = async () => (await refusal({ headers: { 'x-api-key': 'flood' }, vmId: 'vm-b' }))[0];
+  for (let i = 0; i < 200; i++) assert.equal(await ask(), 404); // one is given back every 3 s
   for (let i = 0; (await ask()) !== 429; i++) assert.ok(i < 100, 'refused at last');
 });
 
 test('wrong keys behind a trusted proxy use up the limit of their client alone', async () => {
-  const from = (client: string) => {
-    const headers = { 'x-api-key': 'wrong', 'x-forwarded-for': client };
-    return refusal({ headers });
-  };
-  for (let i = 0; (await from('192.0.2.1'))[0] !== 429; i++) assert.ok(i < 300, 'refused at last');
-  assert.deepEqual(await from('192.0.2.2'), [401, 'invalid_api_key']);
+  const wrong = (client: string) => refusal({ headers: { 'x-api-key': 'x', 'x-forwarded-for': client } });
+  for (let i = 0; (await wrong('192.0.2.1'))[0] !== 429; i++) assert.ok(i < 300);
+  assert.equal((await wrong('192.0.2.2'))[0], 401);
 });
 
 test('without a WebSocket the address says that one is needed', async () => {

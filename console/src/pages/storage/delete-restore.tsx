@@ -69,7 +69,7 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
   };
 }
 
-/** What is typed before folders are deleted: the folder's name, or that of the bucket for several. */
+/** The name that is typed before folders are deleted: the folder's, or the bucket's for several. */
 function nameOf(targets: readonly Target[], bucket: string): string {
   const [first] = targets;
   if (targets.length > 1 || first === undefined) return bucket;
