@@ -79,8 +79,7 @@ async function start(pingSeconds = 30): Promise<void> {
     routes: consoleRoutes(parts),
     routeLimiters: new Map(),
     trustedProxies: [],
-    // No request of these tests has an Idempotency-Key or prefers to be answered early.
-    idempotency: undefined as never,
+    idempotency: undefined as never, // no request here has a key of its own or is answered early
     operations: undefined as never,
   });
   sockets = new WebSockets({
@@ -224,11 +223,11 @@ test('a machine that does not run has no console', async () => {
 test('requests are counted, and too many are refused', async () => {
   const ask = async () => (await refusal({ headers: { 'x-api-key': 'flood' }, vmId: 'vm-b' }))[0];
   for (let i = 0; i < 200; i++) assert.equal(await ask(), 404); // one is given back every 3 s
-  for (let i = 0; (await ask()) !== 429; i++) assert.ok(i < 100, 'refused at last');
+  for (let i = 0; (await ask()) !== 429; i++) assert.ok(i < 100);
 });
 
 test('wrong keys behind a trusted proxy use up the limit of their client alone', async () => {
-  const wrong = (client: string) => refusal({ headers: { 'x-api-key': 'x', 'x-forwarded-for': client } });
+  const wrong = (from: string) => refusal({ headers: { 'x-api-key': 'x', 'x-forwarded-for': from } });
   for (let i = 0; (await wrong('192.0.2.1'))[0] !== 429; i++) assert.ok(i < 300);
   assert.equal((await wrong('192.0.2.2'))[0], 401);
 });
