@@ -5,7 +5,7 @@
  * says when, and an `idempotencyKey` makes it safe. It needs fetch and nothing else.
  */
 import { OPERATIONS } from '../build/sdk/operations.ts';
-import type { Methods } from '../build/sdk/schema.d.ts';
+import type { Empty, LoggedIn, Methods, Ticket } from '../build/sdk/schema.d.ts';
 import { type CloudOptions, type OperationName, Transport } from './transport.ts';
 import type { CallOptions } from './types.ts';
 import { type UpdateListener, watchUpdates } from './updates.ts';
@@ -13,6 +13,7 @@ import { type UpdateListener, watchUpdates } from './updates.ts';
 export { OPERATIONS } from '../build/sdk/operations.ts';
 export type * from '../build/sdk/schema.d.ts';
 export { CloudError, type ErrorCode } from './problem.ts';
+export { pageSession, type SessionToken } from './session.ts';
 export {
   type CallShape,
   type CloudOptions,
@@ -31,12 +32,18 @@ export interface Cloud extends Methods {
    * session says who listens: their WebSocket takes no key.
    */
   watchUpdates(listener: UpdateListener): () => void;
-  /** Address of an operation, for a link or a WebSocket. `params`: what goes into its path, in that order. */
+  /** Address of an operation, for clients that send a key. `params`: what goes into its path, in that order. */
   urlOf(
     operation: OperationName,
     params?: readonly (string | number)[],
     query?: Readonly<Record<string, unknown>>,
   ): string;
+  /** The same with a ticket, for a download or a WebSocket that a browser opens within a minute. */
+  ticketUrl(
+    operation: OperationName,
+    params?: readonly (string | number)[],
+    query?: Readonly<Record<string, unknown>>,
+  ): Promise<string>;
 }
 
 /** A client; in a page of the cloud itself no option is needed. */
@@ -46,16 +53,37 @@ export function createCloud(options: CloudOptions = {}): Cloud {
     name,
     (...args: unknown[]) => transport.call(operation, args),
   ]);
+  const urlOf: Cloud['urlOf'] = (operation, params = [], query = {}) =>
+    transport.url(OPERATIONS[operation], params, query);
+  const ticketUrl: Cloud['ticketUrl'] = async (...of) => {
+    const url = urlOf(...of);
+    const path = options.baseUrl === undefined ? url : url.slice(url.indexOf('/api/'));
+    const ticket = (await transport.call(OPERATIONS.createTicket, [{ path }])) as Ticket;
+    return url.slice(0, url.length - path.length) + ticket.url;
+  };
   const usage = { ...OPERATIONS.getUsage, gives: 'text' } as const;
   return {
     ...(Object.fromEntries(methods) as Methods),
     getUsageCsv: (query = {}, rest = {}) =>
       transport.call(usage, [query, { ...rest, accept: 'text/csv' }]) as Promise<string>,
+    login: async (...args) => {
+      const account = (await transport.call(OPERATIONS.login, args)) as LoggedIn;
+      transport.signedIn(account.session_token);
+      return account;
+    },
+    logout: async (...args) => {
+      const answer = (await transport.call(OPERATIONS.logout, args)) as Empty;
+      transport.signedIn(undefined);
+      return answer;
+    },
     watchUpdates: (listener) =>
-      watchUpdates(transport.url(OPERATIONS.watchUpdates, []), {
-        headers: transport.credentials,
+      watchUpdates({
+        // Only programs have a key, and their WebSocket takes headers.
+        address: async () => (transport.hasKey ? urlOf('watchUpdates') : ticketUrl('watchUpdates')),
+        headers: transport.hasKey ? transport.credentials : {},
         listener,
       }),
-    urlOf: (operation, params = [], query = {}) => transport.url(OPERATIONS[operation], params, query),
+    urlOf,
+    ticketUrl,
   };
 }

@@ -2,13 +2,16 @@
 import type { Calls, Operation } from '../build/sdk/schema.d.ts';
 import { noAnswer, notUnderstood, readProblem } from './problem.ts';
 import { fetchWithProgress } from './progress.ts';
+import { pageSession, type SessionToken } from './session.ts';
 import type { CallOptions, Pages, UploadOptions } from './types.ts';
 
 export interface CloudOptions {
   /** `https://cloud.example.com`; default: the origin of the page. Programs outside browsers need it. */
   readonly baseUrl?: string;
-  /** Default: the session cookie of the browser. */
+  /** Default: the session of the browser, by its cookie and `session`. */
   readonly apiKey?: string;
+  /** Default: pageSession(). */
+  readonly session?: SessionToken;
   /** Default: the global one. */
   readonly fetch?: typeof globalThis.fetch;
 }
@@ -52,19 +55,32 @@ const MAX_CHARACTERS = 64 * 2 ** 20;
 export class Transport {
   readonly #baseUrl: string;
   readonly #apiKey: string | undefined;
+  readonly #session: SessionToken;
   readonly #fetch: typeof globalThis.fetch;
   readonly #tellsProgress: boolean;
 
-  constructor({ baseUrl = '', apiKey, fetch }: CloudOptions) {
+  constructor({ baseUrl = '', apiKey, fetch, session = pageSession() }: CloudOptions) {
     this.#baseUrl = baseUrl.replace(/\/+$/, '');
     this.#apiKey = apiKey;
+    this.#session = session;
     this.#fetch = fetch ?? globalThis.fetch.bind(globalThis);
     this.#tellsProgress = fetch === undefined && typeof XMLHttpRequest !== 'undefined';
   }
 
   /** Headers that say who calls. */
   get credentials(): Record<string, string> {
-    return this.#apiKey === undefined ? {} : { 'x-api-key': this.#apiKey };
+    if (this.#apiKey !== undefined) return { 'x-api-key': this.#apiKey };
+    const token = this.#session.read();
+    return token === undefined ? {} : { 'cloudlet-session': token };
+  }
+
+  get hasKey(): boolean {
+    return this.#apiKey !== undefined;
+  }
+
+  /** Begins to send the token of a session; undefined: no longer. */
+  signedIn(token: string | undefined): void {
+    this.#session.write(token);
   }
 
   /**

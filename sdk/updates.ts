@@ -23,14 +23,15 @@ const RETRY_MAX_MS = 15_000;
 const SILENCE_MS = 45_000;
 
 interface Watch {
-  /** Browsers send the session cookie instead. */
+  /** A path of the page's origin, or a whole address; asked for each connection. */
+  readonly address: () => Promise<string>;
+  /** Browsers send none. */
   readonly headers: Readonly<Record<string, string>>;
   readonly listener: UpdateListener;
 }
 
-/** `url`: a path of the page's origin, or a whole address. */
-export function watchUpdates(url: string, { headers, listener }: Watch): () => void {
-  const address = new URL(url, globalThis.location?.href).href.replace(/^http/, 'ws');
+export function watchUpdates({ address, headers, listener }: Watch): () => void {
+  let attempts = 0;
   let socket: WebSocket | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;
@@ -39,17 +40,28 @@ export function watchUpdates(url: string, { headers, listener }: Watch): () => v
     clearTimeout(timer);
     timer = setTimeout(then, ms);
   };
-  const connect = () => {
-    // Only programs have a key, and their WebSocket takes headers.
+  const tryAgain = () => {
+    expect(Math.min(RETRY_MS * 2 ** failures++, RETRY_MAX_MS), () => void connect());
+    listener.lost();
+  };
+  const connect = async () => {
+    const attempt = ++attempts;
+    let url: string;
+    try {
+      url = new URL(await address(), globalThis.location?.href).href.replace(/^http/, 'ws');
+    } catch {
+      if (!isOver && attempt === attempts) tryAgain();
+      return;
+    }
+    if (isOver || attempt !== attempts) return;
     const options = Object.keys(headers).length === 0 ? [] : [{ headers } as never];
-    const own = new WebSocket(address, ...options);
+    const own = new WebSocket(url, ...options);
     socket = own;
     const lost = () => {
       if (isOver || socket !== own) return;
       socket = undefined;
       own.close();
-      expect(Math.min(RETRY_MS * 2 ** failures++, RETRY_MAX_MS), connect);
-      listener.lost();
+      tryAgain();
     };
     expect(SILENCE_MS, lost);
     own.onclose = lost;
@@ -65,11 +77,12 @@ export function watchUpdates(url: string, { headers, listener }: Watch): () => v
   // A browser that is back on the network need not wait, and its old connection is in doubt.
   const hurry = () => {
     const old = socket;
-    connect();
+    socket = undefined;
+    void connect();
     old?.close();
   };
   globalThis.addEventListener?.('online', hurry);
-  connect();
+  void connect();
   return () => {
     isOver = true;
     clearTimeout(timer);

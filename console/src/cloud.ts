@@ -1,5 +1,5 @@
-/** The one way to the cloud: the session cookie says who calls. */
-import { CloudError, createCloud } from '../../sdk/index.ts';
+/** The one way to the cloud: the session says who calls, by its cookie and the token that this page keeps. */
+import { CloudError, createCloud, pageSession } from '../../sdk/index.ts';
 import { givePassword } from './parts/password-question.ts';
 
 /** A call that needs the password again waits until it was given, and is then repeated. */
@@ -21,4 +21,6 @@ function askingForPassword<Calls extends object>(calls: Calls): Calls {
   });
 }
 
-export const cloud = askingForPassword(createCloud());
+export const sessionToken = pageSession();
+
+export const cloud = askingForPassword(createCloud({ session: sessionToken }));

@@ -10,7 +10,7 @@ import {
   useQuery,
 } from '@tanstack/react-query';
 import { CloudError } from '../../sdk/index.ts';
-import { cloud } from './cloud.ts';
+import { cloud, sessionToken } from './cloud.ts';
 import { showRefusal } from './parts/notices.tsx';
 import { createStore } from './parts/store.ts';
 
@@ -30,8 +30,11 @@ export interface Invalidated {
   readonly exact?: boolean;
 }
 
-/** `over`: one is asked to sign in again, over the page that is shown. */
-export const session = createStore<'alive' | 'over'>('alive');
+/**
+ * `over`: one is asked to sign in again, over the page that is shown. `replaced`: because the cookie is not this
+ * session's any more, which programs behind other ports of the host can do.
+ */
+export const session = createStore<'alive' | 'over' | 'replaced'>('alive');
 
 /** Whether the cloud tells what changes (`connected`), is asked now and then, or does not answer. */
 export const live = createStore<'connected' | 'polling' | 'gone'>('polling');
@@ -69,6 +72,12 @@ export function sessionEnded(): void {
 /** True for a refusal because nobody is signed in (any more). */
 export function isSignedOut(error: unknown): boolean {
   return error instanceof CloudError && error.status === 401 && error.code !== 'invalid_credentials';
+}
+
+/** What the session is after such a refusal. */
+export function endOfSession(error: unknown): 'over' | 'replaced' {
+  const isHalf = error instanceof CloudError && error.code === 'incomplete_session';
+  return isHalf && sessionToken.read() !== undefined ? 'replaced' : 'over';
 }
 
 export const queryClient = new QueryClient({

@@ -11,7 +11,7 @@ import { recoveryRoutes } from './pages/recovery/routes.ts';
 import { signInRoutes } from './pages/sign-in/routes.ts';
 import { storageRoutes } from './pages/storage/routes.ts';
 import { webhookRoutes } from './pages/webhooks/routes.ts';
-import { accountQuery, isSignedOut, queryClient, session, whenSessionEnds } from './queries.ts';
+import { accountQuery, endOfSession, isSignedOut, queryClient, session, whenSessionEnds } from './queries.ts';
 import { rootRoute, shellRoute } from './shell/base-routes.ts';
 import { PageFailed } from './shell/failures.tsx';
 import { Shell } from './shell/shell.tsx';
@@ -57,9 +57,12 @@ const isSigningIn = () => router.state.location.pathname.startsWith('/sign-');
 
 whenSessionEnds(async () => {
   // Before the first sign-in, the route redirects to the sign-in page.
-  if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() === 'over') return;
+  if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() !== 'alive') return;
   if (isSigningIn()) return;
   // The refusal may be of a call that was made before one signed in again.
-  const isOver = await cloud.getAccount().then(() => false, isSignedOut);
-  if (isOver && !isSigningIn()) session.set('over');
+  const refusal: unknown = await cloud.getAccount().then(
+    () => null,
+    (error) => error,
+  );
+  if (isSignedOut(refusal) && !isSigningIn()) session.set(endOfSession(refusal));
 });

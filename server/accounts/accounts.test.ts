@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { BACKGROUND } from '../metadata/change.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { type AppError, isAppError } from '../platform/errors.ts';
-import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
+import { type AccountFixture, by, openAccountFixture, shown } from '../testing/account-fixture.ts';
 import { apiKeyTextProblem } from './api-key-text.ts';
 
 let fixture: AccountFixture;
@@ -234,7 +234,7 @@ test('guessing the current password is slowed', async () => {
 
 test('closing ends keys and sessions, frees the name, keeps the ledger', async () => {
   const { account, key, password } = await register({ username: 'Leaver', email: 'leaver@example.com' });
-  const { token } = await fixture.sessions.login(BACKGROUND, { name: 'leaver', password, address });
+  const session = await fixture.sessions.login(BACKGROUND, { name: 'leaver', password, address });
   const principal = await principalOf(key);
   const access = await fixture.accessKeys.create(by(principal), { name: 'k', scopes: ['*'] });
   await principalOf(access.api_key);
@@ -243,7 +243,7 @@ test('closing ends keys and sessions, frees the name, keeps the ledger', async (
   await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
   await assert.rejects(async () => principalOf(access.api_key), code('invalid_api_key'));
   await assert.rejects(
-    async () => fixture.authenticator.authenticate({ sessionToken: token }),
+    async () => fixture.authenticator.authenticate(shown(session)),
     code('invalid_session'),
   );
   await assert.rejects(

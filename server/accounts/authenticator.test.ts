@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { NOBODY, type Principal } from '../calls/principal.ts';
 import { BACKGROUND, Changes } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
+import { type AccountFixture, by, openAccountFixture, shown } from '../testing/account-fixture.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import { Authenticator } from './authenticator.ts';
 import { AccountStore } from './store.ts';
@@ -93,12 +93,12 @@ test('bad form or checksum is refused without a read; a well-formed unknown key 
 test('suspended at once, with the reason, on keys and sessions; resumed at once', async () => {
   const { id, username, key } = await register();
   const login = { name: username, password: 'a good password', address: '::1' };
-  const { token } = await fixture.sessions.login(BACKGROUND, login);
+  const session = shown(await fixture.sessions.login(BACKGROUND, login));
   await fixture.authenticator.authenticate({ apiKey: key });
-  await fixture.authenticator.authenticate({ sessionToken: token });
+  await fixture.authenticator.authenticate(session);
   const operator: Principal = { ...NOBODY, isAdmin: true };
   await fixture.administration.suspend(by(operator), { accountId: id, reason: 'unpaid' });
-  for (const credentials of [{ apiKey: key }, { sessionToken: token }]) {
+  for (const credentials of [{ apiKey: key }, session]) {
     await assert.rejects(
       async () => fixture.authenticator.authenticate(credentials),
       (error) => {
@@ -111,7 +111,7 @@ test('suspended at once, with the reason, on keys and sessions; resumed at once'
   await assert.rejects(fixture.sessions.login(BACKGROUND, guess), code('invalid_credentials'));
   await fixture.administration.resume(BACKGROUND, id);
   await fixture.authenticator.authenticate({ apiKey: key });
-  await fixture.authenticator.authenticate({ sessionToken: token });
+  await fixture.authenticator.authenticate(session);
 });
 
 test('what was read before a revocation is not remembered after it', async () => {

@@ -1,5 +1,5 @@
 /**
- * Resolves a key or session token to a Principal. Valid credentials are cached in memory, so that the usual
+ * Resolves a key, or both secrets of a session, to a Principal. Valid credentials are cached in memory, so that the usual
  * request costs two look-ups; code that revokes, rotates, suspends or closes calls forget… after its commit,
  * and the credential is refused from then on.
  */
@@ -20,7 +20,15 @@ const GENERATION_SIZE = 10_000;
 
 export interface Credentials {
   readonly apiKey?: string;
-  readonly sessionToken?: string;
+  readonly session?: SessionSecrets;
+}
+
+/** What a browser shows of its session: either may be missing, and the cookies may be another's. */
+export interface SessionSecrets {
+  /** Every cookie of the session's name: programs behind other ports of the host can set some. */
+  readonly cookies: readonly string[];
+  /** Kept by the page, in storage that is bound to its origin. */
+  readonly token: string | undefined;
 }
 
 /** Cache invalidation, for code that changes credentials. Call after the commit. */
@@ -32,7 +40,7 @@ export interface CredentialCache {
 }
 
 interface Entry {
-  /** The hash of the key or the session token. */
+  /** The hash of the key or of the session's cookie. */
   readonly hash: string;
   readonly principal: Principal;
   /** Infinity: never. */
@@ -68,9 +76,9 @@ export function s3SecretContext(keyId: string): string {
   return `s3-secret:${keyId}`;
 }
 
-/** Principal.credentialId of a session; the hash of a token is no secret. */
-export function sessionCredentialId(tokenHash: string): string {
-  return `session-${tokenHash}`;
+/** Principal.credentialId of a session; the hash of a cookie is no secret. */
+export function sessionCredentialId(cookieHash: string): string {
+  return `session-${cookieHash}`;
 }
 
 export class Authenticator implements CredentialCache {
@@ -100,12 +108,13 @@ export class Authenticator implements CredentialCache {
 
   /**
    * The holder of the key, else of the session; NOBODY when neither is given. Throws or rejects with
-   * `invalid_api_key`, `invalid_session` (unknown, expired or ended) or `account_suspended`.
+   * `invalid_api_key`, `invalid_session` (unknown, expired or ended), `incomplete_session` (a secret is missing, or the
+   * cookie is not this session's) or `account_suspended`.
    */
   authenticate(credentials: Credentials): Awaitable<Principal> {
-    const { apiKey, sessionToken } = credentials;
+    const { apiKey, session } = credentials;
     if (apiKey !== undefined) return this.#byKey(apiKey);
-    if (sessionToken !== undefined) return this.#bySession(sessionToken);
+    if (session !== undefined) return this.#bySession(session);
     return NOBODY;
   }
 
@@ -177,12 +186,14 @@ export class Authenticator implements CredentialCache {
     return this.#lookUp('key', { name: hash, find: () => this.#store.keyHolder(hash) });
   }
 
-  #bySession(token: string): Awaitable<Principal> {
+  #bySession({ cookies, token }: SessionSecrets): Awaitable<Principal> {
+    if (token === undefined) throw tokenMissing();
     if (token.length > MAX_SECRET_LENGTH) throw invalidSession();
     const hash = this.#hashOf(token);
     const known = this.#remembered(hash);
-    if (known !== undefined && known.via === 'session') return known;
-    return this.#lookUp('session', { name: hash, find: () => this.#store.sessionHolder(hash) });
+    if (known !== undefined && known.via === 'session') return withCookie(known, cookies);
+    const find = () => this.#store.sessionHolder(hash);
+    return this.#lookUp('session', { name: hash, find }).then((holder) => withCookie(holder, cookies));
   }
 
   // Hashing costs more than all the rest of a usual look-up.
@@ -299,6 +310,29 @@ function assertKeyText(key: string): void {
   if (!key.startsWith('clk_')) throw invalidKey();
   throw new AppError('invalid_api_key', `This API key is mistyped: ${problem}`, {
     hint: 'Copy the whole key again, without spaces or quotes',
+  });
+}
+
+/** `principal` if one of the cookies is its session's. Throws `incomplete_session`. */
+function withCookie(principal: Principal, cookies: readonly string[]): Principal {
+  const isOwn = (cookie: string) => sessionCredentialId(hashSecret(cookie)) === principal.credentialId;
+  if (cookies.some(isOwn)) return principal;
+  throw new AppError(
+    'incomplete_session',
+    cookies.length === 0
+      ? 'The cookie of this session is missing'
+      : 'The cookie is not the one of this session: it was replaced since the log-in',
+    {
+      hint: 'Log in again. Programs behind other ports of this host can replace cookies, and open nothing by it',
+    },
+  );
+}
+
+function tokenMissing(): AppError {
+  return new AppError('incomplete_session', 'The cookie of a session alone opens nothing', {
+    hint:
+      'Send the session_token of the log-in as Cloudlet-Session, or an API key as X-API-Key. For a file that a ' +
+      'browser opens, use GET /api/storage/{id}/cdn-url, or a ticket of POST /api/account/tickets',
   });
 }
 

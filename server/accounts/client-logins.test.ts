@@ -5,7 +5,7 @@ import type { Principal } from '../calls/principal.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { type ErrorCode, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
-import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
+import { type AccountFixture, openAccountFixture, shown } from '../testing/account-fixture.ts';
 import { ClientLogins } from './client-logins.ts';
 import { POLL_INTERVAL_MS } from './device-logins.ts';
 
@@ -22,8 +22,8 @@ async function signedIn(): Promise<{ principal: Principal; token: string }> {
   const [username, password] = [`user-${++made}`, 'a good password'];
   await fixture.accounts.register(BACKGROUND, { username, email: `${username}@example.com`, password });
   const login = { name: username, password, address: '192.0.2.1' };
-  const { token } = await fixture.sessions.login({ record: () => [] }, login);
-  return { principal: await fixture.authenticator.authenticate({ sessionToken: token }), token };
+  const session = await fixture.sessions.login({ record: () => [] }, login);
+  return { principal: await fixture.authenticator.authenticate(shown(session)), token: session.token };
 }
 
 const refusedAs = (code: ErrorCode) => (error: unknown) => isAppError(error, code);

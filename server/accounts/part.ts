@@ -1,5 +1,6 @@
 /** Makes accounts: registration, sessions, keys, administration. */
 
+import type { Tickets } from '../calls/tickets.ts';
 import type { Config } from '../config/config.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -29,7 +30,7 @@ import { AccountStore } from './store.ts';
 export interface AccountsDeps {
   readonly config: Config;
   readonly clock: Clock;
-  readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys };
+  readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys; readonly tickets: Tickets };
   readonly transfer: AccountDeps['transfer'];
   readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation' | 'settle'> &
     Pick<AccountDeps, 'balance'>;
@@ -61,7 +62,7 @@ export async function accountsPart({
   apiUrl,
   dataUrl,
 }: AccountsDeps) {
-  const { metadata, keys } = base;
+  const { metadata, keys, tickets } = base;
   const store = new AccountStore({ reads: metadata });
   const changes = new Changes({ metadata });
   const authenticator = new Authenticator({ store, changes, clock, sealer: keys });
@@ -129,6 +130,7 @@ export async function accountsPart({
       clientLogins,
       sessions,
       setupLinks,
+      tickets,
       administration,
     }),
     jobs,

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
+import { Tickets } from '../calls/tickets.ts';
 import { BodyMemory } from '../http/body-memory.ts';
 import { createEdge } from '../http/edge.ts';
 import { BACKGROUND } from '../metadata/change.ts';
@@ -20,6 +21,7 @@ before(async () => {
   const { metadata, sealer, clock, authenticator, administration } = fixture;
   const store = new IdempotencyStore(metadata);
   const ownKeyState = fixture.apiKeys.ownKeyState.bind(fixture.apiKeys);
+  const tickets = new Tickets(clock);
   app = createEdge({
     bodies: new BodyMemory(2 ** 26, systemClock),
     clock,
@@ -28,12 +30,13 @@ before(async () => {
     accounts: authenticator,
     idempotency: new Idempotency({ metadata, store, sealer, clock, maxKept: 1000, ownKeyState }),
     operations: undefined as never, // no request of these tests prefers to be answered early
+    tickets,
     control: new WeakSet(),
     publicUrl: '',
     limiter: null,
     routeLimiters: new Map(),
     routes: [
-      ...accountRoutes({ ...fixture, secureCookies: false, publicUrl: '' }),
+      ...accountRoutes({ ...fixture, tickets, secureCookies: false, publicUrl: '' }),
       ...setupRoutes({ ...fixture, apiUrl: () => 'http://cloud' }),
       ...adminRoutes({ administration }),
     ],
@@ -168,20 +171,27 @@ test('register with an Idempotency-Key: one account, the same answer and key', a
   assert.equal(other.status, 422);
 });
 
+/** The headers of a page that logged in. */
+function sessionOf({ headers, body }: Awaited<ReturnType<typeof call>>): Record<string, string> {
+  const cookie = String(headers['set-cookie']).split(';')[0] ?? '';
+  return { cookie, 'cloudlet-session': body.session_token, 'sec-fetch-site': 'same-origin' };
+}
+
 test('login and logout have their effect each time, whatever Idempotency-Key comes with them', async () => {
   const { username } = await register();
   const headers = { 'idempotency-key': 'the same' };
-  const cookies: string[] = [];
+  const sessions: Record<string, string>[] = [];
   for (let i = 0; i < 2; i++) {
     const login = await call('POST /api/login', { body: { username, password }, headers });
     assert.equal(login.status, 200);
-    cookies.push(String(login.headers['set-cookie']).split(';')[0] ?? '');
+    sessions.push(sessionOf(login));
   }
-  assert.notEqual(cookies[0], cookies[1]);
-  for (const cookie of cookies) {
-    assert.equal((await call('GET /api/account', { headers: { cookie } })).status, 200);
-    await call('POST /api/logout', { headers: { ...headers, cookie } });
-    assert.equal((await call('GET /api/account', { headers: { cookie } })).status, 401);
+  assert.notEqual(sessions[0]?.cookie, sessions[1]?.cookie);
+  assert.notEqual(sessions[0]?.['cloudlet-session'], sessions[1]?.['cloudlet-session']);
+  for (const session of sessions) {
+    assert.equal((await call('GET /api/account', { headers: session })).status, 200);
+    await call('POST /api/logout', { headers: { ...headers, ...session } });
+    assert.equal((await call('GET /api/account', { headers: session })).status, 401);
   }
 });
 
@@ -192,7 +202,7 @@ test('login sets a cookie that works, logout ends it', async () => {
   assert.equal(login.body.last_login, '2026-01-01 00:00:00');
   const cookie = String(login.headers['set-cookie']);
   assert.match(cookie, /^cloudlet_session=[\w-]{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/);
-  const headers = { cookie: cookie.split(';')[0] ?? '' };
+  const headers = sessionOf(login);
   assert.equal((await call('GET /api/account', { headers })).body.id, id);
   const byEmail = await call('POST /api/login', { body: { email: `${username}@EXAMPLE.com`, password } });
   assert.equal(byEmail.status, 200);

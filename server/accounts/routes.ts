@@ -1,9 +1,11 @@
 /** The account's own endpoints (contract §3). */
 import {
+  assertOwnPage,
   assertSameSite,
-  readSessionCookie,
+  readSessionCookies,
   renderEndedSessionCookie,
   renderSessionCookie,
+  sessionTokenIn,
 } from '../http/caller.ts';
 import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
@@ -16,16 +18,15 @@ import type { ApiKeys } from './api-keys.ts';
 import type { Closings } from './closings.ts';
 import type { PasswordChecks } from './password-checks.ts';
 import * as shapes from './schema.ts';
-import { EndedSession, EndedSessions, Session, SessionPath } from './schema.ts';
-import { SESSION_MAX_MS, type Sessions } from './sessions.ts';
+import { type SessionRoutesDeps, sessionRoutes } from './session-routes.ts';
+import { SESSION_MAX_MS } from './sessions.ts';
 
-export interface AccountRoutesDeps {
+export interface AccountRoutesDeps extends SessionRoutesDeps {
   readonly accounts: Accounts;
   readonly checks: PasswordChecks;
   readonly closings: Closings;
   readonly apiKeys: ApiKeys;
   readonly accessKeys: AccessKeys;
-  readonly sessions: Sessions;
   /** Whether users reach the console over HTTPS. */
   readonly secureCookies: boolean;
   /** CLOUDLET_PUBLIC_URL as set by the operator; empty: taken from the request. */
@@ -70,10 +71,12 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       tag: 'accounts',
       summary: 'Log in with a password',
       description:
-        'Send `username` (a user name or an e-mail address) or `email`. Sets the console’s session cookie.',
+        'Send `username` (a user name or an e-mail address) or `email`. Begins a session, which has two secrets: the ' +
+        'cookie that is set, and `session_token`, to be sent as the header `Cloudlet-Session`. Neither opens anything ' +
+        'without the other.',
       permission: 'public',
       body: shapes.LoginBody,
-      responses: { 200: shapes.Account },
+      responses: { 200: shapes.LoggedIn },
       errors: [
         'invalid_credentials',
         'account_suspended',
@@ -88,10 +91,10 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
         assertSameSite(request.raw, publicUrl);
         const userAgent = headers['user-agent'] ?? '';
         const login = { name: loginName(body), password: body.password, address, userAgent };
-        const { account, token } = await sessions.login(call, login);
+        const { account, cookie, token } = await sessions.login(call, login);
         const maxAgeSeconds = SESSION_MAX_MS / 1000;
-        setCookie(request, renderSessionCookie({ token, secure: secureCookies, maxAgeSeconds }));
-        return account;
+        setCookie(request, renderSessionCookie({ value: cookie, secure: secureCookies, maxAgeSeconds }));
+        return { ...account, session_token: token };
       },
     }),
     defineRoute({
@@ -100,15 +103,18 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       name: 'logout',
       isRepeatable: true,
       tag: 'accounts',
-      summary: 'Log out: end the session of the cookie',
+      summary: 'Log out: end the session of the token in Cloudlet-Session, and clear the cookie',
       // Public: the cookie of a session that is over can be cleared too, though by no form of another site.
       permission: 'public',
       responses: { 200: shapes.Empty },
       errors: ['cross_site_request'],
       handler: async (call) => {
         const { request } = call;
-        assertSameSite(request.raw, publicUrl);
-        const response = await sessions.logout(call, readSessionCookie(request.headers.cookie));
+        const token = sessionTokenIn(request.raw);
+        const isOfBrowser = token !== undefined || readSessionCookies(request.headers.cookie).length > 0;
+        if (isOfBrowser) assertOwnPage(request.raw, publicUrl);
+        else assertSameSite(request.raw, publicUrl);
+        const response = await sessions.logout(call, token);
         setCookie(request, renderEndedSessionCookie(secureCookies));
         return response;
       },
@@ -290,54 +296,4 @@ function loginName(body: { username?: string; email?: string }): string {
 
 function setCookie(request: RouteInput<unknown, unknown, unknown>['request'], cookie: string): void {
   request.responseHeaders['set-cookie'] = cookie;
-}
-
-/** Everything under /api/account/sessions. */
-function sessionRoutes({ sessions }: { readonly sessions: Sessions }): Route[] {
-  return [
-    defineRoute({
-      method: 'GET',
-      path: '/api/account/sessions',
-      name: 'listSessions',
-      tag: 'accounts',
-      summary: 'List your sessions, oldest first',
-      permission: 'account:read',
-      query: Type.Object(Paging),
-      responses: { 200: Type.Array(Session) },
-      produces: 'list',
-      errors: ['invalid_cursor'],
-      handler: async ({ principal, query, request }) => {
-        const { limit, cursor } = query;
-        if (cursor !== undefined && !isId('ses', cursor)) throw invalidCursor();
-        const most = limit === undefined ? Number.MAX_SAFE_INTEGER : limit + 1;
-        const entries = sessions.list(principal, { afterId: cursor ?? '', limit: most });
-        return await listPage({ request, limit, entries, cursorOf: (session) => session.id });
-      },
-    }),
-    defineRoute({
-      method: 'DELETE',
-      path: '/api/account/sessions/{id}',
-      name: 'endSession',
-      endsCredential: true,
-      tag: 'accounts',
-      summary: 'End a session immediately',
-      description: 'Needs the account’s current key or a session.',
-      permission: 'account:write',
-      params: SessionPath,
-      responses: { 200: EndedSession },
-      errors: ['session_not_found'],
-      handler: (call) => sessions.end(call, call.params.id),
-    }),
-    defineRoute({
-      method: 'DELETE',
-      path: '/api/account/sessions',
-      name: 'endOtherSessions',
-      tag: 'accounts',
-      summary: 'End all your other sessions',
-      description: 'With a key, ends all sessions. Needs the account’s current key or a session.',
-      permission: 'account:write',
-      responses: { 200: EndedSessions },
-      handler: (call) => sessions.endOthers(call),
-    }),
-  ];
 }

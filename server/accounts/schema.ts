@@ -94,6 +94,29 @@ export const Account = namedObject('Account', {
 });
 export type Account = Static<typeof Account>;
 
+export const LoggedIn = namedObject('LoggedIn', {
+  ...Account.properties,
+  session_token: Type.String({
+    description: 'Second secret of the session, for the header Cloudlet-Session; shown only now',
+  }),
+});
+
+export const TicketBody = namedObject('NewTicket', {
+  path: Type.String({
+    maxLength: 8192,
+    pattern: '^/api/[^?#]+(\\?[^#]*)?$',
+    'x-rule': 'must be a path of this API, with its query',
+    description: 'Path and query of a download or a WebSocket',
+    examples: ['/api/storage/obj-01m853x8yxk9tkgjrzm8kmc1wt/download'],
+  }),
+});
+
+export const Ticket = namedObject('Ticket', {
+  ticket: Type.String(),
+  url: Type.String({ description: 'The path with the ticket' }),
+  expires_at: Time('End of the ticket'),
+});
+
 export const RotateBody = namedObject('ApiKeyRotation', {
   overlap_seconds: Type.Optional(
     Type.Integer({

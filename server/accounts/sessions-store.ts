@@ -3,7 +3,10 @@ import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface SessionRow {
   readonly session_id: string;
+  /** Of the cookie. */
   readonly token_hash: string;
+  /** Of the session token, which the page keeps. */
+  readonly page_token_hash: string;
   readonly account_id: number;
   readonly user_agent: string;
   readonly address: string;
@@ -35,13 +38,18 @@ export class SessionStore {
     return this.#reads.get('SELECT * FROM sessions WHERE session_id = ?', id);
   }
 
+  sessionOfPage(pageTokenHash: string): Awaitable<SessionRow | undefined> {
+    return this.#reads.get('SELECT * FROM sessions WHERE page_token_hash = ?', pageTokenHash);
+  }
+
   insertSession(row: SessionRow): Statement {
     return {
-      sql: `INSERT INTO sessions (session_id, token_hash, account_id, user_agent, address, created_at,
-        last_seen_at, expires_at, password_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO sessions (session_id, token_hash, page_token_hash, account_id, user_agent, address,
+        created_at, last_seen_at, expires_at, password_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         row.session_id,
         row.token_hash,
+        row.page_token_hash,
         row.account_id,
         row.user_agent,
         row.address,
@@ -74,7 +82,7 @@ export class SessionStore {
   }
 }
 
-/** Ends an account's sessions, but not the one of this token; '': all. */
+/** Ends an account's sessions, but not the one of this cookie; '': all. */
 export function deleteSessionsExcept(accountId: number, tokenHash: string): Statement {
   return {
     sql: 'DELETE FROM sessions WHERE account_id = ? AND token_hash <> ?',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
+import { type AccountFixture, by, openAccountFixture, shown } from '../testing/account-fixture.ts';
 
 let fixture: AccountFixture;
 before(async () => {
@@ -28,7 +28,8 @@ async function register() {
 const login = (name: string, given = password, address = '10.0.0.1') =>
   fixture.sessions.login(BACKGROUND, { name, password: given, address });
 const countOf = async (id: number) => (await fixture.sessionStore.sessionsAfter(id, '', 1000)).length;
-const bySession = async (sessionToken: string) => fixture.authenticator.authenticate({ sessionToken });
+const bySession = async (session: Parameters<typeof shown>[0]) =>
+  fixture.authenticator.authenticate(shown(session));
 
 test('login by name or e-mail in any case; last_login is set; every login has a new token', async () => {
   const { username, id, key } = await register();
@@ -39,7 +40,7 @@ test('login by name or e-mail in any case; last_login is set; every login has a 
   assert.match(first.token, /^[A-Za-z0-9_-]{43}$/);
   assert.equal(first.account.last_login, '2026-01-01 00:00:05');
   assert.equal(first.account.api_key, key);
-  const principal = await bySession(first.token);
+  const principal = await bySession(first);
   assert.deepEqual([principal.accountId, principal.via], [id, 'session']);
   assert.equal((await fixture.accounts.profile(principal)).last_login, '2026-01-01 00:00:05');
   const stored = await fixture.metadata.all('SELECT * FROM sessions WHERE token_hash = ?', first.token);
@@ -141,13 +142,13 @@ test('30 parallel right logins all succeed', async () => {
 
 test('idle 7 days or 30 days in all end a session', async () => {
   const { username } = await register();
-  const idle = (await login(username)).token;
+  const idle = await login(username);
   await bySession(idle);
   fixture.clock.advance(7 * DAY - 1);
   await bySession(idle);
   fixture.clock.advance(7 * DAY);
   await assert.rejects(bySession(idle), code('invalid_session'));
-  const used = (await login(username)).token;
+  const used = await login(username);
   for (let day = 0; day < 29; day++) {
     fixture.clock.advance(DAY);
     await bySession(used);
@@ -160,13 +161,13 @@ test('idle 7 days or 30 days in all end a session', async () => {
 
 test('last use outlives the cache once flushed, and sweep removes what is over', async () => {
   const { username, id } = await register();
-  const { token } = await login(username);
+  const session = await login(username);
   fixture.clock.advance(6 * DAY);
-  await bySession(token);
+  await bySession(session);
   await fixture.authenticator.flush();
   fixture.authenticator.forgetAccount(id);
   fixture.clock.advance(6 * DAY);
-  await bySession(token);
+  await bySession(session);
   await fixture.sessions.sweep();
   assert.equal(await countOf(id), 1, 'swept although it lives');
   fixture.authenticator.forgetAccount(id);
@@ -177,18 +178,18 @@ test('last use outlives the cache once flushed, and sweep removes what is over',
 
 test('logout ends that session only; again, or with nonsense, is no error', async () => {
   const { username } = await register();
-  const [one, two] = [(await login(username)).token, (await login(username)).token];
+  const [one, two] = [await login(username), await login(username)];
   await bySession(one);
-  assert.deepEqual(await fixture.sessions.logout(BACKGROUND, one), {});
+  assert.deepEqual(await fixture.sessions.logout(BACKGROUND, one.token), {});
   await assert.rejects(bySession(one), code('invalid_session'));
   await bySession(two);
-  await fixture.sessions.logout(BACKGROUND, one);
+  await fixture.sessions.logout(BACKGROUND, one.token);
   await fixture.sessions.logout(BACKGROUND, undefined);
 });
 
 test('a new password ends the other sessions and the old password', async () => {
   const { username, key } = await register();
-  const [own, other] = [(await login(username)).token, (await login(username)).token];
+  const [own, other] = [await login(username), await login(username)];
   await bySession(other);
   const change = { password: 'another password', currentPassword: password, address: '10.0.0.1' };
   await fixture.accounts.update(by(await bySession(own)), change);
@@ -201,7 +202,7 @@ test('a new password ends the other sessions and the old password', async () => 
 
 test('beyond 100 sessions the oldest ends', async () => {
   const { username, id } = await register();
-  const first = (await login(username)).token;
+  const first = await login(username);
   await bySession(first);
   for (let i = 0; i < 100; i++) {
     fixture.clock.advance(1);
@@ -211,14 +212,42 @@ test('beyond 100 sessions the oldest ends', async () => {
   await assert.rejects(bySession(first), code('invalid_session'));
 });
 
+test('a session needs both its secrets, and neither of another', async () => {
+  const [victim, attacker] = [
+    await login((await register()).username),
+    await login((await register()).username),
+  ];
+  const authenticate = async (cookies: readonly string[], token: string | undefined) =>
+    fixture.authenticator.authenticate({ session: { cookies, token } });
+  for (const round of ['first seen', 'remembered']) {
+    const refused: [readonly string[], string | undefined, string][] = [
+      [[victim.cookie], undefined, 'incomplete_session'],
+      [[], victim.token, 'incomplete_session'],
+      [[attacker.cookie], victim.token, 'incomplete_session'],
+      [[victim.cookie], attacker.token, 'incomplete_session'],
+      [[victim.token], victim.cookie, 'invalid_session'],
+      [[victim.cookie], victim.cookie, 'invalid_session'],
+      [[victim.cookie], '', 'invalid_session'],
+    ];
+    for (const [cookies, token, expected] of refused)
+      await assert.rejects(authenticate(cookies, token), code(expected), `${round}: ${expected}`);
+    const own = (await bySession(victim)).accountId;
+    // What another program planted beside it hides nothing and opens nothing.
+    assert.equal((await authenticate([attacker.cookie, victim.cookie], victim.token)).accountId, own);
+    await bySession(attacker);
+  }
+  await fixture.sessions.logout(BACKGROUND, victim.cookie);
+  await bySession(victim);
+});
+
 test('a key is no session token and a token is no key', async () => {
   const { username, key } = await register();
-  const { token } = await login(username);
-  await bySession(token);
+  const session = await login(username);
+  await bySession(session);
   await fixture.authenticator.authenticate({ apiKey: key });
-  await assert.rejects(bySession(key), code('invalid_session'));
+  await assert.rejects(bySession({ cookie: session.cookie, token: key }), code('invalid_session'));
   await assert.rejects(
-    async () => fixture.authenticator.authenticate({ apiKey: token }),
+    async () => fixture.authenticator.authenticate({ apiKey: session.token }),
     code('invalid_api_key'),
   );
 });
@@ -226,13 +255,14 @@ test('a key is no session token and a token is no key', async () => {
 test('sessions are listed with what tells them apart, until they end', async () => {
   const { username, id } = await register();
   const agents = ['Firefox', 'curl', 'x'.repeat(1000)];
-  const tokens: string[] = [];
+  const sessions: Parameters<typeof shown>[0][] = [];
   for (const userAgent of agents) {
     fixture.clock.advance(1000);
     const from = { name: username, password, address: '10.9.0.1', userAgent };
-    tokens.push((await fixture.sessions.login(BACKGROUND, from)).token);
+    sessions.push(await fixture.sessions.login(BACKGROUND, from));
   }
-  const principal = await bySession(tokens[1] ?? '');
+  const [, second = { cookie: '', token: '' }] = sessions;
+  const principal = await bySession(second);
   const listed = async () =>
     await Array.fromAsync(fixture.sessions.list(principal, { afterId: '', limit: 100 }));
   const all = await listed();
@@ -250,7 +280,7 @@ test('sessions are listed with what tells them apart, until they end', async () 
   );
   assert.equal(first?.id, all[1]?.id);
   fixture.clock.advance(6 * DAY);
-  await bySession(tokens[1] ?? '');
+  await bySession(second);
   await fixture.authenticator.flush();
   fixture.clock.advance(2 * DAY);
   const left = await listed();

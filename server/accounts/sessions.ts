@@ -1,4 +1,8 @@
-/** Login, logout and the list of sessions. A session is an opaque token, stored as its hash. */
+/**
+ * Login, logout and the list of sessions. A session has two secrets, each stored as its hash: the cookie, which
+ * browsers also send to programs behind other ports of the host, and the session token, which only the page
+ * keeps. Neither opens anything without the other (decision 0035).
+ */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
@@ -51,6 +55,12 @@ export interface SessionsDeps {
   readonly accountChanged?: (accountId: number) => void;
 }
 
+/** The hash of the cookie of the session a principal came by; undefined when it came otherwise. */
+export function sessionHashOf(principal: Principal): string | undefined {
+  const prefix = sessionCredentialId('');
+  return principal.via === 'session' ? principal.credentialId.slice(prefix.length) : undefined;
+}
+
 export class Sessions {
   readonly #deps: SessionsDeps;
 
@@ -59,17 +69,17 @@ export class Sessions {
   }
 
   /**
-   * Begins a session, and opens the account again if its owner has closed it. An unknown name and a wrong
-   * password cannot be told apart. Throws
+   * Begins a session, and opens the account again if its owner has closed it; `cookie` and `token` are the two
+   * secrets of the session. An unknown name and a wrong password cannot be told apart. Throws
    * `invalid_credentials`, `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
    */
   async login(
     recorder: Recorder,
     login: Login,
-  ): Promise<{ readonly account: Account; readonly token: string }> {
+  ): Promise<{ readonly account: Account; readonly cookie: string; readonly token: string }> {
     const row = await this.#checkPassword(login);
     const { store, sessionStore, changes, clock, apiKeys } = this.#deps;
-    const token = randomSecret(32).toString('base64url');
+    const [cookie, token] = [newSecret(), newSecret()];
     const account = await changes.run(recorder, async (change) => {
       const now = clock.now();
       // Changed, suspended or closed since it was read: as if the login had come a moment later.
@@ -84,7 +94,8 @@ export class Sessions {
       change.add(
         sessionStore.insertSession({
           session_id: newId('ses', clock),
-          token_hash: hashSecret(token),
+          token_hash: hashSecret(cookie),
+          page_token_hash: hashSecret(token),
           account_id: row.id,
           user_agent: (login.userAgent ?? '').slice(0, USER_AGENT_MAX_LENGTH),
           address: login.address,
@@ -96,7 +107,7 @@ export class Sessions {
       );
       return describeAccount({ ...row, is_active: 1, last_login: now }, key);
     });
-    return { account, token };
+    return { account, cookie, token };
   }
 
   /** Its keys ended when it was closed; its machines start again. Returns the new key. */
@@ -110,10 +121,15 @@ export class Sessions {
     return key.text;
   }
 
-  /** Ends the session of `token`; one that is unknown or over is no error. */
-  logout(recorder: Recorder, token: string | undefined): Promise<Record<string, never>> {
-    return this.#deps.changes.run(recorder, (change) => {
-      if (token !== undefined) this.#end(change, hashSecret(token));
+  /**
+   * Ends the session of `token`, whatever its cookie has become; one that is unknown or over is no error.
+   * Whoever has only seen the cookie cannot end it.
+   */
+  async logout(recorder: Recorder, token: string | undefined): Promise<Record<string, never>> {
+    const { sessionStore, changes } = this.#deps;
+    const row = token === undefined ? undefined : await sessionStore.sessionOfPage(hashSecret(token));
+    return changes.run(recorder, (change) => {
+      if (row !== undefined) this.#end(change, row.token_hash);
       return {};
     });
   }
@@ -201,6 +217,10 @@ export class Sessions {
     }
     return row;
   }
+}
+
+function newSecret(): string {
+  return randomSecret(32).toString('base64url');
 }
 
 /** When the session expires if it is not used again. */

@@ -88,7 +88,13 @@ form.addEventListener('submit', async (event) => {
     if (response.ok) {
       // Signed in, the console opens without asking again.
       const login = JSON.stringify({ username: body.username, password: body.password });
-      await fetch('/api/login', { method: 'POST', headers, body: login }).catch(() => {});
+      await fetch('/api/login', { method: 'POST', headers, body: login })
+        .then((entered) => entered.json())
+        // The console finds the token of the session there.
+        .then((entered) => {
+          if (entered.session_token) localStorage.setItem('cloudlet-session', entered.session_token);
+        })
+        .catch(() => {});
       return showDone(answer);
     }
     const errors = answer.errors ?? [];

@@ -159,16 +159,18 @@ export class AccountStore {
     return this.#reads.get(`${KEY_HOLDER} AND k.key_id = ?`, keyId);
   }
 
-  sessionHolder(tokenHash: string): Awaitable<CredentialRow | undefined> {
+  /** By the session token, which the page keeps; `secret_hash` is of the cookie. */
+  sessionHolder(pageTokenHash: string): Awaitable<CredentialRow | undefined> {
     return this.#reads.get(
       `SELECT ${HOLDER}, s.token_hash AS credential_id, s.token_hash AS secret_hash, '["*"]' AS scopes, NULL AS bucket_limits,
        s.expires_at, s.last_seen_at
-       FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = ? AND a.closed_at IS NULL`,
-      tokenHash,
+       FROM sessions s JOIN accounts a ON a.id = s.account_id
+       WHERE s.page_token_hash = ? AND a.closed_at IS NULL`,
+      pageTokenHash,
     );
   }
 
-  /** Whether a key (by its id) or session (by its token's hash) lets its account in at this time. */
+  /** Whether a key (by its id) or session (by its cookie's hash) lets its account in at this time. */
   async isCredentialGood(via: 'key' | 'session', id: string, now: number): Promise<boolean> {
     const from = via === 'key' ? 'api_keys c' : 'sessions c';
     const name = via === 'key' ? 'key_id' : 'token_hash';

@@ -118,6 +118,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     log,
     meters,
     accounts: authenticator,
+    tickets: base.tickets,
     control,
     idempotency,
     operations,
@@ -325,7 +326,7 @@ type CallsDeps = Pick<BuildOptions, 'clock' | 'log'> &
 
 /** Responses that are kept: for a repeated Idempotency-Key, and of operations answered before their end. */
 function buildCalls(
-  { metadata, keys: sealer, updates }: Foundations,
+  { metadata, keys: sealer, updates, tickets }: Foundations,
   { clock, log, apiKeys, maxKept }: CallsDeps,
 ) {
   const common = { metadata, sealer, clock, maxKept };
@@ -353,7 +354,7 @@ function buildCalls(
     idempotency,
     operations,
     routes: callsRoutes({ operations }),
-    sockets: [updatesSocket(updates)],
+    sockets: [updatesSocket(updates, tickets)],
     jobs: [
       hourly('sweep idempotency keys', () => idempotency.sweep()),
       hourly('sweep operations', () => operations.sweep()),

@@ -41,7 +41,7 @@ export interface HostDeps {
   readonly log: Logger;
   readonly base: Pick<
     Foundations,
-    'claim' | 'metadata' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
+    'claim' | 'metadata' | 'tickets' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
   >;
   readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
   readonly billing: VmBilling;
@@ -93,6 +93,7 @@ export async function buildCompute(deps: HostDeps) {
     addresses,
     descriptors,
     tunnels,
+    tickets: deps.base.tickets,
     services: deps.services,
     points: deps.points,
     isCurrent: deps.isCurrent,

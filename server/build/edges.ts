@@ -59,7 +59,8 @@ export function callsRoutes(deps: OperationRoutesDeps): Route[] {
 }
 
 type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'operations' | 'control'> &
-  Pick<WebSocketsDeps, 'accounts'>;
+  Pick<WebSocketsDeps, 'accounts'> &
+  Required<Pick<EdgeDeps, 'tickets'>>;
 
 const API_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
 const LINK_METHODS = ['GET', 'HEAD'];

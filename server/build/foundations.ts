@@ -1,4 +1,5 @@
 /** The foundations of the cloud: data directory, identity, metadata, object store and keys. */
+import { Tickets } from '../calls/tickets.ts';
 import { Updates } from '../calls/updates.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
 import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
@@ -35,6 +36,7 @@ export interface Foundations {
   readonly metadata: Metadata;
   readonly engines: StoreEngines;
   readonly updates: Updates;
+  readonly tickets: Tickets;
   readonly diskSpace: DiskSpace;
   /** Throws `out_of_space` or `read_only` if `bytes` more must not be stored. */
   readonly assertSpace: (bytes: number) => void;
@@ -109,7 +111,7 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
       clock,
       allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
     });
-    const stores = { metadata, blobs, updates, gauges };
+    const stores = { metadata, blobs, updates, tickets: new Tickets(clock), gauges };
     const own = {
       lock,
       keys,

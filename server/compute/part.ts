@@ -1,5 +1,6 @@
 /** Makes compute: machines, images, consoles, metrics. */
 import type { Logger } from 'pino';
+import type { Tickets } from '../calls/tickets.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { RestingNamesStore } from '../metadata/resting-names-store.ts';
@@ -15,7 +16,6 @@ import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
 import { Consoles } from './console/console.ts';
 import { type ConsoleRoutesDeps, consoleRoutes, consoleSocket } from './console/console-routes.ts';
-import { ConsoleTickets } from './console/console-tickets.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import { ImageImports } from './images/image-imports.ts';
 import { type ImageRoutesDeps, imageRoutes } from './images/image-routes.ts';
@@ -192,12 +192,14 @@ export function computePart(
     readonly dataUrl: () => string;
     readonly publishing: { readonly listeners: PublicListeners; readonly rules: PublishingRules };
     readonly tunnels: Tunnels;
+    readonly tickets: Tickets;
     readonly privateNetworks: PrivateSwitch;
     readonly isCurrent: LentKeysDeps['isCurrent'];
   },
 ) {
   const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, tunnels, privateNetworks } =
     deps;
+  const { tickets } = deps;
   const changes = new Changes({ metadata });
   const sent = vmEgress({ ...deps, changes });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
@@ -212,7 +214,6 @@ export function computePart(
   const sampler = new Sampler({ clock, hypervisor, ingress, metadata, samples, running });
   const metrics = new Metrics({ clock, store: samples, sampler, find });
   const consoles = new Consoles({ hypervisor });
-  const tickets = new ConsoleTickets(clock);
   const guard = () => guardNetworks(host, log);
   const connectAll = () => syncPrivateNetworks(store, privateNetworks);
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { readForm } from '../http/multipart.ts';
 import { contentDisposition } from '../http/response.ts';
-import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { defineRoute, type Route, type RouteInput, TicketField } from '../http/route.ts';
 import { unknownFields } from '../http/validate.ts';
 import { invalidField } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
@@ -131,7 +131,8 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       description: 'A consistent snapshot; the database stays available.',
       permission: 'databases:write',
       params: DatabasePath,
-      query: DumpQuery,
+      query: Type.Object({ ...DumpQuery.properties, ticket: TicketField }),
+      acceptsTicket: true,
       produces: 'bytes',
       responses: { 200: Type.String({ format: 'binary' }) },
       errors: ['database_not_found', 'database_not_ready', ...ENGINE_FAILURES],

@@ -46,6 +46,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   findDeviceLogin: { body: { user_code: '$USER_CODE' } },
   decideDeviceLogin: { body: { user_code: '$USER_CODE', approve: true, expires_in: 2_592_000 } },
   pollDeviceLogin: { body: { device_code: '$DEVICE_CODE' } },
+  createTicket: { body: { path: '/api/account' } },
   rotateApiKey: { body: { overlap_seconds: 3600 } },
   createAccessKey: { body: { name: 'backup', scopes: ['storage:read'] } },
   createEncryptionKey: { body: { id: 'photos-2026' } },

@@ -1,18 +1,27 @@
 /**
- * Authentication, rate limits and permissions of a request: credentials (a key in a header, the console's
- * cookie, the control socket), token buckets in memory, and the permission of the route.
+ * Authentication, rate limits and permissions of a request: credentials (a key in a header, cookie and token of
+ * the console's session, a ticket, the control socket), token buckets in memory, and the permission of the route.
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { NOBODY, OPERATOR, type Permission, type Principal, permits } from '../calls/principal.ts';
+import type { Tickets } from '../calls/tickets.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
 import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Route } from './route.ts';
 
+/** Both secrets of a session, as they were sent. */
+export interface SentSession {
+  readonly cookies: readonly string[];
+  readonly token: string | undefined;
+}
+
 export interface Authenticates {
-  authenticate(credentials: { apiKey?: string; sessionToken?: string }): Awaitable<Principal>;
+  authenticate(credentials: { apiKey?: string; session?: SentSession }): Awaitable<Principal>;
+  /** False once its key or session has ended, or its account is suspended or closed. */
+  isCurrent(principal: Principal): Awaitable<boolean>;
 }
 
 /** Control-socket connections that presented the token, which only the operator's own user can read. */
@@ -35,7 +44,7 @@ function carriesKey({ headers }: IncomingMessage): boolean {
 }
 
 export interface IdentifyDeps {
-  readonly accounts: Authenticates;
+  readonly accounts: Pick<Authenticates, 'authenticate'>;
   readonly control: ControlSockets;
   /** URL of the API behind a proxy that may change the Host header; empty: the Host header counts. */
   readonly publicUrl: string;
@@ -49,27 +58,51 @@ export function identify(
   if (control.has(request.socket)) return OPERATOR;
   const apiKey = apiKeyOf(request);
   if (apiKey !== undefined) return accounts.authenticate({ apiKey });
-  const sessionToken = readSessionCookie(request.headers.cookie);
-  if (sessionToken === undefined) return NOBODY;
-  assertSameSite(request, publicUrl);
-  return accounts.authenticate({ sessionToken });
+  const session = sessionIn(request);
+  if (session === undefined) return NOBODY;
+  assertOwnPage(request, publicUrl);
+  return accounts.authenticate({ session });
+}
+
+/** Header of the session token, which the page keeps and no other site can send. */
+const SESSION_HEADER = 'cloudlet-session';
+
+function sessionIn(request: IncomingMessage): SentSession | undefined {
+  const cookies = readSessionCookies(request.headers.cookie);
+  const token = sessionTokenIn(request);
+  return token === undefined && cookies.length === 0 ? undefined : { cookies, token };
+}
+
+/** The session token of the request. */
+export function sessionTokenIn({ headers }: IncomingMessage): string | undefined {
+  const token = headers[SESSION_HEADER];
+  return typeof token === 'string' ? token : undefined;
 }
 
 /**
- * A cookie is also sent with requests that other sites make. Browsers mark those: a change by cookie, or a
- * login, needs Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own. Throws
+ * Browsers also send the cookie with requests that other sites make, and mark those: a login needs Sec-Fetch-Site
+ * same-origin (or none: typed by the user), or an Origin of our own, where the browser sends either. Throws
  * `cross_site_request`.
  */
 export function assertSameSite(request: IncomingMessage, publicUrl: string): void {
-  if (request.method === 'GET' || request.method === 'HEAD') return;
   const site = request.headers['sec-fetch-site'];
   const trusted =
     site === undefined ? hasOwnOrigin(request, publicUrl) : site === 'same-origin' || site === 'none';
-  if (!trusted) {
-    throw new AppError('cross_site_request', 'Sessions can only be used by pages of this origin', {
-      hint: 'For calls from other origins, use an API key in X-API-Key',
-    });
-  }
+  if (!trusted) throw crossSite('Sessions can only be used by pages of this origin');
+}
+
+/** For what a session changes: a browser that says nothing of the page's origin is refused too. */
+export function assertOwnPage(request: IncomingMessage, publicUrl: string): void {
+  const { method, headers } = request;
+  if (method === 'GET' || method === 'HEAD') return;
+  assertSameSite(request, publicUrl);
+  if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) return;
+  throw crossSite('A change by a session needs Origin or Sec-Fetch-Site, which say what page asks');
+}
+
+function crossSite(detail: string): AppError {
+  const hint = 'For calls from other origins, and from programs, use an API key in X-API-Key';
+  return new AppError('cross_site_request', detail, { hint });
 }
 
 /** True unless the request names an origin other than its own host and `publicUrl`. */
@@ -92,38 +125,34 @@ const SECURE_NAME = `__Host-${NAME}`;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 interface SessionCookie {
-  readonly token: string;
+  readonly value: string;
   /** Whether users reach us over HTTPS. */
   readonly secure: boolean;
   readonly maxAgeSeconds: number;
 }
 
 /** The value of Set-Cookie that begins a session. */
-export function renderSessionCookie({ token, secure, maxAgeSeconds }: SessionCookie): string {
+export function renderSessionCookie({ value, secure, maxAgeSeconds }: SessionCookie): string {
   const name = secure ? SECURE_NAME : NAME;
   const flags = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
-  return `${name}=${token}; ${flags}${secure ? '; Secure' : ''}`;
+  return `${name}=${value}; ${flags}${secure ? '; Secure' : ''}`;
 }
 
 /** The value of Set-Cookie that deletes the cookie. */
 export function renderEndedSessionCookie(secure: boolean): string {
-  return renderSessionCookie({ token: '', secure, maxAgeSeconds: 0 });
+  return renderSessionCookie({ value: '', secure, maxAgeSeconds: 0 });
 }
 
-/** The token in a Cookie header; undefined without a well-formed one. The prefixed name wins. */
-export function readSessionCookie(header: string | undefined): string | undefined {
-  if (header === undefined || !header.includes(NAME)) return undefined;
-  let plain: string | undefined;
-  for (const pair of header.split(';')) {
-    const equals = pair.indexOf('=');
-    const name = pair.slice(0, equals).trim();
-    if (equals < 0 || (name !== NAME && name !== SECURE_NAME)) continue;
-    const token = pair.slice(equals + 1).trim();
-    if (!TOKEN.test(token)) continue;
-    if (name === SECURE_NAME) return token;
-    plain ??= token;
-  }
-  return plain;
+/**
+ * The well-formed session cookies of a Cookie header. There may be several, for programs behind other ports of
+ * the host, and names below a common domain, can add some; the authenticator knows which is the session's.
+ */
+export function readSessionCookies(header: string | undefined): string[] {
+  if (header === undefined || !header.includes(NAME)) return [];
+  return header.split(';').flatMap((pair) => {
+    const [name = '', value = ''] = pair.split('=', 2).map((part) => part.trim());
+    return (name === NAME || name === SECURE_NAME) && TOKEN.test(value) ? [value] : [];
+  });
 }
 
 /** A limit of requests by token buckets. */
@@ -258,6 +287,9 @@ function addressKey(address: string): string {
 }
 
 export interface AdmitDeps extends IdentifyDeps {
+  readonly accounts: Authenticates;
+  /** Missing: none are taken. */
+  readonly tickets?: Pick<Tickets, 'holderOf'>;
   /** null: no limit on this origin. */
   readonly limiter: CallerLimits | null;
   /** Additional limits of some routes, by operation name. */
@@ -275,8 +307,7 @@ export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): P
   }
   let found: ReturnType<typeof identify>;
   try {
-    const byLink = route.acceptsLink?.(request) === true && !carriesKey(request.raw);
-    found = byLink ? NOBODY : identify(request.raw, deps);
+    found = callerOf(deps, route, request);
   } catch (error) {
     limit(deps, route, request);
     throw error;
@@ -296,6 +327,24 @@ export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): P
       throw error;
     },
   );
+}
+
+/** A key counts first, then what is in the address, then the session. */
+function callerOf(deps: AdmitDeps, route: Route, request: FastifyRequest): Awaitable<Principal> {
+  if (carriesKey(request.raw)) return identify(request.raw, deps);
+  const { ticket } = request.query as { ticket?: unknown };
+  if (route.acceptsTicket === true && deps.tickets !== undefined && typeof ticket === 'string')
+    return stillGood(deps.accounts, deps.tickets.holderOf(ticket, request.url));
+  return route.acceptsLink?.(request) === true ? NOBODY : identify(request.raw, deps);
+}
+
+/** The holder of a ticket. Rejects with `invalid_ticket` if its key or session has ended since. */
+export async function stillGood(
+  accounts: Pick<Authenticates, 'isCurrent'>,
+  holder: Principal,
+): Promise<Principal> {
+  if (await accounts.isCurrent(holder)) return holder;
+  throw new AppError('invalid_ticket', 'The key or session of this ticket has ended');
 }
 
 function enter(deps: AdmitDeps, route: Route, request: FastifyRequest): void {

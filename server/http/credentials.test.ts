@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { NOBODY, OPERATOR } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
-import { identify } from './caller.ts';
+import { identify, type SentSession } from './caller.ts';
 
 const TOKEN = 'a'.repeat(43);
 const socket = {};
@@ -12,7 +12,7 @@ const request = (headers: IncomingHttpHeaders, method = 'POST') =>
 
 /** Answers with what it was asked, so that the test sees which credential counted. */
 const accounts = {
-  authenticate: (asked: { apiKey?: string; sessionToken?: string }) => ({
+  authenticate: (asked: { apiKey?: string; session?: SentSession }) => ({
     ...NOBODY,
     credentialId: JSON.stringify(asked),
   }),
@@ -39,7 +39,11 @@ test('another scheme, or a key of two words, is refused and not passed over', as
 test('a key counts before the cookie; without either it is nobody', async () => {
   const cookie = `cloudlet_session=${TOKEN}`;
   assert.equal(await asked({ 'x-api-key': 'K', cookie }), '{"apiKey":"K"}');
-  assert.equal(await asked({ cookie }), `{"sessionToken":"${TOKEN}"}`);
+  assert.equal(await asked({ cookie }, 'GET'), `{"session":{"cookies":["${TOKEN}"]}}`);
+  const session = { cookies: [TOKEN, 'b'.repeat(43)], token: 'T' };
+  const both = { cookie: `${cookie}; cloudlet_session=${'b'.repeat(43)}`, 'cloudlet-session': 'T' };
+  assert.equal(await asked(both, 'GET'), JSON.stringify({ session }));
+  assert.equal(await asked({ 'cloudlet-session': 'T' }, 'GET'), '{"session":{"cookies":[],"token":"T"}}');
   assert.equal(await identify(request({}), deps), NOBODY);
 });
 
@@ -52,7 +56,6 @@ test('a cookie changes nothing when another site made the request', async () => 
   const cookie = `cloudlet_session=${TOKEN}`;
   const host = 'cloud.example:8080';
   const own: IncomingHttpHeaders[] = [
-    {},
     { 'sec-fetch-site': 'same-origin', origin: 'http://other.example' },
     { 'sec-fetch-site': 'none' },
     { origin: `http://${host}` },
@@ -60,6 +63,7 @@ test('a cookie changes nothing when another site made the request', async () => 
   ];
   for (const headers of own) assert.ok((await asked({ ...headers, host, cookie })).includes(TOKEN));
   const foreign: IncomingHttpHeaders[] = [
+    {},
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site', origin: `http://${host}` },
     { 'sec-fetch-site': '' },

@@ -51,10 +51,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Copy it again, or log in to see the current one.',
   ),
   invalid_session: help('The session has expired or was ended.', 'Log in again.'),
-  invalid_ticket: help(
-    'The ticket was already used, has expired or is for another machine.',
-    'Get a new one.',
+  incomplete_session: help(
+    'The cookie of a session came without its token, or the token without its cookie.',
+    'Send both, or log in again.',
   ),
+  invalid_ticket: help('The ticket was already used, has expired or is for another path.', 'Get a new one.'),
   invalid_credentials: help(
     'The user name or the password is wrong.',
     'Try again. After several failures, further attempts are slowed down.',

@@ -7,7 +7,12 @@ import { ACCEPTED, OperationView } from './operation-routes.ts';
 import { PROBLEM_SCHEMA } from './response.ts';
 import { mayRespondAsync, type Route, takesIdempotencyKey } from './route.ts';
 
-const WRONG_CREDENTIAL = ['invalid_api_key', 'invalid_session', 'account_suspended'] as const;
+const WRONG_CREDENTIAL = [
+  'invalid_api_key',
+  'invalid_session',
+  'incomplete_session',
+  'account_suspended',
+] as const;
 
 /** Described once for all calls on the docs page, and as the `default` response in openapi.json. */
 export const COMMON_ERRORS: readonly ErrorCode[] = [
@@ -18,6 +23,7 @@ export const COMMON_ERRORS: readonly ErrorCode[] = [
   'missing_api_key',
   'invalid_api_key',
   'invalid_session',
+  'incomplete_session',
   'account_suspended',
   'admin_required',
   'scope_required',
@@ -41,6 +47,7 @@ export function errorsOf(route: Route): ErrorCode[] {
   if (route.permission !== 'public' || route.knowsCaller) {
     for (const code of WRONG_CREDENTIAL) errors.add(code);
   }
+  if (route.acceptsTicket) errors.add('invalid_ticket');
   if (route.permission !== 'public' && route.method !== 'GET') errors.add('cross_site_request');
   if (route.permission === 'admin') errors.add('admin_required');
   else if (!['public', 'authenticated'].includes(route.permission)) errors.add('scope_required');

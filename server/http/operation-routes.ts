@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Operation, OperationSummary, Operations, Wait } from '../calls/operations.ts';
 import type { Progress } from '../calls/principal.ts';
+import type { Tickets } from '../calls/tickets.ts';
 import type { Updates } from '../calls/updates.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
@@ -232,12 +233,10 @@ export function updateRoutes(): Route[] {
 }
 
 /** The same address as the WebSocket. */
-export function updatesSocket(updates: Updates): SocketRoute {
+export function updatesSocket(updates: Updates, tickets: Tickets): SocketRoute {
   return {
     ...COMMON,
-    redeem: () => {
-      throw new AppError('invalid_ticket', 'Updates need a key or a session, not a ticket');
-    },
+    redeem: (ticket) => tickets.redeem(ticket, COMMON.path),
     prepare: async (principal) => {
       let send: (message: object) => void = () => {};
       const stop = updates.watch(principal, {

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Call, Permission } from '../calls/principal.ts';
 import { didYouMean } from '../config/did-you-mean.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
-import type { Static, TSchema } from '../platform/json-schema.ts';
+import { type Static, type TSchema, Type } from '../platform/json-schema.ts';
 import type { MemberRules } from './validate.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -68,6 +68,11 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
    */
   readonly acceptsLink?: (request: FastifyRequest) => boolean;
   /**
+   * A read that browsers navigate to, which sends no header of ours: takes `?ticket=` of POST
+   * /api/account/tickets. Its query needs the member TicketField.
+   */
+  readonly acceptsTicket?: boolean;
+  /**
    * A retry is harmless, so an Idempotency-Key has no meaning here. For calls whose effect is not in the body
    * of the response.
    */
@@ -89,6 +94,11 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly errors?: readonly ErrorCode[];
   readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;
 }
+
+/** Member `ticket` of the query of a route that accepts one. */
+export const TicketField = Type.Optional(
+  Type.String({ description: 'Of POST /api/account/tickets for this path and query, instead of a key' }),
+);
 
 /** A declared route with its types erased, as the server mounts it. */
 export interface Route

@@ -34,7 +34,7 @@ before(async () => {
     clock: systemClock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),
-    accounts: { authenticate: ({ apiKey }) => accountOf(apiKey) },
+    accounts: { authenticate: ({ apiKey }) => accountOf(apiKey), isCurrent: () => true },
     // No request of these tests has an Idempotency-Key or prefers to be answered early.
     idempotency: undefined as never,
     operations: undefined as never,

@@ -9,7 +9,6 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { NOBODY, type Permission, type Principal } from '../calls/principal.ts';
-import type { Awaitable } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, ERRORS } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
@@ -21,6 +20,7 @@ import {
   type ControlSockets,
   hasOwnOrigin,
   identify,
+  stillGood,
 } from './caller.ts';
 import { TrustedProxies } from './client-address.ts';
 import { endWith, rawProblem } from './connection-guard.ts';
@@ -74,10 +74,7 @@ export interface WebSocketsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly meters: Pick<Meters, 'observeRequest'>;
-  readonly accounts: Authenticates & {
-    /** False once its key or session has ended, or its account is suspended or closed. */
-    isCurrent(principal: Principal): Awaitable<boolean>;
-  };
+  readonly accounts: Authenticates;
   readonly control: ControlSockets;
   readonly limiter: CallerLimits | null;
   readonly routes: readonly SocketRoute[];
@@ -251,7 +248,8 @@ export class WebSockets {
       // First, so that it is used up in any case: another page that knows it must not reuse it.
       const holder = ticket === null ? null : redeem(route, ticket, params);
       if (!hasOwnOrigin(request, this.#deps.publicUrl)) throw crossSite();
-      principal = holder === null ? await identify(request, this.#deps) : await this.#stillGood(holder);
+      principal =
+        holder === null ? await identify(request, this.#deps) : await stillGood(this.#deps.accounts, holder);
     } catch (error) {
       limiter?.take({ principal: NOBODY, address }, headers);
       throw error;
@@ -263,12 +261,6 @@ export class WebSockets {
     }
     assertPermitted(principal, route.permission);
     return principal;
-  }
-
-  /** The principal of a ticket, unless its key has ended since. */
-  async #stillGood(principal: Principal): Promise<Principal> {
-    if (await this.#deps.accounts.isCurrent(principal)) return principal;
-    throw new AppError('invalid_ticket', 'The key or session of this ticket has ended');
   }
 
   #run(webSocket: WebSocket, session: SocketSession, connection: Connection): void {

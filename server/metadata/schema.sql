@@ -295,7 +295,7 @@ CREATE TABLE sessions (
   created_at INTEGER NOT NULL,
   last_seen_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
-, session_id TEXT NOT NULL DEFAULT '', user_agent TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT '', password_at INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+, session_id TEXT NOT NULL DEFAULT '', user_agent TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT '', password_at INTEGER NOT NULL DEFAULT 0, page_token_hash TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
 
 CREATE TABLE settings (
   name TEXT PRIMARY KEY,
@@ -572,6 +572,8 @@ CREATE INDEX resting_names_due ON resting_names(ends_at);
 CREATE INDEX sessions_account ON sessions(account_id);
 
 CREATE UNIQUE INDEX sessions_id ON sessions(session_id);
+
+CREATE UNIQUE INDEX sessions_page_token ON sessions(page_token_hash);
 
 CREATE INDEX upload_parts_blob ON upload_parts(blob);
 

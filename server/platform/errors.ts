@@ -18,6 +18,7 @@ export const ERRORS = {
   missing_api_key: { http: 401, title: 'API key required' },
   invalid_api_key: { http: 401, title: 'Invalid API key' },
   invalid_session: { http: 401, title: 'Session ended' },
+  incomplete_session: { http: 401, title: 'Half of a session' },
   invalid_ticket: { http: 401, title: 'Invalid or used ticket' },
   invalid_credentials: { http: 401, title: 'Invalid credentials' },
   invalid_database_password: { http: 401, title: 'Invalid database password' },

@@ -184,6 +184,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   missing_api_key: 'AccessDenied',
   invalid_api_key: 'InvalidAccessKeyId',
   invalid_session: 'AccessDenied',
+  incomplete_session: 'AccessDenied',
   invalid_ticket: 'AccessDenied',
   invalid_credentials: 'AccessDenied',
   invalid_database_password: 'AccessDenied',

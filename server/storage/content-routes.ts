@@ -2,7 +2,7 @@
 
 import { isLoopback } from '../http/origins.ts';
 import { contentDisposition } from '../http/response.ts';
-import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { defineRoute, type Route, type RouteInput, TicketField } from '../http/route.ts';
 import { sendContent, sendStream } from '../http/send-content.ts';
 import { ownResponse } from '../http/slow-readers.ts';
 import { formatTime } from '../platform/clock.ts';
@@ -84,13 +84,13 @@ function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
     name: 'downloadObject',
     tag: 'storage',
     summary: 'Download an object, or one of its versions',
-    description:
-      'Supports HEAD, Range, If-None-Match and If-Range. Needs a key, a signed link or the session cookie.',
+    description: 'Supports HEAD, Range, If-None-Match and If-Range. Needs a key, a ticket or a signed link.',
     permission: 'storage:read',
     params: ObjectPath,
-    query: LinkQuery,
+    query: Type.Object({ ...LinkQuery.properties, ticket: TicketField }),
     responses: { 200: Bytes },
     produces: 'bytes',
+    acceptsTicket: true,
     acceptsLink: (request) => (request.query as { signature?: unknown }).signature !== undefined,
     errors: [
       'object_not_found',
@@ -126,7 +126,9 @@ function archiveRoute({ archives }: ContentRoutesDeps): Route {
     params: BucketPath,
     query: Type.Object({
       prefix: Type.Optional(Type.String({ pattern: '/$', 'x-rule': 'must end with "/"' })),
+      ticket: TicketField,
     }),
+    acceptsTicket: true,
     responses: { 200: Bytes },
     produces: 'bytes',
     errors: ['bucket_not_found', 'invalid_request', 'customer_key_required', 'data_corrupted', 'overloaded'],

@@ -5,7 +5,7 @@ import type { Principal } from '../calls/principal.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
-import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
+import { type AccountFixture, by, openAccountFixture, shown } from '../testing/account-fixture.ts';
 import { type LinkQuery, Links, type LinkTarget } from './links.ts';
 
 let fixture: AccountFixture;
@@ -23,8 +23,8 @@ before(async () => {
   const fields = { username: 'ada', email: 'ada@example.org', password };
   const { api_key } = await fixture.accounts.register(BACKGROUND, fields);
   owner = await fixture.authenticator.authenticate({ apiKey: api_key ?? '' });
-  const { token } = await fixture.sessions.login(BACKGROUND, { name: 'ada', password, address: '::1' });
-  session = await fixture.authenticator.authenticate({ sessionToken: token });
+  const login = await fixture.sessions.login(BACKGROUND, { name: 'ada', password, address: '::1' });
+  session = await fixture.authenticator.authenticate(shown(login));
   objectId = newId('obj', fixture.clock);
   versionId = newId('ver', fixture.clock);
 });

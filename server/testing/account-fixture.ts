@@ -47,6 +47,11 @@ export function testSealer(key = randomSecret(32)): Sealer {
   };
 }
 
+/** What a browser shows after a login, for the authenticator. */
+export function shown({ cookie, token }: { readonly cookie: string; readonly token: string }) {
+  return { session: { cookies: [cookie], token } };
+}
+
 /** A call whose response is not stored. */
 export function by(principal: Principal): Call {
   return { principal, ...BACKGROUND };

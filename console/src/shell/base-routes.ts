@@ -1,7 +1,7 @@
 /** The routes all others hang on: the root, and the frame that needs a session. */
 import type { QueryClient } from '@tanstack/react-query';
 import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router';
-import { accountQuery, isSignedOut } from '../queries.ts';
+import { accountQuery, endOfSession, isSignedOut, session } from '../queries.ts';
 import { NotFound } from './failures.tsx';
 
 interface RouterContext {
@@ -34,6 +34,7 @@ export async function assertSignedIn({
     await context.queryClient.ensureQueryData(accountQuery);
   } catch (error) {
     if (!isSignedOut(error)) throw error;
+    if (endOfSession(error) === 'replaced') session.set('replaced');
     throw redirect({ to: '/sign-in', search: { next: location.href } });
   }
 }

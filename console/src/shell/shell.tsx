@@ -24,7 +24,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore } from 'react';
 import type { Account } from '../../../sdk/index.ts';
-import { SignInForm, UploadsWait } from '../pages/sign-in/sign-in-form.tsx';
+import { SessionReplaced, SignInForm, UploadsWait } from '../pages/sign-in/sign-in-form.tsx';
 import { openPalette, Palette } from '../palette/palette.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Warning } from '../parts/warning.tsx';
@@ -154,7 +154,7 @@ function ConnectionNotice() {
 
 /** Over the page whose session ended: it stays as it is, with what was typed into it. */
 function SignInAgain({ account }: { account: Account }) {
-  const isOver = useSyncExternalStore(session.subscribe, session.get) === 'over';
+  const state = useSyncExternalStore(session.subscribe, session.get);
   const queryClient = useQueryClient();
   const enter = async (entered: Account) => {
     if (entered.id !== account.id) return beginAnewAs(entered.id);
@@ -165,7 +165,7 @@ function SignInAgain({ account }: { account: Account }) {
   };
   return (
     <Dialog
-      opened={isOver}
+      opened={state !== 'alive'}
       onClose={() => {}}
       title={text.signIn.ended}
       withCloseButton={false}
@@ -175,6 +175,7 @@ function SignInAgain({ account }: { account: Account }) {
       size="sm"
     >
       <Stack>
+        {state === 'replaced' && <SessionReplaced />}
         <Text size="sm">{text.signIn.endedLead}</Text>
         <UploadsWait />
         <SignInForm given={{ username: account.username }} onEnter={enter} />

@@ -7,8 +7,9 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { WebSocket as WsClient } from 'ws';
 import { NOBODY, type Principal, type Scope } from '../../calls/principal.ts';
+import { Tickets } from '../../calls/tickets.ts';
 import { BodyMemory } from '../../http/body-memory.ts';
-import { CallerLimits, RateLimiter } from '../../http/caller.ts';
+import { type Authenticates, CallerLimits, RateLimiter } from '../../http/caller.ts';
 import { createEdge } from '../../http/edge.ts';
 import { WebSockets } from '../../http/web-sockets.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -18,10 +19,11 @@ import { eventually } from '../../testing/eventually.ts';
 import { ScriptedConsoles } from '../../testing/scripted-consoles.ts';
 import { Consoles } from './console.ts';
 import { consoleRoutes, consoleSocket } from './console-routes.ts';
-import { ConsoleTickets } from './console-tickets.ts';
 
 const VM = 'vm-a';
 const TOKEN = 't'.repeat(43);
+const PAGE = 'p'.repeat(43);
+const SESSION = { cookie: `cloudlet_session=${TOKEN}`, 'cloudlet-session': PAGE };
 const KEYS: Readonly<Record<string, Principal>> = {
   owner: key(1, ['compute:write']),
   reader: key(1, ['compute:read']),
@@ -51,11 +53,12 @@ async function start(pingSeconds = 30): Promise<void> {
     if (principal.accountId !== 2 && vmId === VM) return { vm_id: VM, state };
     throw new AppError('vm_not_found', 'You have no such virtual machine');
   };
-  const tickets = new ConsoleTickets(systemClock);
+  const tickets = new Tickets(systemClock);
   const parts = { find, consoles, tickets, hypervisor: engine, apiUrl: () => `http://${base}` };
   const accounts = {
-    authenticate: ({ apiKey, sessionToken }: { apiKey?: string; sessionToken?: string }) => {
-      if (sessionToken === TOKEN) return { ...key(1, ['*']), via: 'session' as const };
+    authenticate: ({ apiKey, session }: Parameters<Authenticates['authenticate']>[0]) => {
+      if (session?.cookies.includes(TOKEN) && session.token === PAGE)
+        return { ...key(1, ['*']), via: 'session' as const };
       const found = KEYS[apiKey ?? ''];
       if (found) return found;
       throw new AppError('invalid_api_key', 'This key is not valid');
@@ -70,6 +73,7 @@ async function start(pingSeconds = 30): Promise<void> {
     accounts,
     control: new WeakSet(),
     publicUrl: 'https://cloud.example',
+    tickets,
     limiter: new CallerLimits(perCaller, perCaller),
     headers: { 'x-content-type-options': 'nosniff' },
   };
@@ -203,13 +207,13 @@ test('whoever may not is told so before the upgrade', async () => {
     [{ headers: { 'x-api-key': 'owner' }, vmId: 'vm-b' }, 404, 'vm_not_found'],
     [{ headers: { 'x-api-key': 'owner', origin: 'null' } }, 403, 'cross_site_request'],
     [{ headers: { 'x-api-key': 'owner', origin: 'http://127.0.0.1:1' } }, 403, 'cross_site_request'],
-    [{ headers: { cookie: `cloudlet_session=${TOKEN}` } }, 403, 'cross_site_request'],
+    [{ headers: SESSION }, 403, 'cross_site_request'],
     [{ query: '?ticket=' }, 401, 'invalid_ticket'],
   ];
   for (const [opening, status, code] of cases) {
     assert.deepEqual(await refusal(opening), [status, code], JSON.stringify(opening));
   }
-  const headers = { cookie: `cloudlet_session=${TOKEN}`, origin: `http://${base}` };
+  const headers = { ...SESSION, origin: `http://${base}` };
   (await view({ headers })).client.close();
 });
 

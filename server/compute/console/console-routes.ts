@@ -1,5 +1,6 @@
 /** Consoles and console logs of machines over REST and WebSocket. */
 import type { Principal } from '../../calls/principal.ts';
+import type { Tickets } from '../../calls/tickets.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { upgradeRequired } from '../../http/upgrades.ts';
 import type { SocketRoute } from '../../http/web-sockets.ts';
@@ -10,7 +11,6 @@ import { namedObject, Type } from '../../platform/json-schema.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { VmPath } from '../schema.ts';
 import type { Consoles } from './console.ts';
-import type { ConsoleTickets } from './console-tickets.ts';
 
 /** The columns of a machine that consoles read. */
 export interface ConsoleVm {
@@ -22,7 +22,7 @@ export interface ConsoleRoutesDeps {
   /** The caller's machine. Throws `vm_not_found`, also when it is someone else's. */
   readonly find: (principal: Principal, vmId: string) => Awaitable<ConsoleVm>;
   readonly consoles: Consoles;
-  readonly tickets: ConsoleTickets;
+  readonly tickets: Tickets;
   readonly hypervisor: Pick<Hypervisor, 'consoleLog'>;
   /** Where users reach the API, `https://host`. */
   readonly apiUrl: () => string;
@@ -59,11 +59,16 @@ function ticketRoute({ find, tickets, apiUrl }: ConsoleRoutesDeps): Route {
     errors: ['vm_not_found'],
     handler: async ({ principal, params }) => {
       const { vm_id } = await find(principal, params.vm_id);
-      const { ticket, expiresAt } = tickets.issue(principal, vm_id);
-      const url = `${apiUrl().replace(/^http/, 'ws')}${CONSOLE.replace('{vm_id}', vm_id)}?ticket=${ticket}`;
+      const path = pathOf(vm_id);
+      const { ticket, expiresAt } = tickets.issue(principal, path);
+      const url = `${apiUrl().replace(/^http/, 'ws')}${path}?ticket=${ticket}`;
       return { ticket, expires_at: formatTime(expiresAt), url };
     },
   });
+}
+
+function pathOf(vmId: string): string {
+  return CONSOLE.replace('{vm_id}', vmId);
 }
 
 function logRoute({ find, hypervisor }: ConsoleRoutesDeps): Route {
@@ -143,7 +148,7 @@ export function consoleSocket({ find, consoles, tickets }: Omit<ConsoleRoutesDep
     path: CONSOLE,
     name: 'openConsole',
     permission: 'compute:write',
-    redeem: (ticket, params) => tickets.redeem(ticket, params.vm_id ?? ''),
+    redeem: (ticket, params) => tickets.redeem(ticket, pathOf(params.vm_id ?? '')),
     async prepare(principal, params) {
       const { vm_id, state } = await find(principal, params.vm_id ?? '');
       if (!WITH_CONSOLE.has(state)) {

@@ -5,6 +5,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { useDownload } from '../../parts/download.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
@@ -12,17 +13,13 @@ import { text } from '../../texts/text.ts';
 const words = text.databases.manage;
 
 export function DumpPart({ database }: { database: Database }) {
+  const download = useDownload('dumpDatabase', [database.database_id]);
   return (
     <Part
       title={words.dump}
       lead={words.dumpLead}
       action={
-        <Button
-          component="a"
-          variant="default"
-          href={cloud.urlOf('dumpDatabase', [database.database_id])}
-          download
-        >
+        <Button variant="default" loading={download.isPending} onClick={() => download.mutate()}>
           {words.dumpSubmit}
         </Button>
       }

@@ -80,6 +80,15 @@ export function SignInForm(props: SignInProps) {
   return <CredentialsForm {...props} fields={SIGN_IN} action={text.signIn.signIn} send={send} />;
 }
 
+/** Why one has to sign in again although nobody ended the session. */
+export function SessionReplaced() {
+  return (
+    <Alert color="yellow" title={text.signIn.replaced}>
+      {text.signIn.replacedLead}
+    </Alert>
+  );
+}
+
 export function UploadsWait() {
   const { items } = useSyncExternalStore(uploadQueue.subscribe, uploadQueue.snapshot);
   const open = items.filter(isOpen).length;

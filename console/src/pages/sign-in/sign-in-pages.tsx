@@ -3,7 +3,7 @@
 import { Alert, Code, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useEffect } from 'react';
+import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
 import type { Account } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { AnchorLink } from '../../parts/links.tsx';
@@ -12,7 +12,7 @@ import { Logo } from '../../shell/logo.tsx';
 import classes from '../../shell/shell.module.css';
 import { text } from '../../texts/text.ts';
 import { uploadQueue } from '../../uploads/upload-queue.ts';
-import { CredentialsForm, SignInForm, UploadsWait } from './sign-in-form.tsx';
+import { CredentialsForm, SessionReplaced, SignInForm, UploadsWait } from './sign-in-form.tsx';
 
 interface SignInLayoutProps {
   readonly title: string;
@@ -57,6 +57,7 @@ function useEnter(next: string | undefined) {
 
 export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' });
+  const isReplaced = useSyncExternalStore(session.subscribe, session.get) === 'replaced';
   const index = useQuery({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
   return (
     <SignInLayout
@@ -64,6 +65,7 @@ export function SignInPage() {
       lead={text.signIn.signInLead}
       notice={
         <>
+          {isReplaced && <SessionReplaced />}
           <UploadsWait />
           {index.data?.needs_setup === true && <NeedsSetup />}
         </>

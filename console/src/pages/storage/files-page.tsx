@@ -13,7 +13,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useMemo, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
+import { useDownload } from '../../parts/download.ts';
 import { FocusReturn } from '../../parts/dialog.tsx';
 import { lazyPart } from '../../parts/lazy-part.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
@@ -41,6 +41,7 @@ export function FilesPage() {
   const files = useInfiniteQuery({ ...filesQuery(name, search), enabled: tab === undefined });
   const entries = useMemo(() => files.data && joined(files.data.pages), [files.data]);
   const isVersioned = bucket.data?.versioning === true;
+  const download = useDownload('downloadFolder', [name], prefix === '' ? {} : { prefix });
   return (
     <Page
       title={prefix === '' ? name : prefix.split('/').at(-2) || '/'}
@@ -49,8 +50,8 @@ export function FilesPage() {
         <>
           <UploadButtons />
           <ActionIcon
-            component="a"
-            href={cloud.urlOf('downloadFolder', [name], prefix === '' ? {} : { prefix })}
+            loading={download.isPending}
+            onClick={() => download.mutate()}
             variant="default"
             size={36}
             aria-label={text.storage.downloadFolder}

@@ -4,7 +4,7 @@ import { ArrowDownTrayIcon, ArrowUturnLeftIcon, PencilIcon, TrashIcon } from '@h
 import { Button, Code, Group, Stack, Tabs, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
+import { useDownload } from '../../parts/download.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { placeWord } from '../../parts/client-commands.ts';
 import { CopyCommand } from '../../parts/copy-command.tsx';
@@ -28,6 +28,7 @@ export function ObjectDetails({ object, isVersioned, onGone }: ObjectDetailsProp
   const { bucket, is_delete_marker: isDeleted, versions } = object;
   const deleting = useDelete({ bucket, isVersioned, onDone: onGone });
   const restoring = useRestore({ bucket, onDone: onGone });
+  const download = useDownload('downloadObject', [object.id]);
   const last = versions.find(({ is_delete_marker }) => is_delete_marker !== true);
   return (
     <Stack>
@@ -45,8 +46,8 @@ export function ObjectDetails({ object, isVersioned, onGone }: ObjectDetailsProp
       {!isDeleted && (
         <Group gap="xs">
           <Button
-            component="a"
-            href={cloud.urlOf('downloadObject', [object.id])}
+            loading={download.isPending}
+            onClick={() => download.mutate()}
             leftSection={<ArrowDownTrayIcon width={18} />}
           >
             {text.storage.download}

@@ -5,6 +5,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { StorageObject, StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { useDownload } from '../../parts/download.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayBytes } from '../../parts/say.ts';
@@ -81,6 +82,7 @@ interface VersionActionsProps {
 
 function VersionActions({ version, isBusy, onRestore, onDelete }: VersionActionsProps) {
   const { id, version_id, is_latest, is_delete_marker } = version;
+  const download = useDownload('downloadObject', [id], { version_id });
   if (version_id === undefined || is_delete_marker === true) return null;
   return (
     <Group gap="xs" mt={4}>
@@ -90,10 +92,10 @@ function VersionActions({ version, isBusy, onRestore, onDelete }: VersionActions
         </Button>
       )}
       <Button
-        component="a"
         size="compact-xs"
         variant="subtle"
-        href={cloud.urlOf('downloadObject', [id], { version_id })}
+        loading={download.isPending}
+        onClick={() => download.mutate()}
       >
         {text.storage.download}
       </Button>

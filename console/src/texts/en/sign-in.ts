@@ -10,6 +10,9 @@ export const signIn = {
   goOn: 'Continue',
   ended: 'Your session ended',
   endedLead: 'Sign in to continue. Your input on this page has been kept.',
+  replaced: 'Your browser’s session was replaced',
+  replacedLead:
+    'Its cookie was changed or removed. A web page behind another port of this host, such as a published port of a machine, can do that. It gained no access to your account.',
   uploadsWait: (files: number) =>
     files === 1
       ? 'One file has not been uploaded yet. It will be uploaded when you sign in. Keep this page open until then.'
