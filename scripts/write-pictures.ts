@@ -74,7 +74,9 @@ const fixture = await ConsoleFixture.open();
 try {
   const page = await fixture.signedUp('ada');
   await page.setViewportSize(VIEW);
-  const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
+  const key =
+    await page.evaluate(`fetch('/api/account', { headers: { 'cloudlet-session': localStorage.getItem('cloudlet-session') } })
+      .then((a) => a.json()).then((a) => a.api_key)`);
   const user = await CheckedClient.open(fixture.cloud.api, String(key));
   await takeStorage(page, user, fixture.cloud.api);
   await takeMachine(page, user, fixture.cloud.api);

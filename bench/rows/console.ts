@@ -1,6 +1,6 @@
 /** The console in a real browser: until it can be used, how it scrolls, and what the process needs for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { launchBrowser, noBrowser } from '../../test/acceptance/browser-kit.ts';
 import { Client } from '../../test/harness/client.ts';
 import { fillBucket } from '../filling.ts';
@@ -31,7 +31,7 @@ interface Visitor {
   readonly cloud: Cloud;
   readonly username: string;
   /** A browser that has seen nothing yet; the caller closes it. */
-  readonly newContext: () => Promise<BrowserContext>;
+  readonly newContext: (options?: BrowserContextOptions) => Promise<BrowserContext>;
 }
 
 async function signIn({ cloud, username, newContext }: Visitor): Promise<BrowserContext> {
@@ -49,12 +49,12 @@ async function signIn({ cloud, username, newContext }: Visitor): Promise<Browser
 /** Seconds of each load, by somebody who is signed in, with a cache in which nothing is. */
 async function timeLoads(visitor: Visitor, rounds: number): Promise<number[]> {
   const signedIn = await signIn(visitor);
-  const cookies = await signedIn.cookies();
+  // The token of the session too, which the page keeps.
+  const storageState = await signedIn.storageState();
   await signedIn.close();
   const seconds: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    const context = await visitor.newContext();
-    await context.addCookies(cookies);
+    const context = await visitor.newContext({ storageState });
     const page = await context.newPage();
     const began = performance.now();
     await page.goto(visitor.cloud.process.api);
@@ -158,7 +158,8 @@ async function browse(options: RunOptions): Promise<Row[]> {
     await process.start();
     const browser = await launchBrowser();
     try {
-      const newContext = () => browser.newContext({ viewport: { width: 1280, height: 900 } });
+      const newContext: Visitor['newContext'] = (options) =>
+        browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
       const visitor = { cloud: { ...cloud, client: new Client(process.api, api_key) }, username, newContext };
       return [...(await loading(visitor, rounds)), await scrolling(visitor, objects, rounds)];
     } finally {

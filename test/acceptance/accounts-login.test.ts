@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
+import { type SessionHeaders, sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { freePort } from '../harness/command.ts';
 
@@ -13,14 +14,18 @@ const admin = client.as(ADMIN_KEY);
 
 const login = (json: unknown) => client.call('/api/login', { json });
 
-/** Logs in and gives the Cookie header a browser would send. */
-async function cookieOf(username: string, password = PASSWORD): Promise<string> {
-  const { status, headers } = await login({ username, password });
-  assert.equal(status, 200);
-  return (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+/** Logs in and gives the headers of a page of that session. */
+async function pageOf(username: string, password = PASSWORD): Promise<SessionHeaders> {
+  const answer = await login({ username, password });
+  assert.equal(answer.status, 200);
+  return sessionOf(answer);
 }
 
-const withCookie = (cookie: string, headers = {}) => ({ headers: { cookie, ...headers } });
+/** Cookie and token alone, which say nothing of the page that asks. */
+const secretsOf = ({ cookie, 'cloudlet-session': token }: SessionHeaders) => ({
+  cookie,
+  'cloudlet-session': token,
+});
 
 describe('logging in', () => {
   test('by user name or e-mail address, in any case, gives the account and its key', async () => {
@@ -65,12 +70,44 @@ describe('logging in', () => {
     assert.equal(headers.get('cache-control'), 'no-store');
   });
 
-  test('by cookie the account is whole: its key is shown, and changes are possible', async () => {
+  test('by session the account is whole: its key is shown, and changes are possible', async () => {
     const { username, api_key } = await client.register();
-    const cookie = await cookieOf(username);
-    assert.equal((await client.expect(200, '/api/account', withCookie(cookie))).api_key, api_key);
-    const json = { name: 'by-cookie' };
-    await client.expect(201, '/api/buckets', { ...withCookie(cookie), json });
+    const headers = await pageOf(username);
+    assert.equal((await client.expect(200, '/api/account', { headers })).api_key, api_key);
+    const json = { name: 'by-session' };
+    await client.expect(201, '/api/buckets', { headers, json });
+  });
+
+  test('neither secret of a session opens anything alone, or with that of another', async () => {
+    const [victim, attacker] = [await client.register(), await client.register()];
+    const [own, other] = [await pageOf(victim.username), await pageOf(attacker.username)];
+    const token = own['cloudlet-session'];
+    const page = { 'sec-fetch-site': 'same-origin' };
+    const halves = [
+      // What a program behind another port of the host sees of its visitor.
+      { cookie: own.cookie },
+      { cookie: own.cookie, 'cloudlet-session': other['cloudlet-session'] },
+      // What the page sends after that program has set a cookie of its own.
+      { cookie: other.cookie, 'cloudlet-session': token },
+      { 'cloudlet-session': token },
+    ];
+    const calls = [
+      ['/api/account', {}],
+      ['/api/account/sessions', { method: 'DELETE' }],
+      ['/api/account/tickets', { json: { path: '/api/updates' } }],
+      ['/api/buckets', { json: { name: 'half-a-session' } }],
+    ] as const;
+    for (const half of halves) {
+      for (const [path, call] of calls)
+        await client.refused(401, 'incomplete_session', [path, { ...call, headers: { ...page, ...half } }]);
+    }
+    // What it set beside the session's own, for a longer path, hides nothing.
+    const beside = `${other.cookie}; cloudlet_session=${'A'.repeat(43)}; ${own.cookie}`;
+    const headers = { ...page, cookie: beside, 'cloudlet-session': token };
+    assert.equal((await client.expect(200, '/api/account', { headers })).username, victim.username);
+    // Nor does the cookie alone end the session.
+    await client.expect(200, '/api/logout', { method: 'POST', headers: { ...page, cookie: own.cookie } });
+    await client.expect(200, '/api/account', { headers: own });
   });
 
   test('behind https the cookie is Secure and bound to the host', async () => {
@@ -82,7 +119,6 @@ describe('logging in', () => {
       const { username } = await user.register();
       const { headers } = await user.call('/api/login', { json: { username, password: PASSWORD } });
       assert.match(headers.get('set-cookie') ?? '', /^__Host-cloudlet_session=.*; Secure$/);
-      assert.match(headers.get('strict-transport-security') ?? '', /max-age=\d{8}/);
     } finally {
       await other.stop();
     }
@@ -122,14 +158,14 @@ describe('an unknown user and a wrong password', () => {
 describe('logging out', () => {
   test('ends the session and clears the cookie', async () => {
     const { username } = await client.register();
-    const [cookie, other] = [await cookieOf(username), await cookieOf(username)];
-    const call = { method: 'POST', ...withCookie(cookie) };
+    const [session, other] = [await pageOf(username), await pageOf(username)];
+    const call = { method: 'POST', headers: session };
     const { status, body, headers } = await client.call('/api/logout', call);
     assert.equal(status, 200);
     assert.deepEqual(body, {});
     assert.match(headers.get('set-cookie') ?? '', /^cloudlet_session=; Path=\/; Max-Age=0/);
-    await client.refused(401, 'invalid_session', ['/api/account', withCookie(cookie)]);
-    await client.expect(200, '/api/account', withCookie(other));
+    await client.refused(401, 'invalid_session', ['/api/account', { headers: session }]);
+    await client.expect(200, '/api/account', { headers: other });
     assert.equal((await client.call('/api/logout', call)).status, 200);
     assert.equal((await client.call('/api/logout', { method: 'POST' })).status, 200);
   });
@@ -139,24 +175,24 @@ describe('logging out', () => {
     try {
       const first = await CheckedClient.open(own.api);
       const { username } = await first.register();
-      const { headers } = await first.call('/api/login', { json: { username, password: PASSWORD } });
-      const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+      const headers = sessionOf(await first.call('/api/login', { json: { username, password: PASSWORD } }));
       await own.crash();
       await own.start();
       const second = await CheckedClient.open(own.api);
-      assert.equal((await second.expect(200, '/api/account', withCookie(cookie))).username, username);
+      assert.equal((await second.expect(200, '/api/account', { headers })).username, username);
     } finally {
       await own.stop();
     }
   });
 });
 
-describe('a session cookie with a change', () => {
-  test('is refused when another site sends it', async () => {
+describe('a session with a change', () => {
+  test('is refused when another site sends it, and when nothing says who does', async () => {
     const { username } = await client.register();
-    const cookie = await cookieOf(username);
+    const secrets = secretsOf(await pageOf(username));
     const json = { name: 'cross-site' };
     const foreign = [
+      {},
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
       { origin: 'https://evil.example' },
@@ -165,14 +201,15 @@ describe('a session cookie with a change', () => {
     for (const headers of foreign)
       await client.refused(403, 'cross_site_request', [
         '/api/buckets',
-        { ...withCookie(cookie, headers), json },
+        { headers: { ...secrets, ...headers }, json },
       ]);
     await client.refused(403, 'cross_site_request', [
       '/api/account',
-      { method: 'DELETE', ...withCookie(cookie, { 'sec-fetch-site': 'cross-site' }) },
+      { method: 'DELETE', headers: { ...secrets, 'sec-fetch-site': 'cross-site' } },
     ]);
     const own = { origin: cloud.api, 'sec-fetch-site': 'same-origin' };
-    await client.expect(201, '/api/buckets', { ...withCookie(cookie, own), json });
+    await client.expect(201, '/api/buckets', { headers: { ...secrets, ...own }, json });
+    await client.expect(200, '/api/account', { headers: secrets });
   });
 });
 
@@ -210,23 +247,23 @@ describe('sessions', () => {
   /** A new account that is signed in `count` times, and the path of each session. */
   async function signedIn(count: number) {
     const { username, api_key } = await client.register();
-    const cookies: string[] = [];
+    const pages: SessionHeaders[] = [];
     const login = { json: { username, password: PASSWORD }, headers: { 'user-agent': FIREFOX } };
     for (let i = 0; i < count; i++) {
-      const { headers } = await client.call('/api/login', login);
-      cookies.push((headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '');
+      pages.push(sessionOf(await client.call('/api/login', login)));
     }
     const key = client.as(api_key);
     const paths = (await key.expect(200, SESSIONS)).map(({ id }: { id: string }) => `${SESSIONS}/${id}`);
-    return { key, cookies, paths };
+    return { key, pages, paths };
   }
   const SESSIONS = '/api/account/sessions';
   const DELETE = { method: 'DELETE' };
-  const isIn = async (cookie = '') => (await client.call('/api/account', withCookie(cookie))).status === 200;
+  const isIn = async (headers: SessionHeaders | undefined) =>
+    headers !== undefined && (await client.call('/api/account', { headers })).status === 200;
 
   test('are listed with browser and times, and the one that asks is marked', async () => {
-    const { key, cookies } = await signedIn(2);
-    const seen = await client.expect(200, SESSIONS, withCookie(cookies[1] ?? ''));
+    const { key, pages } = await signedIn(2);
+    const seen = await client.expect(200, SESSIONS, { headers: pages[1] ?? {} });
     assert.deepEqual(
       seen.map((session: { is_current: boolean }) => session.is_current),
       [false, true],
@@ -234,33 +271,35 @@ describe('sessions', () => {
     assert.match(seen[0].id, /^ses-/);
     assert.deepEqual([seen[0].user_agent, seen[0].address], [FIREFOX, '127.0.0.1']);
     const text = JSON.stringify(seen);
-    for (const cookie of cookies) assert.ok(!text.includes(cookie.split('=')[1] ?? ''), 'shows a token');
+    for (const { cookie, 'cloudlet-session': token } of pages)
+      for (const secret of [cookie.split('=')[1] ?? '', token])
+        assert.ok(!text.includes(secret), 'shows a secret');
     const byKey = await key.expect(200, `${SESSIONS}?limit=1`);
     assert.deepEqual([byKey.length, byKey[0].is_current], [1, false]);
   });
 
   test('end one by one, at once', async () => {
-    const { key, cookies, paths } = await signedIn(2);
-    assert.ok(await isIn(cookies[0]));
-    await client.expect(200, paths[0], { ...DELETE, ...withCookie(cookies[1] ?? '') });
-    assert.deepEqual([await isIn(cookies[0]), await isIn(cookies[1])], [false, true]);
+    const { key, pages, paths } = await signedIn(2);
+    assert.ok(await isIn(pages[0]));
+    await client.expect(200, paths[0], { ...DELETE, headers: pages[1] ?? {} });
+    assert.deepEqual([await isIn(pages[0]), await isIn(pages[1])], [false, true]);
     await key.refused(404, 'session_not_found', [paths[0], DELETE]);
     await key.expect(200, paths[1], DELETE);
-    assert.ok(!(await isIn(cookies[1])), 'a key ends them too');
+    assert.ok(!(await isIn(pages[1])), 'a key ends them too');
   });
 
   test('all others end, and the one that asks goes on', async () => {
-    const { key, cookies } = await signedIn(3);
-    for (const cookie of cookies) assert.ok(await isIn(cookie));
-    const { ended } = await client.expect(200, SESSIONS, { ...DELETE, ...withCookie(cookies[1] ?? '') });
+    const { key, pages } = await signedIn(3);
+    for (const page of pages) assert.ok(await isIn(page));
+    const { ended } = await client.expect(200, SESSIONS, { ...DELETE, headers: pages[1] ?? {} });
     assert.equal(ended, 2);
-    assert.deepEqual(await Promise.all(cookies.map(isIn)), [false, true, false]);
+    assert.deepEqual(await Promise.all(pages.map(isIn)), [false, true, false]);
     assert.deepEqual(await key.expect(200, SESSIONS, DELETE), { ended: 1 });
-    assert.ok(!(await isIn(cookies[1])));
+    assert.ok(!(await isIn(pages[1])));
   });
 
   test('are nobody else’s, and no limited key ends them', async () => {
-    const { key, cookies, paths } = await signedIn(1);
+    const { key, pages, paths } = await signedIn(1);
     const other = await signedIn(0);
     await other.key.refused(404, 'session_not_found', [paths[0], DELETE]);
     assert.deepEqual(await other.key.expect(200, SESSIONS, DELETE), { ended: 0 });
@@ -268,6 +307,6 @@ describe('sessions', () => {
     const limited = client.as((await key.expect(201, '/api/account/access-keys', { json })).api_key);
     await limited.refused(403, 'scope_required', [paths[0], DELETE]);
     await limited.refused(403, 'scope_required', [SESSIONS, DELETE]);
-    assert.ok(await isIn(cookies[0]));
+    assert.ok(await isIn(pages[0]));
   });
 });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
+import { sessionOf } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -60,11 +61,10 @@ describe('changing it', () => {
 
   test('a new password ends the other sessions', async () => {
     const { username, api_key } = await client.register();
-    const { headers } = await client.call('/api/login', { json: { username, password: PASSWORD } });
-    const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+    const headers = sessionOf(await client.call('/api/login', { json: { username, password: PASSWORD } }));
     const json = { password: 'another long password', current_password: PASSWORD };
     await client.as(api_key).expect(200, '/api/account', patch(json));
-    await client.refused(401, 'invalid_session', ['/api/account', { headers: { cookie } }]);
+    await client.refused(401, 'invalid_session', ['/api/account', { headers }]);
   });
 
   test('is refused without the current password, with a wrong one, or with invalid fields', async () => {
@@ -106,15 +106,14 @@ describe('closing it', () => {
     const json = { name: 'k', scopes: ['*'] };
     const access = await user.expect(201, '/api/account/access-keys', { json });
     const login = { json: { username, password: PASSWORD } };
-    const { headers } = await client.call('/api/login', login);
-    const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+    const headers = sessionOf(await client.call('/api/login', login));
 
     const closed = await user.expect(200, '/api/account', { method: 'DELETE' });
     assert.deepEqual([closed.id, closed.username], [id, username]);
     assert.equal(Date.parse(closed.removed_at) - Date.parse(closed.closed_at), 7 * 24 * 3600_000);
     await user.refused(401, 'invalid_api_key', ['/api/account']);
     await client.as(access.api_key).refused(401, 'invalid_api_key', ['/api/buckets']);
-    await client.refused(401, 'invalid_session', ['/api/account', { headers: { cookie } }]);
+    await client.refused(401, 'invalid_session', ['/api/account', { headers }]);
     assert.notEqual((await fetch(cdn_url)).status, 200, 'links of a closed account end');
     const again = { username, email: `${username}@example.org`, password: PASSWORD };
     await client.refused(409, 'username_taken', ['/api/register', { json: again }]);
@@ -171,9 +170,8 @@ describe('rotating the key', () => {
 
   test('repeated with one Idempotency-Key answers the same key', async () => {
     const { username } = await client.register();
-    const { headers } = await client.call('/api/login', { json: { username, password: PASSWORD } });
-    const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
-    const call = { json: {}, headers: { cookie, 'idempotency-key': 'rotate-once' } };
+    const headers = sessionOf(await client.call('/api/login', { json: { username, password: PASSWORD } }));
+    const call = { json: {}, headers: { ...headers, 'idempotency-key': 'rotate-once' } };
     const first = await client.expect(200, rotate, call);
     assert.deepEqual(await client.expect(200, rotate, call), first);
     await client.as(first.api_key).expect(200, '/api/account');

@@ -7,7 +7,7 @@ import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible } from './console-journey.ts';
-import { ConsoleFixture, PASSWORD } from './console-kit.ts';
+import { askIn, ConsoleFixture, PASSWORD } from './console-kit.ts';
 import { cannotRunGuests, removeAll } from './vms-kit.ts';
 
 const skip = noBrowser;
@@ -22,8 +22,8 @@ before(async () => {
 });
 after(() => fixture?.close());
 
-const account = async (page: Page): Promise<{ id: number; api_key: string; credits: number }> =>
-  (await page.request.get(`${fixture.cloud.api}/api/account`)).json();
+const account = async (page: Page) =>
+  (await askIn(page, '/api/account')) as { id: number; api_key: string; credits: number };
 
 test('the ledger has a line for each day with its sums, and opens its entries', { skip }, async () => {
   const page = await fixture.signedUp('thrifty');

@@ -84,7 +84,8 @@ async function signIn(firefox: Firefox, cloud: CloudProcess, username: string): 
   };
   const identity = { username, password: PASSWORD };
   const { api_key } = await send('/api/register', { ...identity, email: `${username}@example.org` });
-  await send('/api/login', identity);
+  const { session_token } = (await send('/api/login', identity)) as Account & { session_token: string };
+  await firefox.evaluate(`localStorage.setItem('cloudlet-session', '${session_token}')`);
   assert.ok(api_key, `${username} has no account`);
   return new Client(cloud.api, api_key);
 }

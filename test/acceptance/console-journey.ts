@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page, Request } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { ConsoleFixture, seriousFaults } from './console-kit.ts';
+import { askIn, ConsoleFixture, seriousFaults } from './console-kit.ts';
 
 /** ms; guests and servers start meanwhile, on machines that have other work. */
 const PATIENCE_MS = 90_000;
@@ -20,8 +20,7 @@ export async function openJourney(path: string): Promise<Traveller> {
   const fixture = await ConsoleFixture.open();
   const page = await fixture.signedUp('ada', path);
   page.setDefaultTimeout(PATIENCE_MS);
-  const account = await page.request.get(`${fixture.cloud.api}/api/account`);
-  const { api_key } = (await account.json()) as { api_key: string };
+  const { api_key } = (await askIn(page, '/api/account')) as { api_key: string };
   return { fixture, page, user: await CheckedClient.open(fixture.cloud.api, api_key) };
 }
 

@@ -76,10 +76,22 @@ export class ConsoleFixture {
   }
 }
 
+/** Calls the API in the page, with cookie and token of its session. Throws when it is refused. */
+export async function askIn(page: Page, path: string, method = 'GET'): Promise<unknown> {
+  const ask = async ([url, verb]: readonly [string, string]) => {
+    const headers = { 'cloudlet-session': localStorage.getItem('cloudlet-session') ?? '' };
+    const answer = await fetch(url, { method: verb, headers });
+    return { isOk: answer.ok, text: await answer.text() };
+  };
+  const { isOk, text } = await page.evaluate(ask, [path, method] as const);
+  assert.ok(isOk, text);
+  return JSON.parse(text);
+}
+
 /** The API as the person that is signed in. */
 export async function clientOf(fixture: ConsoleFixture, page: Page): Promise<Client> {
-  const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
-  return new Client(fixture.cloud.api, String(key));
+  const { api_key } = (await askIn(page, '/api/account')) as { api_key: string };
+  return new Client(fixture.cloud.api, api_key);
 }
 
 /** Waits until a page asks for nothing, 3 s at most: under load that moment may never come. */

@@ -4,11 +4,12 @@ import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account } from '../harness/client.ts';
+import { sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, assertAsks, assertOpens, typeName } from './console-journey.ts';
-import { ConsoleFixture, PASSWORD, quiet } from './console-kit.ts';
+import { askIn, ConsoleFixture, PASSWORD, quiet } from './console-kit.ts';
 
 const skip = noBrowser;
 const PATIENCE_MS = 120_000;
@@ -206,7 +207,7 @@ test('what is made elsewhere is shown without a reload, and so is that the cloud
   t.after(() => page.context().setOffline(false));
   await open('/databases');
   await page.getByRole('heading', { name: 'No databases yet' }).waitFor();
-  const { api_key } = (await (await page.request.get(`${fixture.cloud.api}/api/account`)).json()) as Account;
+  const { api_key } = (await askIn(page, '/api/account')) as Account;
   const chief = user.as(api_key);
   const { database_id } = await chief.expect(201, '/api/databases', { json: { name: 'elsewhere' } });
   await page.getByRole('link', { name: 'elsewhere' }).waitFor();
@@ -224,7 +225,7 @@ test('what is made elsewhere is shown without a reload, and so is that the cloud
 test('a form outlives the end of the session', { skip }, async () => {
   await open('/databases/new');
   await page.getByLabel('Name', { exact: true }).fill('kept');
-  assert.ok((await page.request.post(`${fixture.cloud.api}/api/logout`)).ok());
+  await askIn(page, '/api/logout', 'POST');
   const dialog = page.getByRole('dialog', { name: 'Your session ended' });
   await dialog.waitFor();
   await assertAccessible(page, 'the dialog over a form');
@@ -248,12 +249,11 @@ test('who is signed in elsewhere is listed, and can be signed out', { skip }, as
   assert.equal(await own.getByRole('button').count(), 0);
   await press('End the session in Firefox · Linux');
   await rows.filter({ hasText: 'Firefox' }).waitFor({ state: 'detached' });
-  const { headers } = await elsewhere.call('/api/login', { json });
-  const cookie = String(headers.get('set-cookie')).split(';', 1)[0] ?? '';
+  const headers = sessionOf(await elsewhere.call('/api/login', { json }));
   await open('/account');
   await press('End all other sessions');
   await page.getByText('All other sessions were ended').waitFor();
-  await elsewhere.refused(401, 'invalid_session', ['/api/account', { headers: { cookie } }]);
+  await elsewhere.refused(401, 'invalid_session', ['/api/account', { headers }]);
   await own.waitFor();
 });
 
@@ -264,7 +264,7 @@ test('an address with a tab that there is not shows the first one', { skip }, as
 
 test('the palette finds objects and does things, and can be used by everybody', { skip }, async () => {
   await open('/account');
-  const { api_key } = (await (await page.request.get(`${fixture.cloud.api}/api/account`)).json()) as Account;
+  const { api_key } = (await askIn(page, '/api/account')) as Account;
   const chief = user.as(api_key);
   await chief.expect(201, '/api/buckets', { json: { name: 'papers' } });
   await chief.upload('papers', '2026/plan <b>.txt', Buffer.from('a plan'));
@@ -330,7 +330,7 @@ test('a wrong password is told at its field', { skip }, async () => {
 });
 
 test('menus and windows can be used by everybody, and give the focus back', { skip }, async () => {
-  const { api_key } = (await (await page.request.get(`${fixture.cloud.api}/api/account`)).json()) as Account;
+  const { api_key } = (await askIn(page, '/api/account')) as Account;
   const chief = user.as(api_key);
   const key = { name: 'backup', scopes: ['storage:read'] };
   await chief.expect(201, '/api/account/access-keys', { json: key });

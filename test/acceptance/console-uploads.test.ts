@@ -6,7 +6,15 @@ import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { ConsoleFixture, clientOf, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
+import {
+  askIn,
+  ConsoleFixture,
+  clientOf,
+  dropFiles,
+  PASSWORD,
+  seriousFaults,
+  uploaded,
+} from './console-kit.ts';
 
 const skip = noBrowser;
 const BIG = 'x'.repeat(3 * 1024 * 1024);
@@ -87,7 +95,7 @@ test('a session that ends in the middle: uploads wait for the same person to sig
   });
   await dropFiles(page, Object.fromEntries(names.map((name) => [name, BIG])));
   await page.getByText('1 of 5 uploaded').waitFor();
-  assert.ok((await page.request.post(`${fixture.cloud.api}/api/logout`)).ok());
+  await askIn(page, '/api/logout', 'POST');
   goOn();
   await page.getByText('Your session ended').waitFor();
   await page.getByText(/not been uploaded yet/).waitFor();
@@ -122,12 +130,11 @@ test('who signs in afterwards sees nothing of somebody else, in any tab', { skip
   await page.getByRole('region', { name: 'Uploads' }).waitFor({ state: 'detached' });
   assert.equal(await page.getByText('secret plans.txt').count(), 0);
 
-  // Without signing out first: the cookie of the browser is another account's from now on.
-  await second.request.post(`${fixture.cloud.api}/api/login`, {
-    data: { username: 'private', password: PASSWORD },
-    headers: { Origin: fixture.cloud.api },
-  });
-  await second.goto(`${fixture.cloud.api}/`);
+  // Without signing out first: the session of the browser is another account's from now on.
+  await second.goto(`${fixture.cloud.api}/sign-in`);
+  await second.getByLabel('User name or e-mail address').fill('private');
+  await second.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await second.getByRole('button', { name: 'Sign in' }).click();
   await second.getByRole('button', { name: 'Signed in as private' }).waitFor();
   await page.getByRole('button', { name: 'Signed in as private' }).waitFor();
   await second.close();

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
+import { sessionOf } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { launchBrowser, noBrowser } from './browser-kit.ts';
 
@@ -180,17 +181,20 @@ describe('in a browser', { skip }, () => {
     await user.refused(404, 'bucket_not_found', ['/api/buckets/from-stranger']);
   });
 
-  test('the cookie is of no use to either', async () => {
+  test('the session is of no use to either', async () => {
     const { username } = account;
     const json = { username, password: 'correct horse battery' };
-    const { headers } = await client.call('/api/login', { json });
-    const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+    const { cookie, 'cloudlet-session': token } = sessionOf(await client.call('/api/login', { json }));
     assert.match(cookie, /=./);
-    const init = { credentials: 'include' };
+    const init = { credentials: 'include', headers: { 'cloudlet-session': token } };
     assert.equal((await fetchFrom(cloud.api, [`${cloud.api}/api/account`, init, cookie]))?.status, 200);
     for (const { origin } of [named, stranger]) {
       assert.equal(await fetchFrom(origin, [`${cloud.api}/api/account`, init, cookie]), null, origin);
-      const post = { ...init, ...make('by-cookie'), headers: { 'content-type': 'application/json' } };
+      const post = {
+        ...init,
+        ...make('by-cookie'),
+        headers: { ...init.headers, 'content-type': 'application/json' },
+      };
       assert.equal(await fetchFrom(origin, [`${cloud.api}/api/buckets`, post, cookie]), null, origin);
     }
     await user.refused(404, 'bucket_not_found', ['/api/buckets/by-cookie']);

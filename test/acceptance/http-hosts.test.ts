@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { Client } from '../harness/client.ts';
+import { Client, sessionOf } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { freePort } from '../harness/command.ts';
 import { parseResponse, sendRaw } from '../harness/raw-http.ts';
@@ -85,10 +85,11 @@ test('the origin of CLOUDLET_PUBLIC_URL is our own, whatever host a proxy calls;
 test('another site cannot log anybody out', async () => {
   const { username } = await client.register();
   const json = { username, password: 'correct horse battery' };
-  const cookie = ((await client.call('/api/login', { json })).headers.get('set-cookie') ?? '').split(';')[0];
+  const { cookie, 'cloudlet-session': token } = sessionOf(await client.call('/api/login', { json }));
+  const session = { cookie, 'cloudlet-session': token };
   const logout = (headers: Record<string, string>) =>
-    client.call('/api/logout', { method: 'POST', headers: { cookie: cookie ?? '', ...headers } });
-  const me = async () => (await client.call('/api/account', { headers: { cookie: cookie ?? '' } })).status;
+    client.call('/api/logout', { method: 'POST', headers: { ...session, ...headers } });
+  const me = async () => (await client.call('/api/account', { headers: session })).status;
   for (const foreign of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'http://evil.example' }]) {
     for (const headers of [foreign, { ...foreign, cookie: '' }]) {
       const answer = await logout(headers);
@@ -96,6 +97,7 @@ test('another site cannot log anybody out', async () => {
       assert.equal(answer.headers.get('set-cookie'), null);
     }
   }
+  assert.equal((await logout({})).body.code, 'cross_site_request', 'says nothing of its page');
   assert.equal(await me(), 200);
   assert.equal((await logout({ origin: cloud.api, 'sec-fetch-site': 'same-origin' })).status, 200);
   assert.equal(await me(), 401);

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { type Answer, type Call, Client } from '../harness/client.ts';
+import { type Answer, type Call, Client, sessionOf } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 
 const cloud = await CloudProcess.start();
@@ -69,10 +69,9 @@ test('the limits of an access key hold for its retries as for its first call', a
 
 test('a session and a key have their own', async () => {
   const { user, username } = await newUser();
-  const { headers } = await client.call('/api/login', { json: { username, password: PASSWORD } });
-  const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+  const session = sessionOf(await client.call('/api/login', { json: { username, password: PASSWORD } }));
   await user.expect(201, '/api/buckets', under('both', { name: 'both' }));
-  const call = under('both', { name: 'both' }, { cookie });
+  const call = under('both', { name: 'both' }, session);
   const bySession = new Client(cloud.api); // a replayed refusal has the request id of the first
   const first = await bySession.call('/api/buckets', call);
   assert.deepEqual([first.status, isReplay(first)], [409, false]);

@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
+import { sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 
 const cloud = await CloudProcess.start({ env: { CLOUDLET_LOG_LEVEL: 'debug' } });
@@ -130,9 +131,8 @@ test('the log at its most talkative holds no key, password, cookie or signature'
     json: { username: 'logged', email: 'logged@example.org', password },
   });
   const user = client.as(account.api_key);
-  const { headers } = await client.call('/api/login', { json: { username: 'logged', password } });
-  const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
-  await client.expect(200, '/api/account', { headers: { cookie } });
+  const session = sessionOf(await client.call('/api/login', { json: { username: 'logged', password } }));
+  await client.expect(200, '/api/account', { headers: session });
   const access = await user.expect(201, '/api/account/access-keys', {
     json: { name: 'k', scopes: ['*'] },
     headers: { 'idempotency-key': 'an-idempotency-key' },
@@ -141,6 +141,10 @@ test('the log at its most talkative holds no key, password, cookie or signature'
   const { body: object } = await user.upload('logged', 'a.txt', 'x');
   const { cdn_url } = await user.expect(200, `/api/storage/${object.object_id}/cdn-url`);
   assert.equal((await fetch(cdn_url)).status, 200);
+  const json = { path: `/api/storage/${object.object_id}/download` };
+  const opened = await client.expect(201, '/api/account/tickets', { json, headers: session });
+  assert.equal((await fetch(client.base + opened.url)).status, 200);
+  await fetch(`${client.base}${opened.url}x`);
   await fetch(`${cdn_url}x`);
   await client.call('/api/login', { json: { username: 'logged', password: `${password}-wrong` } });
   await client.as(`${account.api_key}x`).call('/api/account');
@@ -154,7 +158,9 @@ test('the log at its most talkative holds no key, password, cookie or signature'
     password,
     key: account.api_key,
     admin: ADMIN_KEY,
-    cookie: cookie.split('=')[1] ?? 'none',
+    cookie: session.cookie.split('=')[1] ?? 'none',
+    token: session['cloudlet-session'],
+    ticket: opened.ticket,
   };
   const more = { access: access.api_key, s3: access.secret_access_key, signature };
   assert.match(cloud.output, /"path":"\/api\/login"/, 'the log is there');

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
+import { type SessionHeaders, sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
 import { POINTS, POST } from './recovery-kit.ts';
@@ -39,7 +40,7 @@ describe('a cloud with objects, keys and an old version', () => {
   let cloud: CloudProcess;
   let admin: CheckedClient;
   let user: CheckedClient;
-  let session: string;
+  let session: SessionHeaders;
   let versions: unknown;
   const restore = (to: string, ...more: string[]) =>
     runCloudlet(['recovery', 'restore', '--from', target, '--to', to, '--key-file', keyFile, ...more], {
@@ -54,7 +55,7 @@ describe('a cloud with objects, keys and an old version', () => {
     user = anyone.as(account.api_key);
     const login = { username: account.username, password: 'correct horse battery' };
     const answer = await anyone.call('/api/login', { json: login });
-    session = String(answer.headers.get('set-cookie')).split(';')[0] ?? '';
+    session = sessionOf(answer);
     await user.expect(201, '/api/buckets', { json: { name: 'plain', versioning: true } });
     await user.expect(201, '/api/buckets', { json: { name: 'sealed', encryption: true } });
     for (const bucket of ['plain', 'sealed']) {
@@ -151,7 +152,7 @@ describe('a cloud with objects, keys and an old version', () => {
       const owner = anyone.as(String(user.key));
       for (const [id, bytes] of contents) assert.ok((await download(id, owner)).equals(bytes), id);
       assert.deepEqual(await versionsOf(owner), versions);
-      const cookie = await anyone.call('/api/account', { headers: { cookie: session } });
+      const cookie = await anyone.call('/api/account', { headers: session });
       assert.equal(cookie.status, 401);
       const { id } = await anyone.register();
       assert.ok(id > 10_000, 'numbers of accounts that were lost are not given again');

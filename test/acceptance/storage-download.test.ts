@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { Client } from '../harness/client.ts';
+import { Client, sessionOf } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { assertProblem, bodyOf, fieldPart, filePart, newBucket, rawForm, sendRaw } from './storage-kit.ts';
 
@@ -262,19 +262,51 @@ test('the key may come as a bearer token', async () => {
   assert.equal(status, 200);
 });
 
-test("a console session's cookie is enough", async () => {
+test('a page opens a download by ticket; the cookie of its session alone opens nothing', async () => {
   const account = await user.register();
   const owner = user.as(account.api_key);
   await owner.call('/api/buckets', { json: { name: 'session' } });
-  const { object_id } = bodyOf(await owner.upload('session', 'a', 'by cookie'));
+  const { object_id } = bodyOf(await owner.upload('session', 'a', 'by ticket'));
   const json = { username: account.username, password: 'correct horse battery' };
-  const login = await user.as(undefined).call('/api/login', { json });
-  assert.equal(login.status, 200);
-  const cookie = (login.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
-  const response = await user
-    .as(undefined)
-    .fetch(`/api/storage/${object_id}/download`, { headers: { cookie } });
-  assert.deepEqual([response.status, await response.text()], [200, 'by cookie']);
+  const anyone = user.as(undefined);
+  const session = sessionOf(await anyone.call('/api/login', { json }));
+  const path = `/api/storage/${object_id}/download`;
+  const open = (url: string, headers = {}) => anyone.call(url, { headers });
+  assert.equal((await open(path, session)).body, 'by ticket');
+  const refused = await open(path, { cookie: session.cookie });
+  assertProblem(refused, 401, 'incomplete_session');
+  assert.match(refused.body.hint, /cdn-url/);
+  const ticketFor = async (of: string) =>
+    bodyOf(await anyone.call('/api/account/tickets', { json: { path: of }, headers: session }));
+  const { url, ticket } = await ticketFor(path);
+  // The navigation, with the cookie that the browser sends, and its continuation.
+  assert.equal((await open(url, { cookie: session.cookie })).body, 'by ticket');
+  const rest = await open(url, { range: 'bytes=3-' });
+  assert.deepEqual([rest.status, rest.body], [206, 'ticket']);
+  for (const other of [
+    `/api/buckets/session/archive?ticket=${ticket}`,
+    `${path}?version_id=x&ticket=${ticket}`,
+  ])
+    assertProblem(await open(other), 401, 'invalid_ticket');
+  for (const other of [`/api/storage/${object_id}?ticket=${ticket}`, `/api/account?ticket=${ticket}`])
+    assertProblem(await open(other), 401, 'missing_api_key');
+  const zip = await ticketFor('/api/buckets/session/archive');
+  assert.equal((await open(zip.url)).status, 200);
+  // Another account's object is not there for it, and a path elsewhere gets none.
+  const foreign = bodyOf(await user.upload(await newBucket(user), 'b', 'not theirs')).object_id;
+  assertProblem(
+    await open((await ticketFor(`/api/storage/${foreign}/download`)).url),
+    404,
+    'object_not_found',
+  );
+  for (const bad of ['https://evil.example/api/x', '//evil.example', '/docs', ''])
+    assertProblem(
+      await anyone.call('/api/account/tickets', { json: { path: bad }, headers: session }),
+      400,
+      'invalid_request',
+    );
+  await anyone.call('/api/logout', { method: 'POST', headers: session });
+  assertProblem(await open(url), 401, 'invalid_ticket');
 });
 
 test('a download that is not there is 404', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, Client } from '../harness/client.ts';
+import { type Answer, Client, sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { assertProblem, bodyOf, newBucket, TIME } from './storage-kit.ts';
 
@@ -51,11 +51,11 @@ test('a link works on the API too, whoever else is logged in or was', async () =
   const other = new Client(cloud.api);
   await other.call('/api/register', { json: { username: name, email: `${name}@example.org`, password } });
   const login = await other.call('/api/login', { json: { username: name, password } });
-  const [cookie = ''] = String(login.headers.get('set-cookie')).split(';');
+  const headers = sessionOf(login);
   const { href } = onApi(cdn_url, object_id);
-  assert.equal((await visit(href, { headers: { cookie } })).status, 200);
-  await other.call('/api/logout', { method: 'POST', headers: { cookie } });
-  assert.equal((await visit(href, { headers: { cookie } })).status, 200);
+  assert.equal((await visit(href, { headers })).status, 200);
+  await other.call('/api/logout', { method: 'POST', headers });
+  assert.equal((await visit(href, { headers })).status, 200);
   assert.equal((await visit(href, { headers: { 'x-api-key': 'clk_wrong' } })).status, 401);
 });
 
@@ -298,8 +298,7 @@ test('replacing the account key ends its links and those made in a session', asy
   const path = `/api/storage/${object_id}/cdn-url`;
   const byKey = bodyOf(await owner.call(path)).cdn_url;
   const login = await user.as(undefined).call('/api/login', { json: { username, password } });
-  const [cookie = ''] = String(login.headers.get('set-cookie')).split(';');
-  const headers = { cookie, 'sec-fetch-site': 'same-origin' };
+  const headers = sessionOf(login);
   const bySession = bodyOf(await user.as(undefined).call(path, { headers })).cdn_url;
   const rotate = async (overlap_seconds: number) =>
     bodyOf(await user.as(undefined).call('/api/account/api-key', { json: { overlap_seconds }, headers }));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { CheckedClient } from '../harness/checked-client.ts';
+import { sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 
@@ -28,8 +29,8 @@ interface Heard {
 }
 
 /** An open connection, after its first message. */
-async function listen(headers: Readonly<Record<string, string>>): Promise<Heard> {
-  const socket = new WebSocket(cloud.api.replace('http', 'ws') + ADDRESS, { headers });
+async function listen(headers: Readonly<Record<string, string>>, path = ADDRESS): Promise<Heard> {
+  const socket = new WebSocket(cloud.api.replace('http', 'ws') + path, { headers });
   const things: string[] = [];
   const closed = new Promise<number>((resolve) => socket.on('close', resolve));
   await new Promise((resolve, reject) => {
@@ -106,9 +107,11 @@ test('it ends with the key or session that opened it', async () => {
   const account = await anyone.register();
   const owner = anyone.as(account.api_key);
   const json = { username: account.username, password: 'correct horse battery' };
-  const { headers } = await anyone.call('/api/login', { json });
-  const cookie = String(headers.get('set-cookie')).split(';', 1)[0] ?? '';
-  const [session, key] = [await listen({ cookie, origin: cloud.api }), await byKey(owner.key)];
+  const headers = sessionOf(await anyone.call('/api/login', { json }));
+  const { url } = await anyone.expect(201, '/api/account/tickets', { json: { path: ADDRESS }, headers });
+  const byTicket = { origin: cloud.api };
+  const [session, key] = [await listen(byTicket, url), await byKey(owner.key)];
+  await assert.rejects(listen(byTicket, url), /401/, 'a ticket opens one');
   await owner.expect(200, '/api/account/sessions', { method: 'DELETE' });
   assert.equal(await session.closed, 1008);
   assert.equal(key.socket.readyState, WebSocket.OPEN);
@@ -119,11 +122,11 @@ test('it ends with the key or session that opened it', async () => {
 test('no other site listens, nobody without a key, and an account not without end', async () => {
   const account = await anyone.register();
   const json = { username: account.username, password: 'correct horse battery' };
-  const { headers } = await anyone.call('/api/login', { json });
-  const cookie = String(headers.get('set-cookie')).split(';', 1)[0] ?? '';
+  const headers = sessionOf(await anyone.call('/api/login', { json }));
   await assert.rejects(listen({}), /401/);
-  await assert.rejects(listen({ cookie }), /403/);
-  await assert.rejects(listen({ cookie, origin: 'https://evil.example' }), /403/);
+  await assert.rejects(listen({ cookie: headers.cookie, origin: cloud.api }), /401/);
+  await assert.rejects(listen(headers), /403/);
+  await assert.rejects(listen({ ...headers, origin: 'https://evil.example' }), /403/);
   await anyone.as(account.api_key).refused(426, 'upgrade_required', [ADDRESS]);
   const open: Heard[] = [];
   for (let count = 0; count < MOST; count++) open.push(await byKey(account.api_key));

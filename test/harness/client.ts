@@ -23,6 +23,17 @@ export interface Account {
   readonly api_key: string;
 }
 
+/** The headers by which a page of the cloud acts in the session that this log-in began. */
+export interface SessionHeaders extends Readonly<Record<string, string>> {
+  readonly cookie: string;
+  readonly 'cloudlet-session': string;
+}
+
+export function sessionOf({ headers, body }: Answer): SessionHeaders {
+  const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+  return { cookie, 'cloudlet-session': body.session_token, 'sec-fetch-site': 'same-origin' };
+}
+
 let counter = 0;
 
 export class Client {

@@ -4,10 +4,10 @@ import { ArrowDownTrayIcon, ArrowUturnLeftIcon, PencilIcon, TrashIcon } from '@h
 import { Button, Code, Group, Stack, Tabs, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
-import { useDownload } from '../../parts/download.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { placeWord } from '../../parts/client-commands.ts';
 import { CopyCommand } from '../../parts/copy-command.tsx';
+import { useDownload } from '../../parts/download.ts';
 import { sayBytes, sayName } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
