@@ -11,6 +11,7 @@ import { VmStore } from '../compute/machines/vm-store.ts';
 import { computePart } from '../compute/part.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
+import { publishedAt } from '../config/published-address.ts';
 import { rangeOf } from '../config/setting-kinds.ts';
 import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
 import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
@@ -206,7 +207,8 @@ function publishing(config: Config) {
     // The rest is for the cloud itself: those by name have connections of the data origin.
     maxConnections: Math.ceil(config.maxConnections / 2),
   };
-  return { rules, listeners: new TcpListeners({ host: config.host }) };
+  const { listen, shown } = publishedAt(config);
+  return { rules, shownHost: shown, listeners: new TcpListeners({ host: listen }) };
 }
 
 function buildImageSources(config: Config, outbound: Outbound): ImageSources {

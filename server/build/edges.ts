@@ -3,6 +3,7 @@ import { accountsRoutes } from '../accounts/part.ts';
 import { billingRoutes } from '../billing/part.ts';
 import { computeRoutes } from '../compute/part.ts';
 import type { Config } from '../config/config.ts';
+import { isPublishedAt } from '../config/published-address.ts';
 import { registrationsOf } from '../config/registrations.ts';
 import { databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
@@ -85,7 +86,8 @@ export function buildEdges(
   },
 ) {
   const { clock, log, addresses } = deps;
-  const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
+  const hsts = hstsAt(config, config.publicUrl);
+  const dataHsts = hstsAt(config, config.dataUrl || config.publicUrl);
   const trustedProxies = proxiesOf(config);
   const limitOf: LimitOf = (name, requests, windowSeconds) =>
     new RateLimiter({ name, requests, windowSeconds }, clock);
@@ -112,7 +114,7 @@ export function buildEdges(
   const { publicUrl } = config;
   const common = { ...deps, publicUrl, trustedProxies, hostNames, isReserve, bodies };
   const proxies = new TrustedProxies(trustedProxies);
-  const s3 = s3Edge(config, { ...deps, bodies, limitOf, proxies, headers: { ...DATA_HEADERS, ...hsts } });
+  const s3 = s3Edge(config, { ...deps, bodies, limitOf, proxies, headers: { ...DATA_HEADERS, ...dataHsts } });
   const api = createEdge({
     ...common,
     limiter,
@@ -136,7 +138,7 @@ export function buildEdges(
     routes: deps.dataRoutes,
     own: { addresses, origin: 'dataUrl' },
     beside: [named, s3],
-    headers: { ...DATA_HEADERS, ...hsts },
+    headers: { ...DATA_HEADERS, ...dataHsts },
     // A link or a database password grants access from any origin.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
   });
@@ -243,5 +245,14 @@ const DATA_HEADERS: Readonly<Record<string, string>> = {
 /** Calls of one address in 10 minutes: asking for codes, and typing them. */
 const DEVICE_LOGINS = 60;
 
-/** Added if users reach us over HTTPS. */
-const HSTS = { 'strict-transport-security': 'max-age=31536000' } as const;
+const YEAR_SECONDS = 31_536_000;
+
+/**
+ * Strict-Transport-Security if users reach us over HTTPS. It counts for every port of a host name (RFC 6797 §8.2), and
+ * most machines behind published ports speak HTTP: at their host browsers are told to forget it.
+ */
+function hstsAt(config: Config, url: string): Record<string, string> {
+  if (!config.publicUrl.startsWith('https:') || !url.startsWith('https:')) return {};
+  const seconds = isPublishedAt(config, new URL(url).hostname) ? 0 : YEAR_SECONDS;
+  return { 'strict-transport-security': `max-age=${seconds}` };
+}

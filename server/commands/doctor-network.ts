@@ -5,6 +5,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Config } from '../config/config.ts';
+import { isPublishedAt, publishedAt } from '../config/published-address.ts';
 import { bridgeOf } from '../drivers/host-network/guest-bridge.ts';
 import { HostToolError, nft } from '../drivers/host-network/host-tool.ts';
 import {
@@ -67,6 +68,23 @@ export async function checkVmNetwork(
     return [{ level: 'warn', subject, detail, fix: drop.fix }];
   }
   return [{ level: 'ok', subject, detail: `${vmNetwork}, outbound ${vmOutbound}, ${version}` }];
+}
+
+/** Whether visitors of machines' published ports send the console's cookie there, and can lose their session. */
+export function checkPublishedPorts(config: Config): Finding[] {
+  const subject = 'Published ports';
+  if (config.publishedPorts === 'off') return [{ level: 'ok', subject, detail: 'off' }];
+  const { listen, shown } = publishedAt(config);
+  const where = `${config.publishedPorts} at ${shown ?? listen}`;
+  if (!isPublishedAt(config)) return [{ level: 'ok', subject, detail: `${where}, apart from the console` }];
+  return [
+    {
+      level: 'warn',
+      subject,
+      detail: `${where}, the console's host: a machine's page can sign its visitors out of the console (not in, and it opens nothing)`,
+      fix: 'set CLOUDLET_PUBLISHED_HOST to another name or address of this host, or CLOUDLET_PUBLISHED_PORTS=off',
+    },
+  ];
 }
 
 async function versionOf(program: string, word: string): Promise<string | undefined> {

@@ -17,7 +17,7 @@ import {
 import { checkLeftovers } from './doctor-leftovers.ts';
 import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
 import { checkMetadata } from './doctor-metadata.ts';
-import { checkVmAddresses, checkVmNetwork } from './doctor-network.ts';
+import { checkPublishedPorts, checkVmAddresses, checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkFilter, checkQemu } from './doctor-programs.ts';
 import { checkRecovery } from './doctor-recovery.ts';
 
@@ -78,6 +78,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkVmNetwork(config, noUsers),
     checkVmAddresses(config),
     checkLeftovers(config),
+    checkPublishedPorts(config),
     checkTinyImage(),
     checkMemory(),
     checkPromises(),

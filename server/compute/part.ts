@@ -44,7 +44,7 @@ import { Metrics, meterVms } from './metrics/metrics.ts';
 import { type MetricsRoutesDeps, metricsRoutes } from './metrics/metrics-routes.ts';
 import { Sampler, VM_SAMPLES } from './metrics/sampler.ts';
 import { type PublishedPortRoutesDeps, publishedPortRoutes } from './ports/published-port-routes.ts';
-import { type PublicListeners, PublishedPorts, type PublishingRules } from './ports/published-ports.ts';
+import { PublishedPorts, type PublishedPortsDeps } from './ports/published-ports.ts';
 import { PublishedPortsStore } from './ports/published-ports-store.ts';
 import { type NetworkServices, type PrivateSwitch, syncPrivateNetworks } from './private-network.ts';
 import { vmEgress, vmTunnelRoute, vmTunnelSocket } from './tunnel-routes.ts';
@@ -190,7 +190,7 @@ export function computePart(
     readonly log: Logger;
     readonly apiUrl: () => string;
     readonly dataUrl: () => string;
-    readonly publishing: { readonly listeners: PublicListeners; readonly rules: PublishingRules };
+    readonly publishing: Pick<PublishedPortsDeps, 'listeners' | 'rules' | 'shownHost'>;
     readonly tunnels: Tunnels;
     readonly tickets: Tickets;
     readonly privateNetworks: PrivateSwitch;

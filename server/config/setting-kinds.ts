@@ -1,4 +1,5 @@
 /** The type of a setting, and its kinds: text, whole number, one of several words. */
+import { isIP } from 'node:net';
 import { parseS3Url } from './s3-address.ts';
 
 export interface Setting<T> {
@@ -85,7 +86,7 @@ export const folders = (value: string) =>
 /** `first-last`, or `off`. */
 export const portRange = (value: string) =>
   value === 'off' || rangeOf(value) !== null ? undefined : PORT_RANGE;
-const PORT_RANGE = 'must be two ports from 1 to 65535 like 8081-8999, or off';
+const PORT_RANGE = 'must be two ports from 1 to 65535 like 62100-62999, or off';
 
 /** Both ends included; null: none. */
 export function rangeOf(value: string): { readonly first: number; readonly last: number } | null {
@@ -98,6 +99,11 @@ export const domainName = (value: string) =>
   /^(?=.{1,190}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(value)
     ? undefined
     : 'must be a domain in lower case, like apps.example.org';
+/** Empty, a domain, or an IP address without brackets. */
+export const nameOrAddress = (value: string) =>
+  !/^(0\.0\.0\.0|::)$/.test(value) && (isIP(value) !== 0 || domainName(value) === undefined)
+    ? undefined
+    : 'must be a name in lower case or an IP address, like ports.example.org or 192.0.2.7';
 /** An empty address would mean all addresses, an empty path the working directory: surely a mistake. */
 export const notEmpty = (value: string) => (value === '' ? 'must not be empty' : undefined);
 export const url = (value: string) =>

@@ -7,6 +7,7 @@ import {
   domainName,
   folders,
   integer,
+  nameOrAddress,
   networks,
   notEmpty,
   oneOf,
@@ -296,9 +297,15 @@ export const SETTINGS = {
   ),
   publishedPorts: text(
     'CLOUDLET_PUBLISHED_PORTS',
-    '8081-8999',
-    'Ports of this host, on CLOUDLET_HOST, on which users may publish ports of their machines; `off`: none',
+    '62100-62999',
+    'Ports of this host on which users may publish ports of their machines; `off`: none. Ports that were published before a change stay',
     portRange,
+  ),
+  publishedHost: text(
+    'CLOUDLET_PUBLISHED_HOST',
+    '',
+    'Name, or address of this host, by which published ports are reached; on an address they listen there alone. Should not be the console’s; empty: CLOUDLET_HOST or, where that is 127.0.0.1, 127.0.0.2',
+    nameOrAddress,
   ),
   maxPublishedPorts: integer(
     'CLOUDLET_MAX_PUBLISHED_PORTS',

@@ -119,6 +119,8 @@ describe('logging in', () => {
       const { username } = await user.register();
       const { headers } = await user.call('/api/login', { json: { username, password: PASSWORD } });
       assert.match(headers.get('set-cookie') ?? '', /^__Host-cloudlet_session=.*; Secure$/);
+      // Its published ports are at another address.
+      assert.match(headers.get('strict-transport-security') ?? '', /max-age=\d{8}/);
     } finally {
       await other.stop();
     }

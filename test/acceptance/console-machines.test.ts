@@ -173,7 +173,7 @@ step('a port is published and taken back, and a refusal is shown at its field', 
   await assertAccessible(page, 'the form of a published port', '[role=dialog]');
   await dialog.getByLabel('Public port').fill('22');
   await dialog.getByRole('button', { name: 'Publish', exact: true }).click();
-  await dialog.getByText(/must be from 8081 to 8999/).waitFor();
+  await dialog.getByText(/must be from 62100 to 62999/).waitFor();
   await dialog.getByLabel('Public port').fill('');
   await page.keyboard.press('Enter');
   const remove = page.getByRole('button', { name: /^Remove .*:8\d{3}$/ });

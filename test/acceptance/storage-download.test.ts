@@ -277,7 +277,7 @@ test('a page opens a download by ticket; the cookie of its session alone opens n
   assertProblem(refused, 401, 'incomplete_session');
   assert.match(refused.body.hint, /cdn-url/);
   const ticketFor = async (of: string) =>
-    bodyOf(await anyone.call('/api/account/tickets', { json: { path: of }, headers: session }));
+    (await anyone.call('/api/account/tickets', { json: { path: of }, headers: session })).body;
   const { url, ticket } = await ticketFor(path);
   // The navigation, with the cookie that the browser sends, and its continuation.
   assert.equal((await open(url, { cookie: session.cookie })).body, 'by ticket');

@@ -63,7 +63,7 @@ async function ask(name: string, path = '/', headers: Record<string, string> = {
 }
 
 function fetchAt(port: number): Promise<string | null> {
-  return fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(5000) }).then(
+  return fetch(`http://127.0.0.2:${port}/`, { signal: AbortSignal.timeout(5000) }).then(
     (response) => response.text(),
     () => null,
   );
@@ -73,7 +73,7 @@ test('a port is published on a free port of the host, or on the one that is aske
   const made = await ann.expect(201, `${vm}/ports`, { json: { port: 80 } });
   assert.deepEqual(
     [made.port, made.public_port, made.hostname, made.open, made.address],
-    [80, first, null, false, `127.0.0.1:${first}`],
+    [80, first, null, false, `127.0.0.2:${first}`],
   );
   assert.match(made.reason, /not running/);
   const asked = await ann.expect(201, `${vm}/ports`, { json: { port: 8080, public_port: first + 3 } });
@@ -88,7 +88,7 @@ test('a port is published on a free port of the host, or on the one that is aske
 
 test('a port or a name of someone else, of the host and of this cloud is refused', async (t) => {
   const other = await newVm(bob);
-  const program = createServer().listen(first + 5, '127.0.0.1');
+  const program = createServer().listen(first + 5, '127.0.0.2');
   await once(program, 'listening');
   t.after(() => program.close());
   for (const json of [

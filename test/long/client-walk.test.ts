@@ -19,7 +19,7 @@ import { cannotMakeTree, makeTree } from './debian-tree.ts';
 
 /** The cloud's end of the cable, and the port that it publishes at. */
 const HOST = '10.99.0.1';
-const PUBLISHED = 8081;
+const PUBLISHED = 62_100;
 const NPM = spawnSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).stdout.trim();
 const skip =
   cannotRunGuests() || net.cannotMakeNetworks() || cannotMakeTree() || (NPM === '' && 'there is no npm');
@@ -120,7 +120,7 @@ function walk(tree: string): void {
     const wait = 'until curl -sf http://127.0.0.1:8888/; do sleep 0.5; done';
     assert.match(await there(`cloudlet vm forward web-1 8888:80 & ${wait}`), /^hello from web-1$/m);
     const published = await there(`cloudlet vm publish web-1 80 --public-port ${PUBLISHED}`);
-    assert.match(published, /:8081 leads to port 80/);
+    assert.match(published, /:62100 leads to port 80/);
     assert.equal(await there(`curl -s http://${HOST}:${PUBLISHED}/`), 'hello from web-1\n');
   });
 

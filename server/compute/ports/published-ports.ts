@@ -59,6 +59,8 @@ export interface PublishedPortsDeps {
   readonly descriptors: OpenFiles;
   /** Bytes that machines sent to others, for billing. */
   readonly sent: PublishedConnectionsDeps['sent'];
+  /** The host in addresses of public ports; null: the API's. */
+  readonly shownHost: string | null;
   /** Where users reach the API and the data origin, `https://host`. */
   readonly apiUrl: () => string;
   readonly dataUrl: () => string;
@@ -267,7 +269,7 @@ export class PublishedPorts {
   }
 
   #present(row: PublishedRow): PublishedPort {
-    const { apiUrl, dataUrl, rules } = this.#deps;
+    const { apiUrl, dataUrl, rules, shownHost } = this.#deps;
     const { public_port: port, hostname } = row;
     const run = this.#runs.get(row.vm_id);
     const whenRunning = port === null ? null : (run?.reasons.get(port) ?? null);
@@ -276,7 +278,7 @@ export class PublishedPorts {
     const address =
       port === null
         ? `${data.protocol}//${hostname}.${rules.domain}${data.port === '' ? '' : `:${data.port}`}`
-        : `${new URL(apiUrl()).hostname}:${port}`;
+        : `${shownHost ?? new URL(apiUrl()).hostname}:${port}`;
     return {
       port_id: row.port_id,
       vm_id: row.vm_id,

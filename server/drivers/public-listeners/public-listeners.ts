@@ -17,7 +17,7 @@ const KEEPALIVE_MS = 60_000;
 const UNCOUNTED = { onIn: () => {}, onOut: () => {} };
 
 export class TcpListeners implements PublicListeners {
-  /** CLOUDLET_HOST. */
+  /** See publishedAt(). */
   readonly #host: string;
   readonly #listeners = new Map<number, Listener>();
 
