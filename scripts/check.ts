@@ -79,6 +79,7 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'acceptance/start-signals',
     'acceptance/vms-addresses',
     'acceptance/vms-own-users',
+    'acceptance/vms-port-cookies',
     'acceptance/vms-private-network',
     'acceptance/vms-programs',
     'acceptance/vms-sshd',
