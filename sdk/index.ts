@@ -32,7 +32,9 @@ export interface Cloud extends Methods {
    * session says who listens: their WebSocket takes no key.
    */
   watchUpdates(listener: UpdateListener): () => void;
-  /** Address of an operation, for clients that send a key. `params`: what goes into its path, in that order. */
+  /**
+   * Address of an operation, for clients that send a key. `params`: what goes into its path, in that order.
+   */
   urlOf(
     operation: OperationName,
     params?: readonly (string | number)[],

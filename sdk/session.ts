@@ -12,8 +12,8 @@ export interface SessionToken {
 const NAME = 'cloudlet-session';
 
 /**
- * Kept in localStorage, which browsers bind to scheme, host and port, and which the tabs of a browser share; in
- * memory where there is none.
+ * Kept in localStorage, which browsers bind to scheme, host and port, and which the tabs of a browser share;
+ * in memory where there is none.
  */
 export function pageSession(): SessionToken {
   let own: string | undefined;

@@ -31,8 +31,8 @@ export interface Invalidated {
 }
 
 /**
- * `over`: one is asked to sign in again, over the page that is shown. `replaced`: because the cookie is not this
- * session's any more, which programs behind other ports of the host can do.
+ * `over`: one is asked to sign in again, over the page that is shown. `replaced`: because the cookie is not
+ * this session's any more, which programs behind other ports of the host can do.
  */
 export const session = createStore<'alive' | 'over' | 'replaced'>('alive');
 
@@ -74,7 +74,7 @@ export function isSignedOut(error: unknown): boolean {
   return error instanceof CloudError && error.status === 401 && error.code !== 'invalid_credentials';
 }
 
-/** What the session is after such a refusal. */
+/** The state of the session after such a refusal. */
 export function endOfSession(error: unknown): 'over' | 'replaced' {
   const isHalf = error instanceof CloudError && error.code === 'incomplete_session';
   return isHalf && sessionToken.read() !== undefined ? 'replaced' : 'over';

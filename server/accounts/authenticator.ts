@@ -1,7 +1,7 @@
 /**
- * Resolves a key, or both secrets of a session, to a Principal. Valid credentials are cached in memory, so that the usual
- * request costs two look-ups; code that revokes, rotates, suspends or closes calls forget… after its commit,
- * and the credential is refused from then on.
+ * Resolves a key, or both secrets of a session, to a Principal. Valid credentials are cached in memory, so
+ * that the usual request costs two look-ups; code that revokes, rotates, suspends or closes calls forget…
+ * after its commit, and the credential is refused from then on.
  */
 import { type BucketLimit, NOBODY, type Principal, type Scope } from '../calls/principal.ts';
 import { type Changes, WriteBehind } from '../metadata/change.ts';
@@ -23,7 +23,7 @@ export interface Credentials {
   readonly session?: SessionSecrets;
 }
 
-/** What a browser shows of its session: either may be missing, and the cookies may be another's. */
+/** The secrets that a browser shows: either may be missing, and the cookies may be another's. */
 export interface SessionSecrets {
   /** Every cookie of the session's name: programs behind other ports of the host can set some. */
   readonly cookies: readonly string[];
@@ -108,8 +108,8 @@ export class Authenticator implements CredentialCache {
 
   /**
    * The holder of the key, else of the session; NOBODY when neither is given. Throws or rejects with
-   * `invalid_api_key`, `invalid_session` (unknown, expired or ended), `incomplete_session` (a secret is missing, or the
-   * cookie is not this session's) or `account_suspended`.
+   * `invalid_api_key`, `invalid_session` (unknown, expired or ended), `incomplete_session` (a secret is
+   * missing, or the cookie is not this session's) or `account_suspended`.
    */
   authenticate(credentials: Credentials): Awaitable<Principal> {
     const { apiKey, session } = credentials;

@@ -3,9 +3,9 @@ import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface SessionRow {
   readonly session_id: string;
-  /** Of the cookie. */
+  /** The hash of the cookie. */
   readonly token_hash: string;
-  /** Of the session token, which the page keeps. */
+  /** The hash of the session token, which the page keeps. */
   readonly page_token_hash: string;
   readonly account_id: number;
   readonly user_agent: string;

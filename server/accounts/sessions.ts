@@ -1,7 +1,7 @@
 /**
- * Login, logout and the list of sessions. A session has two secrets, each stored as its hash: the cookie, which
- * browsers also send to programs behind other ports of the host, and the session token, which only the page
- * keeps. Neither opens anything without the other (decision 0038).
+ * Login, logout and the list of sessions. A session has two secrets, each stored as its hash: the cookie,
+ * which browsers also send to programs behind other ports of the host, and the session token, which only the
+ * page keeps. Neither opens anything without the other (decision 0038).
  */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';

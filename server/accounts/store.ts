@@ -159,7 +159,7 @@ export class AccountStore {
     return this.#reads.get(`${KEY_HOLDER} AND k.key_id = ?`, keyId);
   }
 
-  /** By the session token, which the page keeps; `secret_hash` is of the cookie. */
+  /** The holder of a session token, which the page keeps; `secret_hash` is of the cookie. */
   sessionHolder(pageTokenHash: string): Awaitable<CredentialRow | undefined> {
     return this.#reads.get(
       `SELECT ${HOLDER}, s.token_hash AS credential_id, s.token_hash AS secret_hash, '["*"]' AS scopes, NULL AS bucket_limits,

@@ -248,8 +248,8 @@ const DEVICE_LOGINS = 60;
 const YEAR_SECONDS = 31_536_000;
 
 /**
- * Strict-Transport-Security if users reach us over HTTPS. It counts for every port of a host name (RFC 6797 §8.2), and
- * most machines behind published ports speak HTTP: at their host browsers are told to forget it.
+ * Strict-Transport-Security if users reach us over HTTPS. It counts for every port of a host name (RFC 6797
+ * §8.2), and most machines behind published ports speak HTTP: at their host browsers are told to forget it.
  */
 function hstsAt(config: Config, url: string): Record<string, string> {
   if (!config.publicUrl.startsWith('https:') || !url.startsWith('https:')) return {};

@@ -1,7 +1,7 @@
 /**
  * Tickets: browsers send neither an API key nor a session's token with a WebSocket or a download that they
- * navigate to, and neither may appear in a URL. A ticket stands for its holder at one address, for one minute.
- * Held in memory only.
+ * navigate to, and neither may appear in a URL. A ticket stands for its holder at one address, for one
+ * minute. Held in memory only.
  */
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
@@ -14,7 +14,7 @@ const MAX_PER_ACCOUNT = 100;
 /** 256 bits in base62. */
 const CHARACTERS = 43;
 /** The query parameter. */
-export const TICKET = 'ticket';
+const TICKET = 'ticket';
 
 interface Ticket {
   readonly address: string;

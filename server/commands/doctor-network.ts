@@ -70,7 +70,9 @@ export async function checkVmNetwork(
   return [{ level: 'ok', subject, detail: `${vmNetwork}, outbound ${vmOutbound}, ${version}` }];
 }
 
-/** Whether visitors of machines' published ports send the console's cookie there, and can lose their session. */
+/**
+ * Whether visitors of machines' published ports send the console's cookie there, and can lose their session.
+ */
 export function checkPublishedPorts(config: Config): Finding[] {
   const subject = 'Published ports';
   if (config.publishedPorts === 'off') return [{ level: 'ok', subject, detail: 'off' }];

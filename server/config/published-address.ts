@@ -1,4 +1,4 @@
-/** Where published ports of machines are, and whether they share a host with the console. */
+/** The place of published ports of machines, and whether they share a host with the console. */
 import { isIP, isIPv4 } from 'node:net';
 import type { Config } from './config.ts';
 
@@ -11,7 +11,10 @@ interface PublishedAddress {
   readonly shown: string | null;
 }
 
-/** Another address of the loopback network than the console's usual one: cookies of one are not sent to the other. */
+/**
+ * Another address of the loopback network than the console's usual one: cookies of one are not sent to the
+ * other.
+ */
 const OTHER_LOOPBACK = ['127.0.0.2', '127.0.0.3'] as const;
 
 /** The host of a URL for an address or a name. */

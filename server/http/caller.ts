@@ -1,6 +1,7 @@
 /**
- * Authentication, rate limits and permissions of a request: credentials (a key in a header, cookie and token of
- * the console's session, a ticket, the control socket), token buckets in memory, and the permission of the route.
+ * Authentication, rate limits and permissions of a request: credentials (a key in a header, cookie and token
+ * of the console's session, a ticket, the control socket), token buckets in memory, and the permission of
+ * the route.
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
@@ -80,9 +81,9 @@ export function sessionTokenIn({ headers }: IncomingMessage): string | undefined
 }
 
 /**
- * Browsers also send the cookie with requests that other sites make, and mark those: a login needs Sec-Fetch-Site
- * same-origin (or none: typed by the user), or an Origin of our own, where the browser sends either. Throws
- * `cross_site_request`.
+ * Browsers also send the cookie with requests that other sites make, and mark those: a login needs
+ * Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own, where the browser sends
+ * either. Throws `cross_site_request`.
  */
 export function assertSameSite(request: IncomingMessage, publicUrl: string): void {
   const site = request.headers['sec-fetch-site'];
@@ -91,7 +92,7 @@ export function assertSameSite(request: IncomingMessage, publicUrl: string): voi
   if (!trusted) throw crossSite('Sessions can only be used by pages of this origin');
 }
 
-/** For what a session changes: a browser that says nothing of the page's origin is refused too. */
+/** A session's change: a browser that says nothing of the page's origin is refused too. */
 export function assertOwnPage(request: IncomingMessage, publicUrl: string): void {
   const { method, headers } = request;
   if (method === 'GET' || method === 'HEAD') return;
@@ -144,8 +145,9 @@ export function renderEndedSessionCookie(secure: boolean): string {
 }
 
 /**
- * The well-formed session cookies of a Cookie header. There may be several, for programs behind other ports of
- * the host, and names below a common domain, can add some; the authenticator knows which is the session's.
+ * The well-formed session cookies of a Cookie header. There may be several, for programs behind other ports
+ * of the host, and names below a common domain, can add some; the authenticator knows which is the
+ * session's.
  */
 export function readSessionCookies(header: string | undefined): string[] {
   if (header === undefined || !header.includes(NAME)) return [];

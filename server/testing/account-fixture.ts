@@ -47,7 +47,7 @@ export function testSealer(key = randomSecret(32)): Sealer {
   };
 }
 
-/** What a browser shows after a login, for the authenticator. */
+/** The secrets that a browser shows after a login, for the authenticator. */
 export function shown({ cookie, token }: { readonly cookie: string; readonly token: string }) {
   return { session: { cookies: [cookie], token } };
 }

@@ -1,6 +1,6 @@
 /**
- * A published port at the console's host name, in real browsers: a machine is sent the session's cookie and can set
- * one, and neither opens an account to it, nor its own to a visitor.
+ * A published port at the console's host name, in real browsers: a machine is sent the session's cookie and
+ * can set one, and neither opens an account to it, nor its own to a visitor.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -124,7 +124,7 @@ for (const [name, { skip: missing, open }] of Object.entries(BROWSERS)) {
       const shown = String(await visitor.evaluate('document.body.innerText')).trim();
       const cookie = /cloudlet_session=[\w-]{43}/.exec(shown)?.[0] ?? '';
       assert.ok(cookie, `browsers send the cookie to every port of a host: ${shown}`);
-      assert.equal(await visitor.evaluate(`localStorage.getItem('cloudlet-session')`), null);
+      assert.equal(await visitor.evaluate(`localStorage.getItem('cloudlet-session') === null`), true);
       const page = { 'sec-fetch-site': 'same-origin' };
       for (const token of [{}, { 'cloudlet-session': own['cloudlet-session'] }]) {
         const headers = { ...page, cookie, ...token };

@@ -1,11 +1,14 @@
-/** Downloads that the browser keeps: it opens an address, which needs a ticket because it sends no header of ours. */
+/**
+ * Downloads that the browser keeps: it opens an address, which needs a ticket because it sends no header of
+ * ours.
+ */
 import { useMutation } from '@tanstack/react-query';
 import type { Cloud } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
 
 type Target = Parameters<Cloud['ticketUrl']>;
 
-/** For a button: `download.mutate()` begins it. */
+/** A download of a button: `download.mutate()` begins it. */
 export function useDownload(...target: Target) {
   return useMutation({ mutationFn: () => cloud.ticketUrl(...target), onSuccess: follow });
 }

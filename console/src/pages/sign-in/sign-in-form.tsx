@@ -80,7 +80,7 @@ export function SignInForm(props: SignInProps) {
   return <CredentialsForm {...props} fields={SIGN_IN} action={text.signIn.signIn} send={send} />;
 }
 
-/** Why one has to sign in again although nobody ended the session. */
+/** The notice that a session was replaced: nobody ended it, and one has to sign in again. */
 export function SessionReplaced() {
   return (
     <Alert color="yellow" title={text.signIn.replaced}>
