@@ -123,7 +123,7 @@ export class Sessions {
 
   /**
    * Ends the session of `token`, whatever its cookie has become; one that is unknown or over is no error.
-   * Whoever has only seen the cookie cannot end it.
+   * The cookie alone ends nothing.
    */
   async logout(recorder: Recorder, token: string | undefined): Promise<Record<string, never>> {
     const { sessionStore, changes } = this.#deps;
