@@ -200,8 +200,9 @@ test('a password changes only with the current one, an address also by a session
   await assert.rejects(fixture.accounts.update(by(narrow), change), code('invalid_request'));
   assert.equal((await fixture.accounts.profile(principal)).email, account.email);
   await assert.rejects(fixture.accounts.update(by(principal), change), code('invalid_request'));
-  const { token } = await fixture.sessions.login(BACKGROUND, { name: account.username, password, address });
-  const session = await fixture.authenticator.authenticate({ sessionToken: token });
+  const opened = await fixture.sessions.login(BACKGROUND, { name: account.username, password, address });
+  const secrets = { cookies: [opened.cookie], token: opened.token };
+  const session = await fixture.authenticator.authenticate({ session: secrets });
   assert.equal((await fixture.accounts.update(by(session), change)).email, 'new@example.com');
   const wrong = { ...change, currentPassword: 'wrong password' };
   await assert.rejects(fixture.accounts.update(by(principal), wrong), code('invalid_credentials'));

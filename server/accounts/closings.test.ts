@@ -33,9 +33,11 @@ async function administrator(username: string) {
   return await fixture.administration.create(BACKGROUND, fields);
 }
 
+const secretsOf = ({ cookie, token }: { cookie: string; token: string }) => ({ cookies: [cookie], token });
+
 test('closing ends keys and sessions and keeps the name; signing in within 7 days opens it', async () => {
   const { id, api_key: key } = await register('leaver');
-  const { token } = await login('leaver');
+  const secrets = secretsOf(await login('leaver'));
   const access = await fixture.accessKeys.create(by(await principalOf(key)), { name: 'k', scopes: ['*'] });
   fixture.changed.length = 0;
   const closed = await close(key);
@@ -48,7 +50,7 @@ test('closing ends keys and sessions and keeps the name; signing in within 7 day
   assert.deepEqual(fixture.changed, [id], 'its machines and databases are told');
   for (const ended of [key, access.api_key])
     await assert.rejects(async () => principalOf(ended), code('invalid_api_key'));
-  const bySession = async () => fixture.authenticator.authenticate({ sessionToken: token });
+  const bySession = async () => fixture.authenticator.authenticate({ session: secrets });
   await assert.rejects(bySession, code('invalid_session'));
   await assert.rejects(register('leaver'), code('username_taken'));
   const { value: shown } = await find(id);
@@ -57,11 +59,12 @@ test('closing ends keys and sessions and keeps the name; signing in within 7 day
   fixture.clock.advance(7 * DAY_MS - 1);
   await fixture.closings.removeDue();
   await assert.rejects(login('leaver', 'not this'), code('invalid_credentials'));
-  const { account, token: opened } = await login('leaver');
+  const opened = await login('leaver');
+  const { account } = opened;
   assert.deepEqual([account.id, account.is_active], [id, true]);
   assert.notEqual(account.api_key, key);
   assert.equal((await principalOf(account.api_key)).accountId, id);
-  assert.equal((await fixture.authenticator.authenticate({ sessionToken: opened })).accountId, id);
+  assert.equal((await fixture.authenticator.authenticate({ session: secretsOf(opened) })).accountId, id);
   assert.deepEqual(fixture.changed, [id, id]);
   fixture.clock.advance(DAY_MS);
   await fixture.closings.removeDue();

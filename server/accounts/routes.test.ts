@@ -72,17 +72,9 @@ const password = 'a good password';
 let made = 0;
 
 async function register(username = `user-${++made}`) {
-  const { status, body } = await call('POST /api/register', {
-    body: {
-      username,
-      email: `${username}@example.com`,
-      password,
-      is_admin: true,
-      credits: 1e6,
-      id: 1,
-      plan: 'gold',
-    },
-  });
+  const unknown = { is_admin: true, credits: 1e6, id: 1, plan: 'gold' };
+  const fields = { username, email: `${username}@example.com`, password, ...unknown };
+  const { status, body } = await call('POST /api/register', { body: fields });
   assert.equal(status, 201);
   return body as { id: number; username: string; api_key: string; credits: number };
 }
@@ -351,7 +343,7 @@ test('administration over HTTP', async () => {
 test('a session shows and changes what opens the account only 15 minutes after the password', async () => {
   const { username, api_key: key } = await register();
   const login = await call('POST /api/login', { body: { username, password } });
-  const headers = { cookie: String(login.headers['set-cookie']).split(';')[0] ?? '' };
+  const headers = sessionOf(login);
   const MINUTE = 60_000;
   fixture.clock.advance(15 * MINUTE - 1);
   assert.equal((await call('GET /api/account', { headers })).body.api_key, key);
@@ -400,7 +392,7 @@ test('an administrator in a session is asked for the password before the key of 
   const fields = { username, email: `${username}@example.com`, password, isAdmin: true };
   await fixture.administration.create(BACKGROUND, fields);
   const login = await call('POST /api/login', { body: { username, password } });
-  const headers = { cookie: String(login.headers['set-cookie']).split(';')[0] ?? '' };
+  const headers = sessionOf(login);
   const show = () => call(`POST /api/admin/accounts/${id}/api-key`, { headers });
   assert.equal((await show()).body.api_key, key);
   fixture.clock.advance(15 * 60_000);

@@ -1,7 +1,7 @@
 /**
  * Login, logout and the list of sessions. A session has two secrets, each stored as its hash: the cookie,
  * which browsers also send to programs behind other ports of the host, and the session token, which only the
- * page keeps. Neither opens anything without the other (decision 0038).
+ * page keeps. Neither opens anything without the other (decision 0039).
  */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
@@ -55,12 +55,6 @@ export interface SessionsDeps {
   readonly accountChanged?: (accountId: number) => void;
 }
 
-/** The hash of the cookie of the session a principal came by; undefined when it came otherwise. */
-export function sessionHashOf(principal: Principal): string | undefined {
-  const prefix = sessionCredentialId('');
-  return principal.via === 'session' ? principal.credentialId.slice(prefix.length) : undefined;
-}
-
 export class Sessions {
   readonly #deps: SessionsDeps;
 
@@ -69,9 +63,8 @@ export class Sessions {
   }
 
   /**
-   * Begins a session, and opens the account again if its owner has closed it; `cookie` and `token` are the two
-   * secrets of the session. An unknown name and a wrong password cannot be told apart. Throws
-   * `invalid_credentials`, `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
+   * Begins a session, and opens the account again if its owner has closed it; `cookie` and `token` are its
+   * two secrets. An unknown name and a wrong password cannot be told apart. Throws `invalid_credentials`, `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
    */
   async login(
     recorder: Recorder,
