@@ -64,7 +64,8 @@ export class Sessions {
 
   /**
    * Begins a session, and opens the account again if its owner has closed it; `cookie` and `token` are its
-   * two secrets. An unknown name and a wrong password cannot be told apart. Throws `invalid_credentials`, `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
+   * two secrets. An unknown name and a wrong password cannot be told apart. Throws `invalid_credentials`,
+   * `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
    */
   async login(
     recorder: Recorder,
