@@ -16,6 +16,19 @@ before(async () => {
 });
 after(() => cloud.stop());
 
+test('an account without credits but those of its registration publishes five ports', async () => {
+  const account = await anyone.register();
+  const own = anyone.as(account.api_key);
+  const { vm_id: vm } = await own.expect(201, '/api/vms', { json: NEW_VM });
+  const publish = { json: { port: 80 } };
+  for (let i = 0; i < 5; i++) await own.expect(201, `/api/vms/${vm}/ports`, publish);
+  const { detail } = await own.refused(409, 'too_many_ports', [`/api/vms/${vm}/ports`, publish]);
+  assert.match(detail, /at most 5 .* grants, 20/);
+  const credits = { json: { amount: 1, reason: 'a customer' } };
+  await anyone.as(ADMIN_KEY).expect(200, `/api/admin/accounts/${account.id}/credits`, credits);
+  await own.expect(201, `/api/vms/${vm}/ports`, publish);
+});
+
 test('a new machine says all of itself', async () => {
   const vm = await user.expect(201, '/api/vms', { json: NEW_VM });
   const { vm_id, ip_address, private_ip, created_at, ports, ...rest } = vm;

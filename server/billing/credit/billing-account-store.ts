@@ -95,6 +95,17 @@ export class BillingAccountStore {
     this.#reads = reads;
   }
 
+  /** True for an administrator's account, and once an administrator has granted it credits. */
+  async isTrusted(accountId: number): Promise<boolean> {
+    const row = await this.#reads.get(
+      `SELECT 1 FROM accounts WHERE id = ? AND (is_admin = 1 OR EXISTS
+         (SELECT 1 FROM ledger_transfers WHERE credit = ? AND code = 'admin_grant'))`,
+      accountId,
+      `account:${accountId}`,
+    );
+    return row !== undefined;
+  }
+
   find(accountId: number): Awaitable<BillingRow | undefined> {
     return this.#reads.get(`${ROWS} WHERE account_id = ?`, accountId);
   }

@@ -82,6 +82,8 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credi
     /** '' if the account does not exist. */
     planOf: async (accountId: number) => (await accounts.find(accountId))?.plan ?? '',
 
+    isTrusted: (accountId: number) => accounts.isTrusted(accountId),
+
     /** Current price of a running hour, credits. */
     pricePerHour: (plan: string, variant: string) =>
       Number(prices.priceNano({ meter: 'vm.time', variant, plan, at: clock.now() })) / NANO,
@@ -133,6 +135,11 @@ export function databaseCharges({ usage, quotas, prices, clock, credit }: Charge
     assertCredit: (accountId: number) => credit.assertCredit(accountId),
     created: ({ account_id }: UsedDatabase) => quotas.claimDatabase(account_id),
     opened: (database: UsedDatabase, sizeBytes: number) => [usage.databaseOpened(database, sizeBytes)],
+    dumpKept: (database: UsedDatabase, bytes: number) => [
+      usage.dumpRemoved(database.database_id),
+      usage.databaseOpened(database, bytes),
+    ],
+    dumpRemoved: ({ database_id }: UsedDatabase) => [usage.dumpRemoved(database_id)],
     resized: ({ database_id }: UsedDatabase, sizeBytes: number) => [
       usage.databaseResized(database_id, sizeBytes),
     ],
@@ -248,6 +255,13 @@ export class Usage {
     const { store } = this.#deps;
     const line = { meter: 'database.storage', resourceId: databaseId } as const;
     return [store.close(line, this.#databaseTicks()), store.closeEgress(databaseId)];
+  }
+
+  /** Ends the charge for a last dump, if there is one. */
+  dumpRemoved(databaseId: string): Statement {
+    const line = { meter: 'database.storage', resourceId: databaseId } as const;
+    const { sql, params } = this.#deps.store.close(line, this.#databaseTicks());
+    return { sql, params };
   }
 
   /** Adds `bytes` that the database sent to its user. Does nothing for a purged one. */

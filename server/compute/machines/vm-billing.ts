@@ -26,6 +26,8 @@ export interface VmBilling {
   assertCredit(wanted: WantedVm): Promise<void>;
   /** Name of the account's price plan. */
   planOf(accountId: number): Promise<string>;
+  /** True for an administrator's account, and once an administrator has granted credits to the account. */
+  isTrusted(accountId: number): Promise<boolean>;
   /** Current hourly price of a running machine, credits. */
   pricePerHour(plan: string, instanceType: string): number;
   /** Current hourly price of its disk, credits, charged whether or not it runs. */

@@ -11,11 +11,15 @@ import { AppError, invalidField } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
 import { NOT_RUNNING } from '../ingress.ts';
 import type { Machines, OpenFiles } from '../machines/machines.ts';
+import type { VmBilling } from '../machines/vm-billing.ts';
 import type { VmRow } from '../machines/vm-store.ts';
 import { PublishedConnections, type PublishedConnectionsDeps } from './published-connections.ts';
 import type { NewPublishedPort, PublishedPort } from './published-ports-schema.ts';
 import type { PublishedPortsStore, PublishedRow } from './published-ports-store.ts';
 import { RESERVED_HOSTNAMES } from './reserved-hostnames.ts';
+
+/** Maximum of an account without credits but those of its registration: anybody can make many. */
+const MAX_UNTRUSTED = 5;
 
 /** Connects to a TCP port of the machine's guest, in its present run; null: nothing answers. */
 export type Dial = (guestPort: number) => Promise<Socket | null>;
@@ -56,6 +60,7 @@ export interface PublishedPortsDeps {
   readonly open: (row: VmRow) => Promise<void>;
   readonly listeners: PublicListeners;
   readonly rules: PublishingRules;
+  readonly billing: Pick<VmBilling, 'isTrusted'>;
   readonly descriptors: OpenFiles;
   /** Bytes that machines sent to others, for billing. */
   readonly sent: PublishedConnectionsDeps['sent'];
@@ -96,8 +101,9 @@ export class PublishedPorts {
    * `too_many_ports`, `no_free_port`, and `invalid_request` for what this cloud does not publish.
    */
   async publish(call: Call, vmId: string, wanted: NewPublishedPort): Promise<PublishedPort> {
-    const { find, changes, store, resting, clock, rules } = this.#deps;
+    const { find, changes, store, resting, clock } = this.#deps;
     const vm = await find(call.principal, vmId);
+    const max = await this.#maxOf(vm.account_id);
     const address = await this.#address(wanted);
     const row = {
       port_id: newId('port', clock),
@@ -116,12 +122,24 @@ export class PublishedPorts {
         change.add(resting.wake('host', hostname));
       }
       change.expect(store.insert(row), () => taken(row));
-      change.expect(store.expectAtMost(row.account_id, rules.max), () => tooMany(rules.max));
+      change.expect(store.expectAtMost(row.account_id, max), () => this.#tooMany(max));
       change.after(() => void this.#begin(vm));
       return this.#present(row);
     });
     const { public_port } = address;
     return public_port === null ? stored : stored.finally(() => this.#chosen.delete(public_port));
+  }
+
+  async #maxOf(accountId: number): Promise<number> {
+    const { billing, rules } = this.#deps;
+    if (rules.max <= MAX_UNTRUSTED || (await billing.isTrusted(accountId))) return rules.max;
+    return MAX_UNTRUSTED;
+  }
+
+  #tooMany(max: number): AppError {
+    const { rules } = this.#deps;
+    const more = `; with credits that an administrator grants, ${rules.max}`;
+    return tooMany(max, max < rules.max ? more : '');
   }
 
   async list(principal: Call['principal'], vmId: string): Promise<PublishedPort[]> {
@@ -313,8 +331,8 @@ function taken({ public_port: port, hostname }: Pick<PublishedRow, 'public_port'
   return new AppError('port_taken', detail, { hint });
 }
 
-function tooMany(max: number): AppError {
-  return new AppError('too_many_ports', `An account can have at most ${max} published ports`, {
-    hint: 'Remove one that is unused',
+function tooMany(max: number, more: string): AppError {
+  return new AppError('too_many_ports', `An account can have at most ${max} published ports${more}`, {
+    hint: more === '' ? 'Remove one that is unused' : 'Remove one that is unused, or ask your administrator',
   });
 }
