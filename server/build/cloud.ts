@@ -253,7 +253,7 @@ async function buildDomains(
     kept: await KeptDumpFiles.open(keptDumps),
     ...databaseLimits(config),
     maxSizeMb: config.databaseSizeMb,
-    keepMs: config.databaseKeepHours * HOUR_MS,
+    ...keepingOf(config),
     pointFiles: points,
     continuous: continuousOf(config, base.alarms, () => recovery.logArchive),
     pointDumpMs: config.recoveryDumpMinutes * 60_000,
@@ -283,6 +283,11 @@ async function buildDomains(
   });
   const webhooks = webhooksPart({ clock, log, base });
   return { storage, engines, compute, databases, credits, accounts, webhooks, recovery };
+}
+
+/** How long, and how much of, last dumps of deleted databases are kept. */
+function keepingOf({ databaseKeepHours, databaseKeptMb }: Config) {
+  return { keepMs: databaseKeepHours * HOUR_MS, keptBytes: databaseKeptMb * 2 ** 20 };
 }
 
 /** Accounts are made after machines, and asked once both run. */

@@ -72,6 +72,13 @@ export const DATABASE_SETTINGS = {
     24 * 365,
     'Retention of the last dump of a deleted database; 0: none is made',
   ),
+  databaseKeptMb: integer(
+    'CLOUDLET_DATABASE_KEPT_MB',
+    10_240,
+    1,
+    1024 * 1024 * 1024,
+    'Maximum size of the last dumps of an account’s deleted databases, MiB, of which there are at most 50; beyond, the oldest are deleted earlier',
+  ),
   postgresqlPort: integer(
     'CLOUDLET_POSTGRESQL_PORT',
     25_432,

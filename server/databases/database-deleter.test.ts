@@ -56,6 +56,56 @@ describe('a deleted database', () => {
       assert.deepEqual(await cloud.kept.list(), []);
     }));
 
+  test('lets the oldest last dumps of its account go when they are too many bytes, and nobody else’s', () =>
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open({ keptBytes: 40 });
+      const [ann, bob] = [await fixture.newCall('ann'), await fixture.newCall('bob')];
+      const remove = async (who: Call, name: string) => {
+        const id = await make(cloud, who, name);
+        await cloud.deleter.remove(who, id);
+        await cloud.turns.idle();
+        fixture.clock.advance(60_000);
+        await cloud.deleter.count();
+        return id;
+      };
+      const theirs = await remove(bob, 'theirs');
+      const ids: string[] = [];
+      for (const name of ['a', 'b', 'c', 'd']) ids.push(await remove(ann, name));
+      await cloud.supervisor.check();
+      await cloud.turns.idle();
+      assert.deepEqual([...(await cloud.kept.list())].sort(), [theirs, ...ids.slice(2)].sort());
+      await assert.rejects(cloud.deleter.undelete(ann, ids[0] ?? '', {}), { code: 'database_not_found' });
+      assert.equal((await cloud.deleter.undelete(ann, ids[3] ?? '', {})).state, 'ready');
+    }));
+
+  test('costs what its last dump takes until it is gone', () =>
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
+      const id = await make(cloud, ann);
+      const sql =
+        "SELECT level, is_closed FROM usage_lines WHERE meter = 'database.storage' AND resource_id = ?";
+      const line = async () => {
+        const row = await fixture.metadata.get<{ level: number; is_closed: number }>(sql, id);
+        return row && [Number(row.level), row.is_closed];
+      };
+      await cloud.deleter.remove(ann, id);
+      await cloud.turns.idle();
+      const [kept] = await Array.fromAsync(
+        cloud.databases.list(ann.principal, true, { after: 0, limit: 10 }),
+        (entry) => entry.toJSON().kept_bytes,
+      );
+      assert.ok(typeof kept === 'number' && kept > 0, String(kept));
+      assert.deepEqual(await line(), [kept, 0]);
+      const { size_bytes } = await cloud.deleter.undelete(ann, id, {});
+      assert.deepEqual(await line(), [size_bytes, 0]);
+      await cloud.deleter.remove(ann, id);
+      await cloud.turns.idle();
+      await cloud.deleter.remove(ann, id, { keep: false });
+      await cloud.turns.idle();
+      assert.deepEqual((await line()) ?? [0, 1], [0, 1]);
+    }));
+
   test('is not kept where the operator chose so', () =>
     withDatabaseFixture(async (fixture) => {
       const cloud = await fixture.open({ keepMs: 0 });

@@ -43,6 +43,8 @@ export interface DatabaseDeleterDeps {
   readonly assertSpace: (bytes: number) => void;
   /** Retention of a last dump, ms; 0: none is kept. */
   readonly keepMs: number;
+  /** Maximum bytes of last dumps per account; beyond, the oldest are deleted. */
+  readonly keptBytes: number;
   /** Schedules the rest of a deletion without waiting for it. */
   readonly reconcileSoon: (databaseId: string) => void;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
@@ -53,6 +55,8 @@ interface Removal {
   readonly keep?: boolean;
 }
 
+/** Maximum deleted databases that an account can undelete; beyond, the oldest are deleted for good. */
+const MOST_KEPT = 50;
 /** Interval of the countdown. */
 const COUNT_MS = 60_000;
 
@@ -119,7 +123,7 @@ export class DatabaseDeleter {
 
   /** Finishes a deletion. */
   async finish(row: DatabaseRow): Promise<void> {
-    const { engines, lifecycle, keepMs } = this.#deps;
+    const { engines, lifecycle, billing, keepMs } = this.#deps;
     if ((row.keep_left_ms ?? 0) <= 0) return this.#endForGood(row);
     let last = row;
     if (row.is_dropped === 0) {
@@ -127,11 +131,31 @@ export class DatabaseDeleter {
         if (keepMs === 0) return this.#endForGood(row);
         const bytes = await this.#keep(row);
         if (bytes === null) return void (await lifecycle.commit(row, { applied: row.generation + 1 }));
-        last = await lifecycle.commit(row, { kept_dump_bytes: bytes });
+        const also = (change: Change) => change.addAll(billing.dumpKept(row, bytes));
+        last = await lifecycle.commit(row, { kept_dump_bytes: bytes }, { also });
       }
       await engines.get(row.engine).drop(row.engine_database);
     }
     await lifecycle.commit(last, { is_dropped: 1, applied: last.generation + 1 });
+    await this.#boundKept(row.account_id);
+  }
+
+  /** Lets the oldest last dumps of an account go while it has too many; the newest stays. */
+  async #boundKept(accountId: number): Promise<void> {
+    const { store, lifecycle, turns, keptBytes, reconcileSoon } = this.#deps;
+    const rows = await store.keptOf(accountId);
+    let count = rows.length;
+    let bytes = rows.reduce((sum, row) => sum + keptSize(row), 0);
+    for (const row of rows.slice(0, -1)) {
+      if (count <= MOST_KEPT && bytes <= keptBytes) return;
+      // A database that is being undeleted, or whose dump is being made, is left alone.
+      if (turns.isBusy(row.database_id) || row.is_dropped === 0) continue;
+      const isOver = await lifecycle.commit(row, { keep_left_ms: 0 }).catch(() => null);
+      if (isOver === null) continue;
+      count--;
+      bytes -= keptSize(row);
+      reconcileSoon(row.database_id);
+    }
   }
 
   /** Subtracts the time since the last call from the retention of last dumps. */
@@ -231,6 +255,7 @@ export class DatabaseDeleter {
     const also = async (change: Change) => {
       change.add(store.setSize(row.id, sizeBytes));
       change.addAll(await billing.created(row), 'retry');
+      change.addAll(billing.dumpRemoved(row));
       change.addAll(billing.opened({ ...row, name }, sizeBytes));
     };
     const refused = (reason: string) => (reason === 'unique' ? nameTaken(name) : writeConflict('database'));
@@ -243,13 +268,19 @@ export class DatabaseDeleter {
   }
 
   async #endForGood(row: DatabaseRow): Promise<void> {
-    const { engines, changes, store, kept } = this.#deps;
+    const { engines, changes, store, kept, billing } = this.#deps;
     if (row.is_dropped === 0) await engines.get(row.engine).drop(row.engine_database);
     await kept.remove(row.database_id);
-    await changes.run(BACKGROUND, (change) =>
-      change.expect(store.delete(row), () => writeConflict('database')),
-    );
+    await changes.run(BACKGROUND, (change) => {
+      change.expect(store.delete(row), () => writeConflict('database'));
+      change.addAll(billing.dumpRemoved(row));
+    });
   }
+}
+
+/** Bytes that a deleted database keeps: of its last dump, or its own where no dump can be made. */
+function keptSize({ kept_dump_bytes, size_bytes }: DatabaseRow): number {
+  return kept_dump_bytes ?? size_bytes;
 }
 
 /** The format that load() takes. */

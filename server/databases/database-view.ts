@@ -49,6 +49,7 @@ export class DatabaseViews {
       connection: await this.connection(row, password),
       created_at: formatTime(row.created_at),
       deletes_at: formatTimeOrNull(row.deletes_at),
+      kept_bytes: row.state === 'deleting' ? row.kept_dump_bytes : null,
     };
   }
 

@@ -66,6 +66,9 @@ export interface DatabaseBilling {
   /** For a database that was created() and never opened(). */
   abandoned(database: BilledDatabase): readonly Statement[];
   deleted(database: BilledDatabase): readonly Statement[];
+  /** For a deleted database: its last dump costs what so many bytes of it cost. */
+  dumpKept(database: BilledDatabase, bytes: number): readonly Statement[];
+  dumpRemoved(database: BilledDatabase): readonly Statement[];
   /** Current hourly price of its storage, credits. */
   pricePerHour(plan: string, database: { readonly engine: string; readonly size_bytes: number }): number;
 }

@@ -59,6 +59,8 @@ export interface DatabasesDeps {
   readonly maxSizeMb: number;
   /** Retention of the last dump of a deleted database; 0: none is kept. */
   readonly keepMs: number;
+  /** See DatabaseDeleterDeps. */
+  readonly keptBytes: number;
   /** See FirstStart. */
   readonly tellMs?: number | undefined;
   /** Timeout of a single dump for a recovery point, ms. */

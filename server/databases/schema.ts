@@ -44,6 +44,9 @@ export const Database = namedObject('Database', {
   connection: Connection,
   created_at: Type.String(),
   deletes_at: textOrNull('When a deleted database is removed permanently; until then it can be undeleted'),
+  kept_bytes: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Size of the last dump of a deleted database, which is charged like its bytes; else null',
+  }),
 });
 export type Database = Static<typeof Database>;
 

@@ -116,6 +116,15 @@ export class DatabaseStore {
     return (await this.#reads.get(sql)) !== undefined;
   }
 
+  /** An account's deleted databases that can be undeleted, the one deleted first first. */
+  keptOf(accountId: number): Awaitable<DatabaseRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND ${KEPT} AND keep_left_ms > 0
+       ORDER BY keep_left_ms, id`,
+      accountId,
+    );
+  }
+
   /** Subtracts the elapsed time from the retention of last dumps. */
   countKept(passedMs: number, now: number): Statement {
     const left = 'CASE WHEN keep_left_ms > ? THEN keep_left_ms - ? ELSE 0 END';

@@ -28,6 +28,7 @@ export interface DatabaseFixtureOptions {
   readonly wrapKept?: (kept: KeptDumps) => KeptDumps;
   readonly assertSpace?: (bytes: number) => void;
   readonly keepMs?: number;
+  readonly keptBytes?: number;
   readonly tellMs?: number;
 }
 
@@ -51,7 +52,7 @@ export async function openDatabaseFixture() {
     store,
     directory,
     async open(options: DatabaseFixtureOptions = {}) {
-      const { assertSpace = () => {}, keepMs = TEST_KEEP_MS } = options;
+      const { assertSpace = () => {}, keepMs = TEST_KEEP_MS, keptBytes = 2 ** 30 } = options;
       const scripted = new ScriptedEngine({ disk });
       const engine = options.wrapEngine?.(scripted) ?? scripted;
       const files = await KeptDumpFiles.open({ directory, assertSpace });
@@ -71,6 +72,7 @@ export async function openDatabaseFixture() {
         egress,
         assertSpace,
         keepMs,
+        keptBytes,
         tellMs: options.tellMs,
         engines: [engine],
         kept: options.wrapKept?.(files) ?? files,
