@@ -21,6 +21,8 @@ export class DataFaults {
   readonly #alarms: Pick<Alarms, 'raise' | 'clear'>;
   /** Faults that engines reported, by database id. */
   readonly #found = new Map<string, string>();
+  /** Faults that statements of tenants met, by database id. */
+  readonly #met = new Map<string, string>();
   /** Ids of databases missing from their engine. */
   #absent: readonly string[] = [];
   /** Faults found by the last complete read. */
@@ -41,13 +43,32 @@ export class DataFaults {
   /** Replaces the faults of the last complete read. */
   noteUnread(found: ReadonlyMap<string, string>): void {
     this.#unread = found;
+    this.#met.clear();
     this.#tell();
+  }
+
+  /** Notes damage that a tenant's statement met; the next complete read that finds none clears it. */
+  noteMet(databaseId: string, what: string): void {
+    this.#met.set(databaseId, what);
+    this.#tell();
+  }
+
+  /** Its database was replaced as a whole. */
+  noteReplaced(databaseId: string): void {
+    if (this.#met.delete(databaseId)) this.#tell();
+  }
+
+  /** The kind of fault of a database; null: none is known. */
+  of(databaseId: string): 'data_damaged' | 'data_missing' | null {
+    const what = this.all().get(databaseId);
+    if (what === undefined) return null;
+    return /\bmissing\b/.test(what) ? 'data_missing' : 'data_damaged';
   }
 
   /** All faults, by database id. */
   all(): ReadonlyMap<string, string> {
     const absent = this.#absent.map((id) => [id, 'missing from its engine'] as const);
-    return new Map([...this.#unread, ...absent, ...this.#found]);
+    return new Map([...this.#met, ...this.#unread, ...absent, ...this.#found]);
   }
 
   /** Checks that engines have the databases of the rows, and forgets deleted ones; called at intervals. */
@@ -55,7 +76,8 @@ export class DataFaults {
     const absent: string[] = [];
     for (const engine of engines.all()) absent.push(...(await absentIn(engine, store)));
     this.#absent = absent;
-    for (const id of this.#found.keys()) if (!(await isKept(store, id))) this.#found.delete(id);
+    for (const known of [this.#found, this.#met])
+      for (const id of known.keys()) if (!(await isKept(store, id))) known.delete(id);
     this.#tell();
   }
 

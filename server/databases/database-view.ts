@@ -1,11 +1,13 @@
 /** The public view of a database's row. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { reasonOf } from '../resources/row-change.ts';
+import type { DataFaults } from './data-faults.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Endpoint, EngineName } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Connection, Database } from './schema.ts';
+import { isOpen } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
 export const MIB = 2 ** 20;
@@ -17,11 +19,19 @@ export const PRIVATE_PORTS: Readonly<Record<EngineName, number>> = {
   mongodb: 27_017,
 };
 const HIDDEN = '***';
+const WAY_OUT =
+  'copy what can still be read, then load the last dump (POST /api/databases/{id}/load) or restore an earlier state';
+const DAMAGE_REASONS = {
+  data_damaged: { code: 'data_damaged', message: `Data of the database are damaged: ${WAY_OUT}` },
+  data_missing: { code: 'data_missing', message: `Data of the database are missing: ${WAY_OUT}` },
+} as const;
 
 export interface DatabaseViewsDeps {
   readonly engines: Engines;
   readonly billing: Pick<DatabaseBilling, 'pricePerHour'>;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+  /** undefined: nobody looks for damage. */
+  readonly faults?: Pick<DataFaults, 'of'> | undefined;
 }
 
 export class DatabaseViews {
@@ -39,8 +49,7 @@ export class DatabaseViews {
       name: row.name,
       engine: row.engine,
       version: row.version,
-      state: row.state,
-      state_reason: reasonOf(row),
+      ...this.#stateOf(row),
       region: row.region,
       size_bytes: row.size_bytes,
       size_limit_mb: Math.floor(row.size_limit_bytes / MIB),
@@ -51,6 +60,19 @@ export class DatabaseViews {
       deletes_at: formatTimeOrNull(row.deletes_at),
       kept_bytes: row.state === 'deleting' ? row.kept_dump_bytes : null,
     };
+  }
+
+  /** An open database that is known to be damaged, or whose server does not start, is shown as `error`. */
+  #stateOf(row: DatabaseRow): Pick<Database, 'state' | 'state_reason'> {
+    const { engines, faults, lifecycle } = this.#deps;
+    const { state } = row;
+    if (!isOpen(row)) return { state, state_reason: reasonOf(row) };
+    const fault = faults?.of(row.database_id) ?? null;
+    if (fault !== null) return { state: 'error', state_reason: DAMAGE_REASONS[fault] };
+    const trouble = engines.get(row.engine).trouble?.(lifecycle.inEngine(row)) ?? null;
+    if (trouble === null) return { state, state_reason: reasonOf(row) };
+    const message = `${trouble}; the operator has an alarm, and Cloudlet tries again by itself`;
+    return { state: 'error', state_reason: { code: 'engine_unavailable', message } };
   }
 
   /** Where a driver connects, even while the engine is unavailable; default: the engine's usual endpoint. */

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
+import type { DataFaults } from './data-faults.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import type { Egress } from './egress.ts';
 import { type Dump, LoadFailed } from './engine.ts';
@@ -19,6 +20,8 @@ export interface DumpsDeps {
   readonly turns: DatabaseTurns;
   readonly views: DatabaseViews;
   readonly egress: Pick<Egress, 'counted'>;
+  /** undefined: nobody looks for damage. */
+  readonly faults?: Pick<DataFaults, 'noteReplaced'> | undefined;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
@@ -74,7 +77,7 @@ export class Dumps {
     databaseId: string,
     { dump, signal }: { readonly dump: Readable; readonly signal: AbortSignal },
   ): Promise<Database> {
-    const { owned, engines, lifecycle, turns, views } = this.#deps;
+    const { owned, engines, lifecycle, turns, views, faults } = this.#deps;
     return turns.run(databaseId, async () => {
       const row = await owned.findLive(principal, databaseId);
       // Databases over their limit are included: a smaller dump is a way out.
@@ -89,6 +92,7 @@ export class Dumps {
       } finally {
         limited.destroy();
       }
+      faults?.noteReplaced(databaseId);
       return views.present(row);
     });
   }

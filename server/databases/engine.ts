@@ -167,6 +167,11 @@ export interface Engine {
   readonly serverLogs?: ServerLogs | undefined;
   /** Must not take seconds: status calls it. */
   readiness(): Promise<Readiness>;
+  /**
+   * Why this database cannot be used, for its owner; null: nothing is known. Missing: the engine never knows.
+   * Asks nobody.
+   */
+  trouble?(database: EngineDatabase): string | null;
   /** Makes the engine ready, starting its server if it has one. */
   prepare(): Promise<void>;
   /** Creates an empty database that its user can open with that password. */

@@ -46,6 +46,8 @@ export interface DatabasesDeps {
   readonly billing: DatabaseBilling;
   readonly egress: Egress;
   readonly engines: readonly Engine[];
+  /** undefined: nobody looks for damage. */
+  readonly faults?: DataFaults | undefined;
   readonly kept: KeptDumps;
   readonly pointFiles: PointFiles;
   /** undefined: continuous protection is off. */
@@ -76,7 +78,7 @@ export interface DatabasesDeps {
 
 /** Constructs the parts; nothing runs by itself. */
 export function assembleDatabases({ engines: list, sealer, ...given }: DatabasesDeps) {
-  const { metadata, clock, billing, limits, serverConnections, maxSizeMb, announce } = given;
+  const { metadata, clock, limits, serverConnections, maxSizeMb, announce } = given;
   const store = new DatabaseStore(metadata);
   const changes = new Changes({ metadata });
   const engines = new Engines(list);
@@ -84,7 +86,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const turns = new Turns({ find: (id: string) => store.find(id) });
   const owned = new OwnedDatabases(store);
   const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
-  const views = new DatabaseViews({ engines, billing, lifecycle });
+  const views = new DatabaseViews({ ...given, engines, lifecycle });
   const archive = new ContinuousArchive({ ...given, engines });
   const moments = new Moments({ ...given, archive, engines, lifecycle });
   const points = new DatabasePoints({ ...given, owned, moments });

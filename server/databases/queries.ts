@@ -3,7 +3,8 @@ import type { Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import { KeyedSemaphore } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { type Query, QueryFailed, type Table } from './engine.ts';
+import type { DataFaults } from './data-faults.ts';
+import { type EngineName, type Query, QueryFailed, type Table } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
@@ -28,6 +29,8 @@ export interface QueriesDeps {
   readonly engines: Engines;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
   readonly clock: Clock;
+  /** undefined: nobody looks for damage. */
+  readonly faults?: Pick<DataFaults, 'noteMet'> | undefined;
 }
 
 export class Queries {
@@ -47,7 +50,7 @@ export class Queries {
   }
 
   async #run(principal: Principal, databaseId: string, { input, signal }: QueryCall): Promise<QueryResponse> {
-    const { owned, engines, lifecycle, clock } = this.#deps;
+    const { owned, engines, lifecycle, clock, faults } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;
     if (readOnly) assertReadable(row);
@@ -76,7 +79,10 @@ export class Queries {
         elapsed_ms: elapsed,
       };
     } catch (error) {
-      throw error instanceof QueryFailed ? queryFailed(error) : error;
+      if (!(error instanceof QueryFailed)) throw error;
+      if (!isDamage(row.engine, error)) throw queryFailed(error);
+      faults?.noteMet(databaseId, error.message);
+      throw dataDamaged(error);
     }
   }
 
@@ -120,6 +126,24 @@ function statementOf(row: DatabaseRow, { statement, command }: NewQuery): Query[
   if (isMongo && command !== undefined) return command as Readonly<Record<string, unknown>>;
   if (!isMongo && statement !== undefined) return statement;
   throw invalidField(isMongo ? 'command' : 'statement', `is required for ${row.engine}`);
+}
+
+/** Codes of damaged data: data_corrupted and index_corrupted; crashed tables and corrupt indexes or pages. */
+const DAMAGED: Readonly<Partial<Record<EngineName, readonly string[]>>> = {
+  postgresql: ['XX001', 'XX002'],
+  mysql: ['1034', '1194', '1195', '1712', '1877'],
+};
+
+function isDamage(engine: EngineName, { engineCode }: QueryFailed): boolean {
+  return DAMAGED[engine]?.includes(engineCode) ?? false;
+}
+
+function dataDamaged(error: QueryFailed): AppError {
+  return new AppError('data_damaged', `The statement met damaged data: ${error.message}`, {
+    hint: 'Copy what can still be read, then load the last dump or restore an earlier state; the operator has an alarm',
+    extra: { engine_code: error.engineCode },
+    cause: error,
+  });
 }
 
 function queryFailed(error: QueryFailed): AppError {

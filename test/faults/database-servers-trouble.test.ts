@@ -4,7 +4,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, rmSync, truncateSync, wr
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
-import { DATABASES, rowsOf } from '../acceptance/databases-kit.ts';
+import { DATABASES, rowsOf, run } from '../acceptance/databases-kit.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
@@ -14,6 +14,18 @@ const KINDS = [
   { engine: 'postgresql', skip: isThere('postgresql') ? false : NO_POSTGRESQL },
   { engine: 'mysql', skip: isThere('mariadb') ? false : NO_MARIADB },
 ] as const;
+
+const MARK = 'what a tenant has stored here';
+
+/** Changes the mark, where a file has it in its pages. */
+function damage(path: string): void {
+  if (/wal|ib_log|ibdata|undo|aria_log/.test(path)) return;
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(MARK);
+  if (at < 0) return;
+  bytes[at + 3] = (bytes[at + 3] ?? 0) ^ 0x10;
+  writeFileSync(path, bytes);
+}
 
 for (const { engine, skip } of KINDS)
   describe(`the server of ${engine}`, { skip }, () => {
@@ -29,6 +41,7 @@ for (const { engine, skip } of KINDS)
       user = anyone.as((await anyone.register()).api_key);
       const made = await user.expect(201, DATABASES, { json: { name: 'shop', engine } });
       path = `${DATABASES}/${made.database_id}`;
+      await eventually('it is made', async () => (await user.expect(200, path)).state === 'ready');
       await rowsOf(user, path, 'SELECT 1');
       folder = String(globSync(join(cloud.dataDir, 'databases', engine, 'accounts/*'))[0]);
     });
@@ -40,6 +53,12 @@ for (const { engine, skip } of KINDS)
       change();
       await cloud.start();
       user = (await CheckedClient.open(cloud.api)).as(user.key);
+    }
+
+    async function isInError(code: string): Promise<void> {
+      const { state, state_reason } = await user.expect(200, path);
+      assert.deepEqual([state, state_reason?.code], ['error', code]);
+      assert.doesNotMatch(state_reason.message, /\/home\/|\.ts\b|SELECT/);
     }
 
     /** Kept by what waits for it. */
@@ -79,10 +98,46 @@ for (const { engine, skip } of KINDS)
       await user.refused(503, 'engine_unavailable', [`${path}/query`, { json: { statement: 'SELECT 1' } }]);
       const { fix } = await eventually('the alarm', () => alarmOf(`${engine}_unavailable`));
       assert.match(fix, /accounts\/\d+\/(keeper|home)/);
+      await isInError('engine_unavailable');
       assert.ok(existsSync(here('home/data')));
+      await again(() => {});
+      await isInError('engine_unavailable');
       await again(() => writeFileSync(series, known));
       await eventually('it is back', async () => (await alarmOf(`${engine}_unavailable`)) === undefined);
       assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
+    });
+
+    test('that does not start for damage is in error with a reason, and ready once it starts again', async () => {
+      const file = here(engine === 'mysql' ? 'home/data/ibdata1' : 'home/data/global/pg_control');
+      const whole = readFileSync(file);
+      await again(() => writeFileSync(file, Buffer.alloc(whole.length, 7)));
+      const call = [`${path}/query`, { json: { statement: 'SELECT 1' } }] as const;
+      const refused = await user.refused(503, 'engine_unavailable', [...call]);
+      assert.match(refused.detail, /does not start/);
+      await isInError('engine_unavailable');
+      // Mended while Cloudlet runs: it tries again by itself.
+      writeFileSync(file, whole);
+      await eventually('it is ready', async () => (await user.expect(200, path)).state === 'ready');
+      assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
+    });
+
+    test('damage that a statement meets is told to its account and to the operator', async () => {
+      await run(user, path, 'CREATE TABLE marked (a varchar(100))');
+      await run(user, path, `INSERT INTO marked VALUES ('${MARK}')`);
+      await again(() => {
+        for (const file of globSync(here('home/data/**'), { withFileTypes: true }))
+          if (file.isFile()) damage(join(file.parentPath, file.name));
+      });
+      const refused = await user.refused(500, 'data_damaged', [
+        `${path}/query`,
+        { json: { statement: 'SELECT a FROM marked' } },
+      ]);
+      assert.match(refused.hint, /load/);
+      await isInError('data_damaged');
+      const { detail } = await eventually('the alarm', () => alarmOf('damaged_databases'));
+      assert.match(detail, new RegExp(path.split('/').at(-1) ?? ''));
+      // The rest of it can be read, and written to.
+      await run(user, path, 'DROP TABLE marked');
     });
 
     // PostgreSQL has no folders of databases that a crash could leave.

@@ -118,6 +118,9 @@ for (const [engine, { write, read, byDriver, code }] of Object.entries(KINDS)) {
       await restart(() => flipBitOf(MARK, join(folderOf(made), 'db.sqlite')));
       await user.refused(500, 'data_damaged', [`${path}/query`, { json: read }]);
       await user.refused(500, 'data_damaged', [`${path}/dump`]);
+      const { state, state_reason } = await user.expect(200, path);
+      assert.deepEqual([state, state_reason.code], ['error', 'data_damaged']);
+      assert.doesNotMatch(state_reason.message, /sqlite|SELECT/);
       const { connection } = await user.expect(200, `${path}/credentials`);
       await assert.rejects(byDriver(connection), (error: Error & { code?: unknown }) => {
         assert.match(error.message, /damaged|not what was written/);
@@ -129,6 +132,7 @@ for (const [engine, { write, read, byDriver, code }] of Object.entries(KINDS)) {
       await user.expect(200, `${path}/load`, { method: 'POST', body: formOf(dump) });
       assert.equal((await user.expect(200, `${path}/query`, { json: read })).row_count, 1);
       assert.equal((await admin.expect(200, '/api/system/status')).components.databases.status, 'ok');
+      assert.equal((await user.expect(200, path)).state, 'ready');
     });
 
     for (const { what, remove } of [
@@ -144,6 +148,7 @@ for (const [engine, { write, read, byDriver, code }] of Object.entries(KINDS)) {
         const refused = await user.refused(503, 'data_missing', [`${path}/query`, { json: read }]);
         assert.doesNotMatch(JSON.stringify(refused), /databases\/(?:sqlite|mongodb)|db\.sqlite/);
         assert.match(refused.hint, /load/);
+        assert.equal((await user.expect(200, path)).state_reason.code, 'data_missing');
         await user.refused(503, 'data_missing', [`${path}/dump`]);
         const { connection } = await user.expect(200, `${path}/credentials`);
         await assert.rejects(byDriver(connection), (error: Error & { code?: unknown }) => {

@@ -2,6 +2,7 @@
 import type { Readiness } from '../../databases/engine.ts';
 import type { ServerCopy } from '../../databases/server-logs.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { AppError } from '../../platform/errors.ts';
 import type { ChildSlots } from '../engine-children/child-slots.ts';
 import type { Listener, ServerProxy } from '../server-proxy/server-proxy.ts';
 import type { ManagedEngineOptions } from './database-server.ts';
@@ -18,7 +19,7 @@ export interface AccountKind {
   make(options: ManagedEngineOptions): AccountEngine;
   /** The server of a copy, in the folder of the options; missing where an engine has none. */
   recover?(options: ManagedEngineOptions, copy: ServerCopy, how: RecoverHow): Promise<AccountEngine>;
-  readiness(folders: null, problem: null): Promise<Readiness>;
+  readiness(folders: null, problem: AppError | null): Promise<Readiness>;
   /** The bytes that end the log-in of a user who cannot come in now. */
   refusal(text: string): Buffer;
 }

@@ -2,7 +2,6 @@
  * The database server of one account: what it holds, where its users connect, and when it runs. It sleeps
  * while nobody uses it, and its listener (server-proxy/) wakes it with the next connection.
  */
-import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../databases/engine.ts';
@@ -16,6 +15,7 @@ import { shareConnections } from './connection-shares.ts';
 import { KeptDatabases } from './kept-databases.ts';
 import { excessOf, withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
+import { StartTrouble } from './server-trouble.ts';
 import { ServerWork, startFailed } from './server-work.ts';
 import type { Moving } from './shared-server.ts';
 import type { AccountEngine, ServerUse } from './sql-engine.ts';
@@ -48,12 +48,15 @@ export class AccountServer {
   /** Until then no start is tried, monotonic ms. */
   #notBefore = 0;
   #isOpen = false;
+  #isClosed = false;
+  readonly #trouble: StartTrouble;
 
   constructor(deps: AccountServerDeps) {
     this.#deps = deps;
     this.engine = deps.engine;
     this.#work = new ServerWork(deps.clock);
     this.#databases = new KeptDatabases(join(deps.folder, 'databases'));
+    this.#trouble = new StartTrouble(deps.folder);
   }
 
   get accountId(): number {
@@ -123,13 +126,27 @@ export class AccountServer {
         await this.engine.server.up({ isPatient });
         await this.#began();
         this.#failures = 0;
+        this.#trouble.note(null);
       } catch (error) {
         this.#left();
+        const { pid, problem } = this.engine.server;
+        if (pid === null && problem !== null && !this.#isClosed) this.#trouble.note(problem.message);
         const wait = Math.min(RETRY_MS * 2 ** this.#failures++, MOST_RETRY_MS);
         this.#notBefore = clock.monotonic() + wait;
         throw error;
       }
     });
+  }
+
+  /** Why it does not start, for its users; null: it does, as far as is known. */
+  get trouble(): string | null {
+    return this.isUp ? null : this.#trouble.what;
+  }
+
+  /** Starts one that did not start before, when it is time, whether anybody waits for it or not. */
+  tryAgain(): void {
+    const isTime = this.#deps.clock.monotonic() >= this.#notBefore && this.#work.pending === 0;
+    if (this.trouble !== null && isTime && this.#isWanted) void this.using(async () => {}).catch(() => {});
   }
 
   /** Lets a waiting connection in, or refuses it with the reason. Never rejects. */
@@ -150,23 +167,14 @@ export class AccountServer {
   /** Notes the database before anything is made of it. */
   add(database: EngineDatabase): void {
     const before = this.#databases.get(database.database);
-    this.#databases.keep({
-      database,
-      access: before?.access ?? 'full',
-      isApplied: true,
-      ownBytes: before?.ownBytes ?? 0,
-    });
+    const [access, ownBytes] = [before?.access ?? 'full', before?.ownBytes ?? 0];
+    this.#databases.keep({ database, access, isApplied: true, ownBytes });
   }
 
   /** Whether it is being moved here; undefined: it is not known here. */
   isMoving(name: string): boolean | undefined {
     const kept = this.#databases.get(name);
     return kept === undefined ? undefined : kept.isMoving === true;
-  }
-
-  /** Whether there is anything of its databases. */
-  get hasData(): boolean {
-    return existsSync(join(this.#deps.folder, 'home', 'data'));
   }
 
   /** Notes what is being moved here until `fill` is done. */
@@ -261,17 +269,13 @@ export class AccountServer {
       this.#askedAt = this.#deps.clock.monotonic();
       this.#marks.note(this.#use.done);
       if (this.#use.busy > 0) this.#work.usedAt = this.#deps.clock.monotonic();
-      await shareConnections(
-        { engine: this.engine, use: this.#use },
-        this.#databases.all(),
-        this.#deps.connections,
-      );
+      const now = { engine: this.engine, use: this.#use };
+      await shareConnections(now, this.#databases.all(), this.#deps.connections);
     } catch {
       // It ended, or it hangs: its own probe tells.
     }
-    const { clock, idleMs } = this.#deps;
-    if (clock.monotonic() - this.#work.usedAt > idleMs && this.#use.sessions === 0)
-      await this.#sleep('unused');
+    const isUnused = this.#deps.clock.monotonic() - this.#work.usedAt > this.#deps.idleMs;
+    if (isUnused && this.#use.sessions === 0) await this.#sleep('unused');
   }
 
   /** Databases that were used since the last call. */
@@ -314,6 +318,7 @@ export class AccountServer {
 
   /** Ends it properly; it is back with the next Cloudlet. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#deps.proxy.shut(this.#deps.listener.name);
     this.#isOpen = false;
     await this.engine.close();

@@ -143,8 +143,19 @@ export class AccountServers implements Engine {
     return server !== undefined;
   }
 
+  /** Not available while the server of an earlier version, which still has databases, does not start. */
   readiness(): Promise<Readiness> {
-    return this.#kind.readiness(null, null);
+    return this.#kind.readiness(null, this.#shared.isThere ? this.#shared.problem : null);
+  }
+
+  trouble({ database, accountId }: EngineDatabase): string | null {
+    if (this.#isLeft(database)) return this.#shared.trouble(database);
+    return (this.#serverOf(database) ?? this.#servers.get(accountId))?.trouble ?? null;
+  }
+
+  /** Whether a database is still on the server of an earlier version. */
+  #isLeft(name: string): boolean {
+    return this.#serverOf(name)?.isMoving(name) !== false && this.#shared.isThere;
   }
 
   /** Nothing runs before it is wanted. */
@@ -258,8 +269,9 @@ export class AccountServers implements Engine {
 
   /** Databases whose data are there. Throws `engine_unavailable` while some may be on the shared server. */
   async list(): Promise<readonly string[]> {
-    if (this.#shared.isThere) throw beingMoved();
-    return [...this.#servers.values()].flatMap((server) => (server.hasData ? server.names : []));
+    if (this.#shared.isThere) throw beingMoved(null);
+    const servers = [...this.#servers.values()].filter(({ accountId }) => this.#hasData(accountId));
+    return servers.flatMap(({ names }) => names);
   }
 
   async close(): Promise<void> {
@@ -293,6 +305,7 @@ export class AccountServers implements Engine {
     if (this.#isClosed) return;
     const isTime = this.#polls++ % POLLS_TO_OPEN === 0;
     if (isTime && this.#isAwake) await this.#openAll();
+    if (this.#isAwake) for (const server of this.#servers.values()) server.tryAgain();
     await Promise.all([...this.#servers.values()].map((server) => server.poll()));
   }
 
@@ -365,8 +378,7 @@ export class AccountServers implements Engine {
 
   #of({ database, accountId }: EngineDatabase): AccountServer {
     const server = this.#serverOf(database) ?? this.#servers.get(accountId);
-    const isLeft = server?.isMoving(database) !== false && this.#shared.isThere;
-    if (isLeft) throw beingMoved();
+    if (this.#isLeft(database)) throw beingMoved(this.#shared.trouble(database));
     if (server !== undefined) return server;
     throw new AppError('engine_unavailable', `The server of the database ${database} is missing`, {
       hint: 'restore its folder below databases/ in the data directory; a disk may not be mounted',
@@ -375,6 +387,11 @@ export class AccountServers implements Engine {
 
   #serverOf(name: string): AccountServer | undefined {
     return this.#servers.get(this.#accounts.get(name) ?? -1);
+  }
+
+  /** Whether there is anything of an account's databases. */
+  #hasData(accountId: number): boolean {
+    return fs.existsSync(join(this.#folderOf(accountId), 'home', 'data'));
   }
 
   #folderOf(accountId: number): string {

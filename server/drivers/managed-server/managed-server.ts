@@ -28,6 +28,7 @@ import { processName } from './server-data.ts';
 import { ServerLog } from './server-log.ts';
 import { makeServerFolders } from './server-owner.ts';
 import type { ServerTls } from './server-tls.ts';
+import { ServerWords, withReason } from './server-trouble.ts';
 import { StartProgress } from './start-progress.ts';
 
 export interface ServerFolders {
@@ -246,7 +247,7 @@ export class ManagedServer implements EngineServer {
   #report(problem: AppError): void {
     const { kind, alarms } = this.#deps;
     this.#problem = problem;
-    alarms.raise(`${kind.name}_unavailable`, problem.message, problem.hint ?? SEE_LOG);
+    alarms.raise(`${kind.name}_unavailable`, withReason(problem), problem.hint ?? SEE_LOG);
   }
 
   /** A server that hangs has its process, and no answer: it raises an alarm until it answers again. */
@@ -386,14 +387,13 @@ export class ManagedServer implements EngineServer {
   }
 
   #unavailable(what: string, cause?: unknown): AppError {
-    const words = lastReason(join(this.#keeper, 'log'));
-    const said = words === null || cause === undefined ? '' : `: ${words}`;
+    const words = cause === undefined ? null : lastReason(join(this.#keeper, 'log'));
     const { instead } = this.#deps.kind;
     const other = instead === undefined ? '' : `; ${instead}`;
-    return new AppError('engine_unavailable', `${this.#deps.kind.title} ${what}${said}`, {
-      hint: `ask the operator: the log is in the folder of the server; Cloudlet retries by itself${other}`,
+    return new AppError('engine_unavailable', `${this.#deps.kind.title} ${what}`, {
+      hint: `ask the operator, who has an alarm with the reason; Cloudlet retries by itself${other}`,
       retryAfterSeconds: 5,
-      cause,
+      cause: words === null ? cause : new ServerWords(words, { cause }),
     });
   }
 }

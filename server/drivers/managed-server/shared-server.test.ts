@@ -1,7 +1,7 @@
 /** From the one server that all accounts had in earlier versions to servers of their own. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync, lstatSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { EngineDatabase } from '../../databases/engine.ts';
@@ -14,6 +14,7 @@ import { PostgresqlEngine } from '../engine-postgresql/postgresql-engine.ts';
 import { keptPort } from '../server-port.ts';
 import type { AccountOptions } from './account-kind.ts';
 import type { AccountServers } from './account-servers.ts';
+import type { Moving } from './shared-server.ts';
 import type { AccountEngine } from './sql-engine.ts';
 
 const STAYS = new AbortController().signal;
@@ -24,6 +25,8 @@ interface Given {
   readonly options: () => AccountOptions;
   /** Of the files of the old server, its data alone belong to another user. */
   readonly isHalf: boolean;
+  /** A file of its data without which it does not start; null: this is not tried. */
+  readonly vital: string | null;
   /** Statements in the one given database, by the user with that password. */
   readonly rows: (database: EngineDatabase, password: string) => Promise<unknown>;
 }
@@ -38,7 +41,7 @@ const query = (statement: string) => ({
   signal: STAYS,
 });
 
-async function moves({ fixture, shared, options, rows, isHalf }: Given): Promise<void> {
+async function moves({ fixture, shared, options, rows, isHalf, vital }: Given): Promise<void> {
   const all = [1, 1, 2].map((accountId) => newDatabase({ accountId }));
   const [first, closed, other] = all as [EngineDatabase, EngineDatabase, EngineDatabase];
   const old = shared(options());
@@ -58,7 +61,11 @@ async function moves({ fixture, shared, options, rows, isHalf }: Given): Promise
   const moving = all.map(
     (database) => ({ database, access: database === closed ? 'none' : 'full' }) as const,
   );
+  if (vital !== null)
+    await staysShut({ engine, moving, file: join(fixture.folder, 'server', 'home', vital) });
   await Promise.all([engine.moveIn(moving), engine.moveIn(moving)]);
+  assert.equal((await engine.readiness()).available, true);
+  assert.equal(engine.trouble(first), null);
   assert.deepEqual([...(await engine.list())].sort(), all.map(({ database }) => database).sort());
   assert.deepEqual(await rows(first, 'password-0'), [{ a: 10 }]);
   assert.deepEqual(await rows(other, 'password-2'), [{ a: 12 }]);
@@ -79,6 +86,33 @@ async function moves({ fixture, shared, options, rows, isHalf }: Given): Promise
   await fixture.reopen().wake();
   assert.deepEqual(await rows(first, 'password-0'), [{ a: 10 }]);
   assert.equal(lstatSync(join(home, 'data')).uid, options().uidOf(1));
+}
+
+/** While the old server lacks that file: no database moves, and the reason is told without a path. */
+async function staysShut({
+  engine,
+  moving,
+  file,
+}: {
+  engine: AccountServers;
+  moving: readonly Moving[];
+  file: string;
+}) {
+  renameSync(file, `${file}.away`);
+  await assert.rejects(engine.moveIn(moving), { code: 'engine_unavailable' });
+  const { available, reason, fix } = await engine.readiness();
+  assert.equal(available, false);
+  assert.match(`${reason}`, /does not start/);
+  assert.notEqual(fix, null);
+  const [{ database } = { database: newDatabase({ accountId: 1 }) }] = moving;
+  const trouble = String(engine.trouble(database));
+  assert.match(trouble, /server of an earlier version .* does not start/);
+  assert.doesNotMatch(`${reason}${trouble}`, /\//);
+  await assert.rejects(engine.tables(database, STAYS), {
+    code: 'engine_unavailable',
+    message: /does not start/,
+  });
+  renameSync(`${file}.away`, file);
 }
 
 /**
@@ -106,7 +140,14 @@ test('databases of PostgreSQL move with their rows, passwords and states', {
       .finally(() => client.end());
   };
   const shared = (options: AccountOptions) => new PostgresqlEngine(options);
-  await moves({ fixture, shared, options: fixture.options, rows, isHalf: true });
+  await moves({
+    fixture,
+    shared,
+    options: fixture.options,
+    rows,
+    isHalf: true,
+    vital: 'data/global/pg_control',
+  });
 });
 
 test('databases of MariaDB move with their rows, passwords and states', { skip: noMysql }, async (t) => {
@@ -120,5 +161,5 @@ test('databases of MariaDB move with their rows, passwords and states', { skip: 
       .finally(() => driver.end());
   };
   const shared = (options: AccountOptions) => new MysqlEngine(options);
-  await moves({ fixture, shared, options: fixture.options, rows, isHalf: false });
+  await moves({ fixture, shared, options: fixture.options, rows, isHalf: false, vital: null });
 });

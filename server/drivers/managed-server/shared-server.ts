@@ -6,12 +6,13 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../databases/engine.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, isAppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { keptPort } from '../server-port.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 import { SHARED } from './server-owner.ts';
+import { withReason } from './server-trouble.ts';
 import type { AccountEngine } from './sql-engine.ts';
 
 export interface Moving {
@@ -37,6 +38,9 @@ const MOVE_MS = 6 * 3_600_000;
 export class SharedServer {
   readonly #deps: SharedServerDeps;
   #engine: AccountEngine | null = null;
+  #problem: AppError | null = null;
+  /** Databases that the last try did not move. */
+  #left: ReadonlySet<string> = new Set();
 
   constructor(deps: SharedServerDeps) {
     this.#deps = deps;
@@ -61,13 +65,33 @@ export class SharedServer {
     return keptPort(join(this.#folder, 'keeper'));
   }
 
+  /** Why it does not start; null: it does, or was not started yet. */
+  get problem(): AppError | null {
+    return this.#problem;
+  }
+
+  /** Why a database is still here, for its owner; null: its move has not failed. */
+  trouble(name: string): string | null {
+    if (!this.#left.has(name)) return null;
+    if (this.#problem === null) return 'it could not be moved from the server of an earlier version';
+    return `the server of an earlier version that holds it cannot be used: ${this.#problem.message}`;
+  }
+
   /** Has it answer, to us alone: whoever is connected is let go. */
   async #open(): Promise<AccountEngine> {
     if (this.#engine !== null) return this.#engine;
     const engine = this.#deps.make();
-    // A server that an earlier Cloudlet left running still serves its users.
-    if (await engine.server.takeOver()) await engine.server.stop();
-    await engine.server.up();
+    try {
+      // A server that an earlier Cloudlet left running still serves its users.
+      if (await engine.server.takeOver()) await engine.server.stop();
+      await engine.server.up({ isPatient: true });
+    } catch (error) {
+      this.#problem = isAppError(error) ? error : null;
+      // The next try makes another one.
+      await engine.close();
+      throw error;
+    }
+    this.#problem = null;
     this.#engine = engine;
     return engine;
   }
@@ -81,15 +105,19 @@ export class SharedServer {
     take: (moving: Moving, fill: (to: AccountEngine) => Promise<void>) => Promise<void>,
   ): Promise<void> {
     const failures: unknown[] = [];
+    const left = new Set<string>();
     for (const moving of all) {
       try {
         await take(moving, (to) => this.#move(moving, to));
       } catch (error) {
         failures.push(error);
         const { database } = moving.database;
-        this.#deps.warn(`the database ${database} could not be moved to its account's own server: ${error}`);
+        left.add(database);
+        const why = withReason(error);
+        this.#deps.warn(`the database ${database} could not be moved to its account's own server: ${why}`);
       }
     }
+    this.#left = left;
     this.#report(failures.length);
     if (failures.length > 0) throw failures[0];
     await this.#retire();
@@ -149,7 +177,12 @@ export class SharedServer {
   }
 }
 
-export function beingMoved(): AppError {
+export function beingMoved(trouble: string | null): AppError {
+  if (trouble !== null)
+    return new AppError('engine_unavailable', `The database cannot be used: ${trouble}`, {
+      hint: 'ask the operator, who has an alarm with the reason; Cloudlet tries again every minute',
+      retryAfterSeconds: 60,
+    });
   return new AppError('engine_unavailable', "The database is being moved to its account's own server", {
     hint: 'try again in a few minutes; the log of Cloudlet says why a move fails',
     retryAfterSeconds: 5,
