@@ -68,12 +68,10 @@ test('from the set-up link to a shared file: drop, version, restore, link', { sk
   await drawer.getByRole('button', { name: 'Create link' }).click();
   const link = await drawer.getByLabel('Link', { exact: true }).inputValue();
   await drawer.getByRole('img', { name: 'QR code of the link' }).waitFor();
-  const answer = await fetch(link);
-  assert.deepEqual([answer.status, await answer.text()], [200, 'the first words']);
+  assert.equal(await (await fetch(link)).text(), 'the first words');
 
   await page.goto(`${fixture.cloud.api}/storage`);
   await page.getByRole('row', { name: 'uploads' }).getByRole('cell', { name: 'free' }).waitFor();
-
   await page.goto(fixture.cloud.api);
   await page.getByText('1 of 5 done').waitFor();
   await page.close();

@@ -100,9 +100,7 @@ async function start(pingSeconds = 30): Promise<void> {
 }
 
 before(() => start());
-after(async () => {
-  await app.close();
-});
+after(() => app.close());
 beforeEach(() => {
   state = 'running';
   ended.clear();
@@ -122,9 +120,7 @@ async function view({ headers = { 'x-api-key': 'owner' }, query = '' }: Opening 
     assert.ok(isBinary);
     seen.text += data.toString('utf8');
   });
-  client.on('close', (code) => {
-    seen.code = code;
-  });
+  client.on('close', (code) => Object.assign(seen, { code }));
   await once(client, 'open');
   return { client, seen };
 }
