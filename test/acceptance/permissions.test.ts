@@ -42,6 +42,7 @@ const CASES: Readonly<Record<string, Case>> = {
   listSessions: {},
   endSession: { foreign: 'session_not_found' },
   endOtherSessions: {},
+  createTicket: { json: { path: '/api/account' } },
   createBucket: { json: { name: 'a-new-bucket' } },
   listBuckets: {},
   getBucket: { foreign: 'bucket_not_found' },
