@@ -176,7 +176,7 @@ step('a port is published and taken back, and a refusal is shown at its field', 
   await dialog.getByText(/must be from 62100 to 62999/).waitFor();
   await dialog.getByLabel('Public port').fill('');
   await page.keyboard.press('Enter');
-  const remove = page.getByRole('button', { name: /^Remove .*:8\d{3}$/ });
+  const remove = page.getByRole('button', { name: /^Remove .*:62\d{3}$/ });
   await remove.waitFor();
   await remove.click();
   await remove.waitFor({ state: 'detached' });
