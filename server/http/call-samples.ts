@@ -32,6 +32,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   login: { body: { username: ADA.username, password: ADA.password } },
   setUp: { body: { token: '$SETUP_TOKEN', ...ADA } },
   updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
+  confirmPassword: { body: { current_password: ADA.password } },
   approveLogin: {
     body: {
       redirect_uri: CALLBACK,

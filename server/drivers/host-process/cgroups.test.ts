@@ -100,7 +100,8 @@ test('the unit in deploy/ gives us what we look for', () => {
   assert.match(unit, /^ExecStopPost=-\/bin\/sh .*\n.*"-memory -cpu -pids" >.*cgroup\.subtree_control/m);
   assert.match(unit, /^OOMPolicy=continue$/m, 'a process out of memory does not end the service');
   assert.match(unit, /^SystemCallFilter=.* seccomp( |$)/m, 'QEMU may lock itself in');
-  assert.doesNotMatch(unit, /^(ProtectControlGroups|MemoryDenyWriteExecute|PrivateDevices|UMask)=/m);
+  assert.match(unit, /^UMask=0077$/m);
+  assert.doesNotMatch(unit, /^(ProtectControlGroups|MemoryDenyWriteExecute|PrivateDevices)=/m);
 });
 
 test('without systemd the root is ours', () => {
