@@ -248,13 +248,12 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       assert.deepEqual(ours(), []);
       assert.equal((await processes.adopt(program, moved))?.pid, pid);
       fs.rmSync(moved, { recursive: true });
-      assert.deepEqual(
-        ours().map(({ folder: of, process }) => [of, process.pid]),
-        [[moved, pid]],
-      );
-      const said: string[] = [];
-      await endOrphans((text) => said.push(text), ours());
-      assert.deepEqual([isThere(pid), ours(), said.length], [false, [], 1]);
+      const found = ours().map(({ folder: of, process }) => [of, process.pid]);
+      // A cloud of another test that starts meanwhile ends it too.
+      if (isThere(pid)) assert.deepEqual(found, [[moved, pid]]);
+      await endOrphans(() => {}, ours());
+      await eventually(() => !isThere(pid));
+      assert.deepEqual(ours(), []);
     });
 
     test('is not taken for another that has its number', async () => {
