@@ -192,9 +192,8 @@ before(async () => {
   const { body } = await owner.upload('owned-bucket', 'a.txt', 'mine');
   const json = { name: 'k', scopes: ['storage:read'] };
   const key = await owner.expect(201, '/api/account/access-keys', { json });
-  await owner.expect(200, '/api/login', {
-    json: { username: account.username, password: 'correct horse battery' },
-  });
+  const login = { username: account.username, password: 'correct horse battery' };
+  await owner.expect(200, '/api/login', { json: login });
   const [session] = await owner.expect(200, '/api/account/sessions');
   const vm = await owner.expect(201, '/api/vms', { json: { name: 'mine', instance_type: 't2.micro' } });
   const database = await owner.expect(201, '/api/databases', { json: { name: 'mine' } });

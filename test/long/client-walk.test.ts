@@ -1,6 +1,6 @@
 /**
  * The client from a computer that has Node and reaches nothing of the cloud but the port of the API:
- * installed from the cloud's package, it syncs, and opens machines and databases. README shows it. Needs root.
+ * installed from its package, it syncs, and opens machines and databases. README shows it. Needs root.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
