@@ -32,7 +32,9 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   login: { body: { username: ADA.username, password: ADA.password } },
   setUp: { body: { token: '$SETUP_TOKEN', ...ADA } },
   updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
-  confirmPassword: { body: { current_password: ADA.password } },
+  confirmPassword: {
+    instead: 'Only a session is asked for the password again, so no call with a key is shown.',
+  },
   approveLogin: {
     body: {
       redirect_uri: CALLBACK,

@@ -197,8 +197,7 @@ describe('every example does what it says', () => {
   const needsServer = ({ id }: Printed) => Number(id === 'getDatabaseLog');
   for (const call of printed.toSorted((a, b) => needsServer(a) - needsServer(b))) {
     const { curl, id, answer } = call;
-    // A key is never asked for the password again, and a session is no key of an example.
-    if (curl === undefined || ['setUp', 'confirmPassword'].includes(id)) continue;
+    if (curl === undefined || id === 'setUp') continue;
     const skip =
       notInstalled('curl', 'bash') ||
       (needsGuest.has(id) && skipped) ||
