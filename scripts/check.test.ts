@@ -31,6 +31,8 @@ function check(
   for (const name of ['check.ts', 'test-run.ts', 'installed.ts', 'programs.json']) {
     cpSync(join(import.meta.dirname, name), join(root, 'scripts', name));
   }
+  const load = 'server/platform/host-load.ts';
+  cpSync(join(import.meta.dirname, '..', load), join(root, load));
   mkdirSync(join(root, 'node_modules/.bin'), { recursive: true });
   for (const [name, target] of Object.entries({ tsc: 'true', biome })) {
     symlinkSync(`/bin/${target}`, join(root, 'node_modules/.bin', name));

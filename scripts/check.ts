@@ -192,8 +192,10 @@ class Check {
       const [job] = next < 0 ? [] : waiting.splice(next, 1);
       if (job === undefined) return false;
       running.push(job.step);
-      results.push(await this.run(job.step, job.file));
+      const result = await this.run(job.step, job.file);
+      results.push(result);
       running.splice(running.indexOf(job.step), 1);
+      if (result.failures.length > 0) tellEarly(result);
       const own = results.filter(({ step }) => step === job.step);
       if (own.length === steps.get(job.step)?.length) report(job.step.label, own);
       return true;
@@ -257,6 +259,11 @@ function indent(text: string): string {
 }
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(0)} s`;
+
+/** A run that is ended before its step is done has told of its failures all the same. */
+function tellEarly({ file, failures }: Result): void {
+  console.log(`failed: ${file}: ${failures.map(({ name }) => name.split(' › ').at(-1)).join('; ')}`);
+}
 
 function report(label: string, results: readonly Result[]): void {
   const failures = results.flatMap(({ failures }) => failures);

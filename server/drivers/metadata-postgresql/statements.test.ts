@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type Database from 'better-sqlite3';
 import type pg from 'pg';
+import { closeAccount, removeAccount } from '../../accounts/closings-store.ts';
 import { AccountStore } from '../../accounts/store.ts';
 import { CatalogStore } from '../../billing/catalog/catalog-store.ts';
 import { insertTransfer, LedgerStore } from '../../billing/ledger/ledger-store.ts';
@@ -112,6 +113,9 @@ async function callOthers(): Promise<void> {
   for (const via of ['key', 'session'] as const) {
     await new AccountStore({ reads }).isCredentialGood(via, '', 0);
   }
+  for (const reason of [null, 'spam']) note(new AccountStore({ reads }).setSuspended(1, reason));
+  note(...closeAccount(1, 0), ...removeAccount(1, 0));
+  for (const running of [[], ['op-1']]) note(new OperationsStore(reads).deleteOlderThan(0, running));
   for (const credentialId of [undefined, 'key-1']) {
     await new OperationsStore(reads).listBefore(1, { before: '', limit: 1, credentialId });
   }
