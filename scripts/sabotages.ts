@@ -192,9 +192,9 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'server/storage/object-sql.ts',
-        find: `params: [id, wallMs, steadyMs, Number(bypass)],
+        find: `params: [id, metadata_bytes, wallMs, steadyMs, Number(bypass)],
       expectChanges: 1,`,
-        replace: 'params: [id, wallMs, steadyMs, Number(bypass)],',
+        replace: 'params: [id, metadata_bytes, wallMs, steadyMs, Number(bypass)],',
       },
       {
         file: 'server/storage/object-sql.ts',

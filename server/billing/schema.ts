@@ -20,8 +20,8 @@ const Quantity = Type.Union([Type.Number(), Type.String()], {
 const Time = (description: string) => Type.String({ description: `${description}, ${TIME}` });
 const MeterName = Type.Enum([...METER_NAMES], {
   description:
-    'vm.time: running time; vm.disk: disk size, while it exists; storage: bytes of all versions; egress: bytes sent from ' +
-    'buckets and from databases, in dumps and to drivers of SQLite and of the built-in MongoDB; ' +
+    'vm.time: running time; vm.disk: disk size, while it exists; storage: bytes of all versions, with their names ' +
+    'and metadata; egress: bytes sent from buckets and from databases, in dumps and to drivers of SQLite and of the built-in MongoDB; ' +
     'database.storage: size of a database',
 });
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

@@ -90,7 +90,7 @@ CREATE TABLE buckets (
   object_count INTEGER NOT NULL DEFAULT 0,  -- live objects
   size_bytes INTEGER NOT NULL DEFAULT 0,    -- of live objects
   version_count INTEGER NOT NULL DEFAULT 0, -- versions with bytes, live ones included
-  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY, lifecycle_due INTEGER, lifecycle_cursor TEXT,   -- of all versions
+  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY, lifecycle_due INTEGER, lifecycle_cursor TEXT, metadata_bytes INTEGER NOT NULL DEFAULT 0,   -- of all versions
   UNIQUE (account_id, name)
 ) STRICT;
 
@@ -344,7 +344,7 @@ CREATE TABLE uploads (
   created_at INTEGER NOT NULL,
   ended_at INTEGER,
   result TEXT                             -- JSON: what completing it gave
-, acl TEXT, lock TEXT, customer BLOB, named_key INTEGER REFERENCES encryption_keys(id)) STRICT;
+, acl TEXT, lock TEXT, customer BLOB, named_key INTEGER REFERENCES encryption_keys(id), metadata_bytes INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE TABLE usage_lines (
   meter TEXT NOT NULL,
@@ -386,7 +386,7 @@ CREATE TABLE versions (
   storage_class TEXT NOT NULL,
   metadata TEXT,                            -- JSON object as sent
   created_at INTEGER NOT NULL
-, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT, acl TEXT, lock_mode TEXT, retain_until INTEGER, locked_until INTEGER, legal_hold INTEGER, row_crc INTEGER, tags_crc INTEGER, acl_crc INTEGER, lock_crc INTEGER, damaged_at INTEGER) STRICT;
+, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT, acl TEXT, lock_mode TEXT, retain_until INTEGER, locked_until INTEGER, legal_hold INTEGER, row_crc INTEGER, tags_crc INTEGER, acl_crc INTEGER, lock_crc INTEGER, damaged_at INTEGER, metadata_bytes INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE TABLE vm_ports (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

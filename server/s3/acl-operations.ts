@@ -76,7 +76,8 @@ async function putObjectAcl(call: S3Call): Promise<S3Answer> {
   const grants = await askedOf(call, { level: 'object', owner, bucketOwner: access.owner });
   if (access.hasLists) {
     assertPublicAllowed(settingsOf(access.bucket).publicAccess, grants);
-    await call.storage.objects.setFact(call, row, { acl: aclText(owner, grants, access.owner) });
+    const fact = { acl: aclText(owner, grants, access.owner) };
+    await call.storage.objects.setFact(call, row, { bucket: access.bucket, fact });
   }
   return {};
 }

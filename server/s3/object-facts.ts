@@ -166,6 +166,6 @@ function deleteTagging(call: S3Call): Promise<S3Answer> {
 async function setTags(call: S3Call, tags: string | null, status: number): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const content = contentOf(call);
-  await call.storage.objects.setFact(call, content.row, { tags });
+  await call.storage.objects.setFact(call, content.row, { bucket, fact: { tags } });
   return { status, headers: versionHeader(bucket, content.row) };
 }

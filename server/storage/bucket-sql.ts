@@ -14,6 +14,8 @@ export interface BucketRow {
   readonly size_bytes: number;
   readonly version_count: number;
   readonly total_bytes: number;
+  /** See metadata-bytes.ts. */
+  readonly metadata_bytes: number;
   /** See bucket-settings.ts. */
   readonly settings: string | null;
 }
@@ -29,14 +31,20 @@ export interface HeldBucketRow extends BucketRow {
 export type BucketModes = Pick<BucketRow, 'versioning' | 'encryption' | 'settings'>;
 
 /** The counters of a new bucket. */
-export const NO_CONTENT = { object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
+export const NO_CONTENT = {
+  object_count: 0,
+  size_bytes: 0,
+  version_count: 0,
+  total_bytes: 0,
+  metadata_bytes: 0,
+};
 
 function modesOf({ id, versioning, encryption, settings }: Pick<BucketRow, 'id'> & BucketModes) {
   return [id, versioning, encryption, settings ?? ''];
 }
 
 export const BUCKET_COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
-  object_count, size_bytes, version_count, total_bytes, settings`;
+  object_count, size_bytes, version_count, total_bytes, metadata_bytes, settings`;
 
 /** Buckets of accounts that are not closed, with their owners. */
 const WITH_OWNER = `SELECT ${BUCKET_COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonical_id AS owner_id,

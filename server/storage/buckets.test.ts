@@ -37,7 +37,7 @@ test('the record of the answer is part of the commit: refused together, stored t
 
 test('a bucket has what was asked for, and defaults otherwise', async () => {
   const counters = { object_count: 0, size: 0, size_formatted: '0.00 B', version_count: 0, total_size: 0 };
-  const empty = { ...counters, object_lock: false };
+  const empty = { ...counters, metadata_size: 0, object_lock: false };
   const created_at = '2026-01-01 00:00:00';
   const plain = { name: 'plain', region: 'us-east-1', versioning: false, encryption: false };
   assert.deepEqual(await fixture.buckets.create(by(owner), { name: 'plain' }), {

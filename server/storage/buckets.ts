@@ -333,6 +333,7 @@ function present(row: BucketRow): Bucket {
     size_formatted: formatSize(row.size_bytes),
     version_count: row.version_count,
     total_size: row.total_bytes,
+    metadata_size: row.metadata_bytes,
     object_lock: settingsOf(row).lock !== undefined,
   };
 }

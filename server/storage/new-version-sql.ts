@@ -1,5 +1,6 @@
 /** SQL of a new version, or delete marker, of an object. */
 import type { RowIdOf, Statement } from '../metadata/metadata.ts';
+import { sizeOfText } from './metadata-bytes.ts';
 import { UNLOCKED } from './object-lock.ts';
 import type { NewVersion } from './object-rows.ts';
 import { checksumsOf } from './row-checksums.ts';
@@ -7,7 +8,7 @@ import { checksumsOf } from './row-checksums.ts';
 const COLUMNS = [
   ...['version_id', 'size_bytes', 'etag', 'mime_type', 'storage_class', 'metadata', 'created_at', 'is_null'],
   ...['headers', 'checksum', 'tags', 'acl', 'lock_mode', 'retain_until', 'locked_until', 'legal_hold'],
-  ...['row_crc', 'tags_crc', 'acl_crc', 'lock_crc'],
+  ...['row_crc', 'tags_crc', 'acl_crc', 'lock_crc', 'metadata_bytes'],
 ] as const;
 const SQL = `INSERT INTO versions (object, blob, ${COLUMNS.join(', ')})
   VALUES (?, ?${', ?'.repeat(COLUMNS.length)})`;
@@ -28,18 +29,19 @@ export function insertOf(version: NewVersion): Statement {
     acl: version.acl,
     ...version.lock,
   };
-  const row = { ...facts, ...checksumsOf(facts) };
+  const row = { ...facts, ...checksumsOf(facts), metadata_bytes: version.metadataBytes };
   return { sql: SQL, params: [version.object, version.blob, ...COLUMNS.map((column) => row[column])] };
 }
 
 /** The version row of a delete marker. */
 export function markerOf(
-  object: number | RowIdOf,
+  { object, name }: { readonly object: number | RowIdOf; readonly name: string },
   { versionId, createdAt, isNull }: Pick<NewVersion, 'versionId' | 'createdAt' | 'isNull'>,
 ): NewVersion {
   const nothing = {
     blob: null,
     sizeBytes: 0,
+    metadataBytes: sizeOfText(name),
     etag: '',
     mimeType: '',
     storageClass: 'STANDARD',

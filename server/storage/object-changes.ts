@@ -12,6 +12,7 @@ import { defaultRetention } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Published } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
+import { metadataBytesOf } from './metadata-bytes.ts';
 import { markerOf } from './new-version-sql.ts';
 import {
   assertMayReplace,
@@ -23,7 +24,7 @@ import {
   UNLOCKED,
   type WantedLock,
 } from './object-lock.ts';
-import type { ObjectSql, Pointed, UploadTarget, VersionRow } from './object-sql.ts';
+import type { ObjectRow, ObjectSql, Pointed, UploadTarget, VersionRow } from './object-sql.ts';
 import { type Deleted, VERSIONING } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 
@@ -87,7 +88,12 @@ export interface PastVersion {
 }
 
 /** The facts of a version that its removal needs. */
-type Droppable = Pick<VersionRow, 'id' | 'blob' | keyof LockRow>;
+type Droppable = Pick<VersionRow, 'id' | 'blob' | 'metadata_bytes' | keyof LockRow>;
+
+/** An object that gets a delete marker. */
+interface Marked extends Pick<ObjectRow, 'object_id' | 'current' | 'name'> {
+  readonly id: number | RowIdOf;
+}
 
 /** The changes of a bucket's counters. */
 interface BucketDelta {
@@ -97,8 +103,12 @@ interface BucketDelta {
   /** Versions with bytes, live ones included. */
   readonly versions: number;
   readonly totalBytes: number;
+  /** See metadata-bytes.ts; of markers too. */
+  readonly metadataBytes: number;
   /** Bytes among them that the account was charged for before. */
   readonly countedBytes?: number;
+  /** Something is removed, which no quota refuses, though a marker is longer than what goes. */
+  readonly isRemoval?: boolean;
 }
 
 /** The common steps of all changes of a name. */
@@ -140,13 +150,14 @@ export class ObjectChanges {
       isNull: versioning !== VERSIONING.on,
     };
     const labels = { mimeType, metadata, headers, tags, checksum, acl, storageClass: 'STANDARD' };
+    const metadataBytes = metadataBytesOf({ name, mime_type: mimeType, metadata, headers, tags, acl });
     const isPlain = naming.lock === undefined && target.settings === null;
     const lock = isPlain ? UNLOCKED : newLock(naming.lock ?? {}, defaultRetention(target), lockTime());
     if (object !== undefined) this.forgetAfter(change, objectId);
     const blob = content.addBlob(change, version);
     const row =
       object?.id ?? change.add(store.insertObject({ objectId, bucketId: bucket.id, name }), 'retry');
-    const added = { ...version, ...labels, lock, object: row, blob, sizeBytes, etag };
+    const added = { ...version, ...labels, lock, object: row, blob, sizeBytes, metadataBytes, etag };
     const versionRow = change.add(store.insertVersion(added), 'retry');
     const pointed = { version: versionRow, sizeBytes, at: version.createdAt };
     change.add(store.setCurrent(row, object?.current ?? null, pointed), 'retry');
@@ -156,6 +167,7 @@ export class ObjectChanges {
       bytes: sizeBytes - (previous?.size_bytes ?? 0),
       versions: replaced === undefined || replaced.blob === null ? 1 : 0,
       totalBytes: sizeBytes - (replaced?.size_bytes ?? 0),
+      metadataBytes: metadataBytes - (replaced?.metadata_bytes ?? 0),
       countedBytes: content.countedBytes ?? 0,
     });
     return { objectId, bucket, name, sizeBytes, etag, ...version, ...labels };
@@ -176,7 +188,19 @@ export class ObjectChanges {
     const { sizeBytes = 0, etag = '', checksum = null } = content ?? {};
     const lock = sameLock(past, lockTime());
     const labels = { mimeType, storageClass, metadata, headers, tags, acl, checksum };
-    const added = { ...labels, versionId, object: row, blob, sizeBytes, etag, createdAt, isNull, lock };
+    const metadataBytes = metadataBytesOf({ ...past, name });
+    const added = {
+      ...labels,
+      metadataBytes,
+      versionId,
+      object: row,
+      blob,
+      sizeBytes,
+      etag,
+      createdAt,
+      isNull,
+      lock,
+    };
     const version = change.add(store.insertVersion(added), 'retry');
     const pointed = content === null ? nothingSince(createdAt) : { version, sizeBytes, at: createdAt };
     change.add(store.setCurrent(row, object?.current ?? null, pointed), 'retry');
@@ -185,6 +209,7 @@ export class ObjectChanges {
       bytes: sizeBytes - (previous?.size_bytes ?? 0),
       versions: content === null ? 0 : 1,
       totalBytes: sizeBytes,
+      metadataBytes,
     });
     return versionId;
   }
@@ -200,20 +225,12 @@ export class ObjectChanges {
     return this.#deps.store.nullVersion(object.id);
   }
 
-  addMarker(
-    change: Change,
-    {
-      id,
-      object_id,
-      current,
-    }: { readonly id: number | RowIdOf; readonly object_id: string; readonly current: number | null },
-    { versioning }: BucketRow,
-  ): Deleted {
+  addMarker(change: Change, { id, object_id, current, name }: Marked, { versioning }: BucketRow): Deleted {
     const { store, clock } = this.#deps;
     const isNull = versioning !== VERSIONING.on;
     const marker = { versionId: newId('ver', clock), createdAt: clock.now(), isNull };
     change.add(store.setCurrent(id, current, nothingSince(marker.createdAt)), 'retry');
-    change.add(store.insertVersion(markerOf(id, marker)), 'retry');
+    change.add(store.insertVersion(markerOf({ object: id, name }, marker)), 'retry');
     return { id: object_id, deleted: true, version_id: marker.versionId, is_delete_marker: true };
   }
 
@@ -225,26 +242,48 @@ export class ObjectChanges {
     const { store, clock, garbageGraceMs, lockTime } = this.#deps;
     const time = lockTime();
     assertRemovable(version, time, bypass);
-    change.add(store.deleteVersion(version.id, time, bypass), 'retry');
+    change.add(store.deleteVersion(version, time, bypass), 'retry');
     if (version.blob === null) return;
     change.addAll(store.releaseBlob(version.blob, clock.now() + garbageGraceMs), 'retry');
   }
 
   /** Updates the counters of bucket and account, and the usage. */
-  async count(change: Change, bucket: BucketRow, delta: BucketDelta): Promise<void> {
+  async count(
+    change: Change,
+    bucket: Pick<BucketRow, 'id' | 'account_id'>,
+    delta: BucketDelta,
+  ): Promise<void> {
     const { id, account_id } = bucket;
-    const { objects, bytes, versions, totalBytes, countedBytes = 0 } = delta;
-    const kept = totalBytes - countedBytes;
+    const {
+      objects,
+      bytes,
+      versions,
+      totalBytes,
+      metadataBytes,
+      countedBytes = 0,
+      isRemoval = false,
+    } = delta;
+    const kept = totalBytes + metadataBytes - countedBytes;
     const add = {
       object_count: objects,
       size_bytes: bytes,
       version_count: versions,
       total_bytes: totalBytes,
+      metadata_bytes: metadataBytes,
     };
     change.increment({ table: 'buckets', id, add }, 'retry');
     if (kept === 0) return;
     change.increment({ table: 'accounts', id: account_id, add: { storage_bytes: kept } }, 'retry');
-    change.addAll(await this.#deps.billing.bytesKept(bucket, kept), 'retry');
+    change.addAll(await this.#deps.billing.bytesKept(bucket, kept, { isRemoval }), 'retry');
+  }
+
+  /** Counts the metadata of versions and markers, in which nothing else changes. */
+  countMetadata(
+    change: Change,
+    bucket: Pick<BucketRow, 'id' | 'account_id'>,
+    metadataBytes: number,
+  ): Promise<void> {
+    return this.count(change, bucket, { objects: 0, bytes: 0, versions: 0, totalBytes: 0, metadataBytes });
   }
 
   /** Removes the object from the cache after the commit, also if its outcome is unknown. */

@@ -80,7 +80,7 @@ test('the commit itself refuses, whatever was read before', async () => {
   assert.ok(row);
   const time = { wallMs: fixture.clock.now(), steadyMs: fixture.clock.now() };
   const commit = (bypass: boolean) =>
-    fixture.metadata.commit([fixture.store.deleteVersion(row.id, time, bypass)]);
+    fixture.metadata.commit([fixture.store.deleteVersion(row, time, bypass)]);
   await assert.rejects(commit(false), /rejected|expect/i);
   await fixture.objects.setLock(by(owner), { id: row.id, object_id }, { legalHold: true });
   await assert.rejects(commit(true), /rejected|expect/i);

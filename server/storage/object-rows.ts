@@ -34,6 +34,8 @@ export interface VersionRow extends LockRow {
   /** Row id of the blob; null for a delete marker. */
   readonly blob: number | null;
   readonly size_bytes: number;
+  /** See metadata-bytes.ts. */
+  readonly metadata_bytes: number;
   readonly etag: string;
   readonly mime_type: string;
   readonly storage_class: string;
@@ -73,7 +75,15 @@ export interface UploadTarget {
 /** Facts of the live version that a change replaces. */
 export type LiveVersion = Pick<
   VersionRow,
-  'id' | 'blob' | 'size_bytes' | 'version_id' | 'etag' | 'created_at' | 'is_null' | keyof LockRow
+  | 'id'
+  | 'blob'
+  | 'size_bytes'
+  | 'metadata_bytes'
+  | 'version_id'
+  | 'etag'
+  | 'created_at'
+  | 'is_null'
+  | keyof LockRow
 >;
 
 /** A version with the object it belongs to, as listings show it. */
@@ -123,6 +133,7 @@ export interface NewVersion {
   readonly object: number | RowIdOf;
   readonly blob: number | RowIdOf | null;
   readonly sizeBytes: number;
+  readonly metadataBytes: number;
   readonly etag: string;
   readonly mimeType: string;
   readonly storageClass: string;

@@ -24,17 +24,21 @@ interface TargetRow extends LockRow {
   readonly current: number | null;
   readonly blob: number | null;
   readonly size_bytes: number;
+  readonly metadata_bytes: number;
   readonly version_id: string;
   readonly etag: string;
   readonly created_at: number;
   readonly is_null: number;
 }
 
+/** A part of a version that is replaced by itself. */
+export type Fact = { readonly tags: string | null } | { readonly acl: string | null };
+
 /** S3's name of the version that was made while versioning was off or suspended. */
 export const NULL_VERSION = 'null';
 
-const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
-  v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum, v.acl, ${LOCK_COLUMNS}`;
+const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.metadata_bytes, v.etag, v.mime_type,
+  v.storage_class, v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum, v.acl, ${LOCK_COLUMNS}`;
 /** Columns of a version `v` and its object `o`: an EntryRow without is_latest. */
 export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
@@ -44,6 +48,11 @@ export const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b
   bl.customer, bl.upload, v.row_crc, v.tags_crc, v.acl_crc, v.lock_crc, o.row_crc AS object_crc, v.damaged_at`;
 export const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
   JOIN blobs bl ON bl.id = v.blob`;
+
+const SET_TAGS = `UPDATE versions SET tags = ?, tags_crc = ?, metadata_bytes = ?
+  WHERE id = ? AND metadata_bytes = ?`;
+const SET_ACL = `UPDATE versions SET acl = ?, acl_crc = ?, metadata_bytes = ?
+  WHERE id = ? AND metadata_bytes = ?`;
 
 export class ObjectSql {
   readonly #reads: Reads;
@@ -55,8 +64,8 @@ export class ObjectSql {
   /** The target of an upload: the bucket as it is now, and the object of that name, if it exists. */
   async target(bucketId: number, name: string): Promise<UploadTarget | undefined> {
     const row = await this.#reads.get<TargetRow>(
-      `SELECT b.versioning, b.settings, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.version_id, v.etag,
-         v.created_at, v.is_null, ${LOCK_COLUMNS}
+      `SELECT b.versioning, b.settings, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.metadata_bytes,
+         v.version_id, v.etag, v.created_at, v.is_null, ${LOCK_COLUMNS}
        FROM buckets b LEFT JOIN objects o ON o.bucket_id = b.id AND o.name = ?
        LEFT JOIN versions v ON v.id = o.current WHERE b.id = ?`,
       name,
@@ -277,13 +286,20 @@ export class ObjectSql {
     };
   }
 
-  /** Refuses while object lock keeps it; `bypass`: despite GOVERNANCE. */
-  deleteVersion(id: number, { wallMs, steadyMs }: LockTime, bypass: boolean): Statement {
+  /**
+   * Refuses while object lock keeps it (`bypass`: despite GOVERNANCE), and if it has other metadata by now,
+   * which counted otherwise.
+   */
+  deleteVersion(
+    { id, metadata_bytes }: Pick<VersionRow, 'id' | 'metadata_bytes'>,
+    { wallMs, steadyMs }: LockTime,
+    bypass: boolean,
+  ): Statement {
     return {
-      sql: `DELETE FROM versions WHERE id = ? AND coalesce(legal_hold, 0) = 0 AND (
+      sql: `DELETE FROM versions WHERE id = ? AND metadata_bytes = ? AND coalesce(legal_hold, 0) = 0 AND (
               (coalesce(retain_until, 0) <= ? AND coalesce(locked_until, 0) <= ?)
               OR (lock_mode = 'GOVERNANCE' AND ? = 1))`,
-      params: [id, wallMs, steadyMs, Number(bypass)],
+      params: [id, metadata_bytes, wallMs, steadyMs, Number(bypass)],
       expectChanges: 1,
     };
   }
@@ -335,17 +351,13 @@ export class ObjectSql {
     ];
   }
 
-  setTags(version: number, tags: string | null): Statement {
+  /** Refuses if the version is gone, or its metadata has another size by now. */
+  setFact(version: Pick<VersionRow, 'id' | 'metadata_bytes'>, fact: Fact, sizeBytes: number): Statement {
+    const [sql, text] = 'tags' in fact ? [SET_TAGS, fact.tags] : [SET_ACL, fact.acl];
     return {
-      sql: 'UPDATE versions SET tags = ?, tags_crc = ? WHERE id = ?',
-      params: [tags, crcOfText(tags), version],
-    };
-  }
-
-  setAcl(version: number, acl: string | null): Statement {
-    return {
-      sql: 'UPDATE versions SET acl = ?, acl_crc = ? WHERE id = ?',
-      params: [acl, crcOfText(acl), version],
+      sql,
+      params: [text, crcOfText(text), sizeBytes, version.id, version.metadata_bytes],
+      expectChanges: 1,
     };
   }
 

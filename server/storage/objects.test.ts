@@ -233,7 +233,7 @@ async function assertCounters(model: Model): Promise<void> {
     { object_count: live.length, size: sum(live), version_count: stored.length, total_size: sum(stored) },
   );
   const totals = await fixture.metadata.get<{ counted: number; kept: number }>(
-    `SELECT sum(b.total_bytes) AS counted, a.storage_bytes AS kept FROM accounts a JOIN buckets b ON b.account_id = a.id`,
+    `SELECT sum(b.total_bytes + b.metadata_bytes) AS counted, a.storage_bytes AS kept FROM accounts a JOIN buckets b ON b.account_id = a.id`,
   );
   assert.equal(totals?.kept, totals?.counted, 'the account is charged for what its buckets hold');
 }

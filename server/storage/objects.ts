@@ -12,9 +12,10 @@ import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import type { DataKeys, Encryption } from './encryption.ts';
 import { type Condition, type Published, present, presentUpload } from './entries.ts';
+import { metadataBytesOf } from './metadata-bytes.ts';
 import type { Naming, ObjectChanges, PastVersion, VersionContent } from './object-changes.ts';
 import { type LockTime, type Retention, withRetention } from './object-lock.ts';
-import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
+import type { Fact, ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
 import type { Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
@@ -193,19 +194,22 @@ export class Objects {
     });
   }
 
-  /** Replaces the tags or the list of a version. Throws `version_not_found` if it is gone. */
+  /**
+   * Replaces the tags or the list of a version. Throws `quota_exceeded`, `version_not_found` if it is gone.
+   */
   setFact(
     call: Call,
-    version: Pick<ObjectRow, 'object_id'> & Pick<VersionRow, 'id'>,
-    fact: { readonly tags: string | null } | { readonly acl: string | null },
+    version: Pick<ObjectRow, 'object_id' | 'name'> & Pick<VersionRow, 'id'>,
+    { bucket, fact }: { readonly bucket: Pick<BucketRow, 'id' | 'account_id'>; readonly fact: Fact },
   ): Promise<void> {
     const { store, changes, objectChanges } = this.#deps;
-    return changes.run(call, (change) => {
+    return changes.run(call, async (change) => {
+      const row = await store.version(version.id);
+      if (row === undefined) throw versionGone();
       objectChanges.forgetAfter(change, version.object_id);
-      change.expect(
-        'tags' in fact ? store.setTags(version.id, fact.tags) : store.setAcl(version.id, fact.acl),
-        () => new AppError('version_not_found', 'The version was removed by another request'),
-      );
+      const sizeBytes = metadataBytesOf({ ...row, ...fact, name: version.name });
+      change.add(store.setFact(row, fact, sizeBytes), 'retry');
+      await objectChanges.countMetadata(change, bucket, sizeBytes - row.metadata_bytes);
     });
   }
 
@@ -223,8 +227,7 @@ export class Objects {
     const { store, changes, objectChanges, lockTime } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await store.version(version.id);
-      if (row === undefined)
-        throw new AppError('version_not_found', 'The version was removed by another request');
+      if (row === undefined) throw versionGone();
       const after =
         'legalHold' in wanted
           ? { ...row, legal_hold: Number(wanted.legalHold) }
@@ -265,6 +268,10 @@ export class Objects {
     if (!mayTouch(principal, object.bucket, object.name)) throw notFound(objectId);
     return object;
   }
+}
+
+function versionGone(): AppError {
+  return new AppError('version_not_found', 'The version was removed by another request');
 }
 
 /** One text for a missing object and for another account's. */

@@ -14,6 +14,8 @@ export interface PartUploadRow {
   readonly state: number;
   /** Sum over all parts. */
   readonly size_bytes: number;
+  /** See metadata-bytes.ts; counted while it is open. */
+  readonly metadata_bytes: number;
   /** Grows with each change of the parts. */
   readonly changes: number;
   readonly encryption: number;
@@ -57,8 +59,8 @@ export interface PartBlobRow {
   readonly customer: Uint8Array | null;
 }
 
-const UPLOAD_COLUMNS = `id, upload_id, bucket_id, account_id, name, state, size_bytes, changes, encryption, named_key,
-  customer, mime_type, metadata, headers, tags, acl, checksum, lock, created_at, result`;
+const UPLOAD_COLUMNS = `id, upload_id, bucket_id, account_id, name, state, size_bytes, metadata_bytes, changes, encryption,
+  named_key, customer, mime_type, metadata, headers, tags, acl, checksum, lock, created_at, result`;
 const PART_COLUMNS = 'number, blob, size_bytes, etag, checksum, created_at';
 
 export class PartUploadSql {
@@ -151,8 +153,8 @@ export class PartUploadSql {
   insert(upload: Omit<PartUploadRow, 'id' | 'state' | 'size_bytes' | 'changes' | 'result'>): Statement {
     return {
       sql: `INSERT INTO uploads (upload_id, bucket_id, account_id, name, encryption, named_key, customer, mime_type,
-              metadata, headers, tags, checksum, lock, created_at, acl)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              metadata, headers, tags, checksum, lock, created_at, acl, metadata_bytes)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         upload.upload_id,
         upload.bucket_id,
@@ -169,6 +171,7 @@ export class PartUploadSql {
         upload.lock,
         upload.created_at,
         upload.acl,
+        upload.metadata_bytes,
       ],
     };
   }

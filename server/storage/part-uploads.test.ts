@@ -33,9 +33,11 @@ const LARGE = INLINE_MAX_BYTES + 1;
 const rejects = (work: Promise<unknown>, code: ErrorCode) =>
   assert.rejects(work, (error) => isAppError(error, code) || assert.fail(String(error)));
 
-/** Bytes that the account is charged for. */
+/** Bytes of contents that the account is charged for. */
 async function kept(): Promise<number> {
-  const sql = 'SELECT storage_bytes AS bytes FROM accounts WHERE username = ?';
+  const sql = `SELECT storage_bytes - (SELECT sum(metadata_bytes) FROM buckets)
+    - (SELECT coalesce(sum(metadata_bytes), 0) FROM uploads WHERE state = 0) AS bytes
+    FROM accounts WHERE username = ?`;
   return (await fixture.metadata.get<{ bytes: number }>(sql, owner.username))?.bytes ?? assert.fail();
 }
 

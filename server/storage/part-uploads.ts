@@ -15,6 +15,7 @@ import { type Buckets, bucketNotFound } from './buckets.ts';
 import { type CustomerKey, customerKeyRequired } from './customer-key.ts';
 import type { DataKeys, Encryption } from './encryption.ts';
 import type { Condition, Published } from './entries.ts';
+import { metadataBytesOf } from './metadata-bytes.ts';
 import type { WantedLock } from './object-lock.ts';
 import type { ObjectSql } from './object-sql.ts';
 import type { Naming, Objects, VersionContent } from './objects.ts';
@@ -74,7 +75,7 @@ export class PartUploads {
     this.#deps = deps;
   }
 
-  /** Throws `scope_required`, `bucket_not_found`, `insufficient_credits`. */
+  /** Throws `scope_required`, `bucket_not_found`, `insufficient_credits`, `quota_exceeded`. */
   async begin(
     call: Call,
     bucket: BucketRow,
@@ -86,22 +87,26 @@ export class PartUploads {
     await billing.assertCredit(bucket.account_id);
     if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooMany(bucket.name);
     const encryption = labels.encryption ?? (await objects.encryptionOf(bucket));
-    return changes.run(call, (change) => {
+    return changes.run(call, async (change) => {
       // Here, so that ids of one name come in the order of their rows: see page-end-sql.ts.
       const uploadId = newId('upl', clock);
-      const row = {
-        upload_id: uploadId,
-        bucket_id: bucket.id,
-        account_id: bucket.account_id,
+      const texts = {
         name: labels.name,
-        encryption: Number(encryption.kind !== 'none'),
-        named_key: encryption.kind === 'named' ? encryption.key.id : null,
-        customer: encryption.kind === 'customer' ? encryption.key.record() : null,
         mime_type: labels.mimeType,
         metadata: labels.metadata,
         headers: labels.headers ?? null,
         tags: labels.tags ?? null,
         acl: labels.acl ?? null,
+      };
+      const row = {
+        ...texts,
+        metadata_bytes: metadataBytesOf(texts),
+        upload_id: uploadId,
+        bucket_id: bucket.id,
+        account_id: bucket.account_id,
+        encryption: Number(encryption.kind !== 'none'),
+        named_key: encryption.kind === 'named' ? encryption.key.id : null,
+        customer: encryption.kind === 'customer' ? encryption.key.record() : null,
         checksum: labels.checksum,
         lock: labels.lock === undefined ? null : JSON.stringify(labels.lock),
         created_at: clock.now(),
@@ -109,6 +114,7 @@ export class PartUploads {
       // Its deletion looks for open uploads, and may have come first.
       change.add(store.holdBucket(bucket.id), () => bucketNotFound(bucket.name));
       change.add(store.insert(row));
+      await this.#count(change, bucket, row.metadata_bytes);
       return uploadId;
     });
   }
@@ -259,8 +265,8 @@ export class PartUploads {
       }
       return change.add(store.insertAssembled(upload, sizeBytes), 'retry');
     };
-    // The bytes were counted part by part.
-    return { sizeBytes, etag, checksum, addBlob, countedBytes: sumOf(all) };
+    // The bytes were counted part by part, and the metadata when it began.
+    return { sizeBytes, etag, checksum, addBlob, countedBytes: sumOf(all) + upload.metadata_bytes };
   }
 
   /** Throws `upload_not_found`. Its bytes are not charged from then on; the sweeper removes them. */
@@ -274,7 +280,7 @@ export class PartUploads {
       const upload = await this.find(bucket, named);
       objects.assertMayWrite(call.principal, bucket, upload.name);
       change.add(store.abort(upload, this.#deps.clock.now()), 'retry');
-      await this.#count(change, bucket, -upload.size_bytes);
+      await this.#count(change, bucket, -upload.size_bytes - upload.metadata_bytes);
       return { upload_id: named.uploadId };
     });
   }
@@ -300,7 +306,7 @@ export class PartUploads {
       const bucket = { id: upload.bucket_id, account_id: upload.account_id };
       await changes.run(BACKGROUND, async (change) => {
         change.add(store.abort(upload, now), 'skip');
-        await this.#count(change, bucket, -upload.size_bytes);
+        await this.#count(change, bucket, -upload.size_bytes - upload.metadata_bytes);
       });
     }
     return forgotten.length;
@@ -335,7 +341,7 @@ export class PartUploads {
     ]);
   }
 
-  /** Counts bytes of parts: they take the account's space like an object's. */
+  /** Counts bytes of parts and metadata: they take the account's space like an object's. */
   async #count(change: Change, bucket: Pick<BucketRow, 'id' | 'account_id'>, bytes: number): Promise<void> {
     if (bytes === 0) return;
     const counter = { table: 'accounts', id: bucket.account_id, add: { storage_bytes: bytes } };

@@ -265,7 +265,11 @@ export class PointRestores {
       else if (wanted.existing !== 'replace') yield { ...step, kind: 'keep' };
       else {
         const isKept = found?.versioning === VERSIONING.on;
-        yield { ...step, kind: 'replace', freedBytes: isKept ? 0 : previous.size_bytes };
+        yield {
+          ...step,
+          kind: 'replace',
+          freedBytes: isKept ? 0 : previous.size_bytes + previous.metadata_bytes,
+        };
       }
     }
   }
@@ -336,7 +340,8 @@ export class PointRestores {
       await billing.assertCredit(account_id);
       if (target === undefined && bucketLimits !== null) throw bucketNotFound(name);
       if (target === undefined) await billing.bucketCreated({ id: 0, account_id, name });
-      await billing.bytesKept({ id: target?.id ?? 0, account_id }, tally.bytes - tally.freedBytes);
+      const kept = tally.bytes + tally.metadataBytes - tally.freedBytes;
+      await billing.bytesKept({ id: target?.id ?? 0, account_id }, kept);
       assertSpace(tally.bytes);
       return null;
     } catch (error) {

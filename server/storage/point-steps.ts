@@ -78,6 +78,8 @@ export class Tally {
   objects = 0;
   markers = 0;
   bytes = 0;
+  /** See metadata-bytes.ts. */
+  metadataBytes = 0;
   /** Versions with bytes that were dealt with, restored or not, and their bytes. */
   seen = 0;
   seenBytes = 0;
@@ -104,10 +106,13 @@ export class Tally {
   count({ entry, kind, freedBytes }: Step): void {
     if (kind === 'same') this.same++;
     else if (kind === 'keep') this.kept++;
-    else if (entry.blob === null) this.markers++;
-    else {
+    else if (entry.blob === null) {
+      this.markers++;
+      this.metadataBytes += entry.metadata_bytes;
+    } else {
       this.objects++;
       this.bytes += entry.size_bytes;
+      this.metadataBytes += entry.metadata_bytes;
       this.freedBytes += freedBytes;
       if (kind === 'replace') this.replaced++;
     }

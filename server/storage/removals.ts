@@ -7,6 +7,7 @@ import { newId } from '../platform/ids.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import type { Condition } from './entries.ts';
+import { sizeOfText } from './metadata-bytes.ts';
 import { nothingSince, type ObjectChanges } from './object-changes.ts';
 import { assertMayRemove } from './object-lock.ts';
 import { NULL_VERSION, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
@@ -113,8 +114,10 @@ export class Removals {
       buckets.assertNotDeleting(bucket);
       const objectId = newId('obj', clock);
       const id = change.add(store.insertObject({ objectId, bucketId, name }), 'retry');
-      const marked = { id, object_id: objectId, current: null };
-      return { answer: this.#deps.objectChanges.addMarker(change, marked, bucket), wasMarker: false };
+      const marked = { id, object_id: objectId, current: null, name };
+      const answer = this.#deps.objectChanges.addMarker(change, marked, bucket);
+      await this.#deps.objectChanges.countMetadata(change, bucket, sizeOfText(name));
+      return { answer, wasMarker: false };
     });
   }
 
@@ -156,6 +159,8 @@ export class Removals {
       bytes: -(live?.size_bytes ?? 0),
       versions: dropped === undefined || dropped.blob === null ? 0 : -1,
       totalBytes: -(dropped?.size_bytes ?? 0),
+      metadataBytes: (isMarked ? sizeOfText(object.name) : 0) - (dropped?.metadata_bytes ?? 0),
+      isRemoval: live !== undefined,
     });
     return deleted;
   }
@@ -187,7 +192,8 @@ export class Removals {
       objects: Number(after !== undefined) - Number(before !== undefined),
       bytes: (after?.size_bytes ?? 0) - (before?.size_bytes ?? 0),
       versions: version.blob === null ? 0 : -1,
-      totalBytes: version.blob === null ? 0 : -version.size_bytes,
+      totalBytes: -version.size_bytes,
+      metadataBytes: -version.metadata_bytes,
     });
     const { version_id } = version;
     const answer = { id: object.object_id, deleted: true, version_id, is_delete_marker: false } as const;
@@ -220,6 +226,7 @@ export class Removals {
           bytes: -(live?.size_bytes ?? 0),
           versions: -removed.filter(({ blob }) => blob !== null).length,
           totalBytes: -removed.reduce((sum, version) => sum + version.size_bytes, 0),
+          metadataBytes: -removed.reduce((sum, version) => sum + version.metadata_bytes, 0),
         });
       },
     );
@@ -276,6 +283,7 @@ export class Removals {
       bytes: 0,
       versions: -versions.filter(({ blob }) => blob !== null).length,
       totalBytes: -versions.reduce((sum, version) => sum + version.size_bytes, 0),
+      metadataBytes: -versions.reduce((sum, version) => sum + version.metadata_bytes, 0),
     });
     return versions.length;
   }

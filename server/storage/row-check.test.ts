@@ -4,6 +4,7 @@ import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
+import type { Fact } from './object-sql.ts';
 
 const RUN = { bytesPerSecond: 2 ** 40, fresh: true };
 const damagedRows: number[] = [];
@@ -34,6 +35,14 @@ async function versionOf(objectId: string): Promise<number> {
   return (await fixture.store.findById(objectId))?.current ?? assert.fail('no version');
 }
 
+async function setFacts(id: number, ...facts: Fact[]): Promise<void> {
+  for (const fact of facts) {
+    const row = await fixture.store.version(id);
+    assert.ok(row);
+    await fixture.metadata.commit([fixture.store.setFact(row, fact, row.metadata_bytes)]);
+  }
+}
+
 test('rows that are as they were written are sound, also with tags, an ACL, a lock and delete markers', async () => {
   const { object_id } = await put('a');
   await put('b');
@@ -41,11 +50,12 @@ test('rows that are as they were written are sound, also with tags, an ACL, a lo
   const lock = { lock_mode: 'GOVERNANCE', retain_until: 5, locked_until: 6, legal_hold: 1 } as const;
   const none = { lock_mode: null, retain_until: null, locked_until: null, legal_hold: null };
   const { store } = fixture;
-  await fixture.metadata.commit([store.setTags(version, '{"a":"b"}'), store.setAcl(version, '{}')]);
+  await setFacts(version, { tags: '{"a":"b"}' }, { acl: '{}' });
   await fixture.metadata.commit([store.setLock(version, none, lock)]);
   await fixture.removals.remove(by(owner), (await put('c')).object_id);
   assert.deepEqual(await scrub(), { damaged: [], rows: 0, checked: 4 });
-  await fixture.metadata.commit([store.setTags(version, null), store.setLock(version, lock, none)]);
+  await setFacts(version, { tags: null });
+  await fixture.metadata.commit([store.setLock(version, lock, none)]);
   assert.deepEqual((await scrub()).damaged, []);
 });
 
@@ -63,7 +73,7 @@ test('a changed value of any kind is found, named, raises the alarm and is clear
     const id = await versionOf((await put(name)).object_id);
     versions.set(name, id);
     const { store } = fixture;
-    await fixture.metadata.commit([store.setTags(id, '{"a":"b"}'), store.setAcl(id, '{"x":0}')]);
+    await setFacts(id, { tags: '{"a":"b"}' }, { acl: '{"x":0}' });
     const none = { lock_mode: null, retain_until: null, locked_until: null, legal_hold: null };
     await fixture.metadata.commit([store.setLock(id, none, { ...none, legal_hold: 1 })]);
   }
@@ -101,7 +111,7 @@ test('a damaged row is not served, and a reader who meets it has it marked', asy
 test('rows of an earlier version are served, and get their checksums from the scrub', async () => {
   const { object_id } = await put('old');
   const version = await versionOf(object_id);
-  await fixture.metadata.commit([fixture.store.setTags(version, '{"a":"b"}')]);
+  await setFacts(version, { tags: '{"a":"b"}' });
   await change('UPDATE versions SET row_crc = NULL, tags_crc = NULL');
   await change('UPDATE objects SET row_crc = NULL');
   assert.equal((await fixture.downloads.find(owner, object_id)).name, 'old');

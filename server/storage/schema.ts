@@ -12,6 +12,11 @@ export const Bucket = namedObject('Bucket', {
   size_formatted: Type.String(),
   version_count: Type.Integer({ description: 'Versions with bytes, live ones included' }),
   total_size: Type.Integer({ description: 'Bytes of all versions' }),
+  metadata_size: Type.Integer({
+    description:
+      'Bytes of the names, types, metadata, headers, tags and ACLs of all versions and delete markers; they count ' +
+      'as stored, like total_size',
+  }),
   object_lock: Type.Boolean({
     description: 'Whether versions may be locked against removal, which S3 clients do',
   }),

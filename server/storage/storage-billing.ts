@@ -22,11 +22,12 @@ export interface StorageBilling {
   bucketDeleted(bucket: { readonly id: number; readonly account_id: number }): readonly Statement[];
   /**
    * Adds `bytes` (negative: removes) to the bucket's stored bytes. Throws and is refused like
-   * bucketCreated().
+   * bucketCreated(), unless they come with a removal.
    */
   bytesKept(
     bucket: { readonly id: number; readonly account_id: number },
     bytes: number,
+    of?: { readonly isRemoval: boolean },
   ): Awaitable<readonly Statement[]>;
   /** Adds `bytes` sent from the bucket's objects. */
   bytesSent(bucketId: number, bytes: number): Statement;

@@ -5,6 +5,7 @@ import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account, Answer } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { newS3, textOf } from './s3-kit.ts';
 
 const cloud = await CloudProcess.start();
 after(() => cloud.stop());
@@ -106,12 +107,51 @@ describe('quotas', () => {
     const names = Array.from({ length: 10 }, (_, i) => `f${i}`);
     const answers = await Promise.all(names.map((name) => one.user.upload('files', name, bytes)));
     assert.deepEqual(count(answers), { 200: 3, quota_exceeded: 7 });
-    assert.deepEqual((await quotasOf(one)).storage_bytes, { limit: 100_000, used: 90_000 });
+    const { metadata_size } = await one.user.expect(200, '/api/buckets/files');
+    assert.ok(metadata_size > 6 && metadata_size < 200, 'three names and types');
+    const used = 90_000 + metadata_size;
+    assert.deepEqual((await quotasOf(one)).storage_bytes, { limit: 100_000, used });
     const kept = await one.user.expect(200, '/api/buckets/files/files');
     assert.equal(kept.length, 3);
     assert.deepEqual(await one.user.download(kept[0].id), bytes);
     await one.user.expect(200, `/api/storage/${kept[0].id}`, { method: 'DELETE' });
     assert.equal((await one.user.upload('files', 'again', bytes)).status, 200);
+  });
+
+  test('empty objects with names and metadata are bytes too, on both doors, and leave nothing', async () => {
+    const one = await member({ quotas: { storage_bytes: 50_000 } });
+    const s3 = await newS3(cloud.data, one.user);
+    await one.user.expect(201, '/api/buckets', { json: { name: 'facts', versioning: true } });
+    const note = 'm'.repeat(1900);
+    const byRest = Array.from({ length: 20 }, (_, i) =>
+      one.user.upload('facts', `rest-${i}`, '', { metadata: JSON.stringify({ note }) }),
+    );
+    assert.ok((await Promise.all(byRest)).every(({ status }) => status === 200));
+    const refusals = [];
+    for (let i = 0; i < 10; i++) {
+      const put = await s3.call('PUT', `/facts/s3-${i}`, { headers: { 'x-amz-meta-note': note } });
+      if (put.status !== 200) refusals.push(`${put.status} ${textOf(put.text, 'Code')}`);
+    }
+    assert.ok(
+      refusals.length >= 4 && refusals.every((refusal) => refusal === '403 QuotaExceeded'),
+      `${refusals}`,
+    );
+    const refused = await one.user.upload('facts', 'more', '', { metadata: JSON.stringify({ note }) });
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.quota],
+      [403, 'quota_exceeded', 'storage_bytes'],
+    );
+    const tag = (_: unknown, i: number) => `<Tag><Key>${i}</Key><Value>${'v'.repeat(250)}</Value></Tag>`;
+    const tags = `<Tagging><TagSet>${Array.from({ length: 10 }, tag).join('')}</TagSet></Tagging>`;
+    const tagged = await s3.call('PUT', '/facts/rest-0', { query: 'tagging', body: tags });
+    assert.equal(tagged.status, 403);
+    const { total_size, metadata_size } = await one.user.expect(200, '/api/buckets/facts');
+    const { used } = (await quotasOf(one)).storage_bytes;
+    assert.deepEqual([total_size, metadata_size], [0, used]);
+    // Deletions are not refused, though their markers are stored.
+    assert.equal((await s3.call('DELETE', '/facts/rest-0')).status, 204);
+    await one.user.expect(200, '/api/buckets/facts?force=true', { method: 'DELETE' });
+    assert.equal((await quotasOf(one)).storage_bytes.used, 0);
   });
 
   test('a lowered limit takes nothing away, and none can be had with another account', async () => {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Account, Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { completion, type KeyPair, newS3, newUpload, S3Client, textsOf } from './s3-kit.ts';
+import { completion, type KeyPair, metadataOf, newS3, newUpload, S3Client, textsOf } from './s3-kit.ts';
 
 const PART = Buffer.alloc(300_000, 'part ');
 let cloud: CloudProcess;
@@ -47,14 +47,19 @@ const charged = async () => {
 const objectsOf = async (s3: S3Client) =>
   textsOf((await s3.ok('GET', '/crashes')).text, 'Key').map((key) => `/crashes/${key}`);
 
+/** Names of uploads that were begun, whether their client learned it or not. */
+const openUploads = async (s3: S3Client) =>
+  textsOf((await s3.ok('GET', '/crashes', { query: 'uploads' })).text, 'Key');
+
 async function assertConsistent(s3: S3Client): Promise<void> {
   const objects = await objectsOf(s3);
   let kept = 0;
   for (const path of completed) assert.ok(objects.includes(path), `${path} was acknowledged`);
   for (const path of objects) {
     assert.ok((await s3.ok('GET', path)).bytes.equals(PART));
-    kept += PART.length;
+    kept += PART.length + metadataOf(path.slice('/crashes/'.length));
   }
+  for (const name of await openUploads(s3)) kept += metadataOf(name);
   for (const [named, etags] of parts) {
     const [path = '', id = ''] = named.split(' ');
     if (objects.includes(path)) continue;

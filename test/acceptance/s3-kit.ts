@@ -306,6 +306,9 @@ export function completion(
 }
 
 /** Begins an upload in parts; gives its id. */
+/** Bytes of the name and type of an object or open upload without a Content-Type, which count as stored. */
+export const metadataOf = (name: string) => Buffer.byteLength(name) + 'binary/octet-stream'.length;
+
 export async function newUpload(s3: S3Client, path: string, request: S3Request = {}): Promise<string> {
   const { text } = await s3.ok('POST', path, { query: 'uploads', ...request });
   return textOf(text, 'UploadId');

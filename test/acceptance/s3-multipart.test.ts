@@ -8,6 +8,7 @@ import { eventually } from '../harness/waiting.ts';
 import {
   completion,
   md5Of,
+  metadataOf,
   newS3Bucket,
   newUpload,
   pathOf,
@@ -19,6 +20,7 @@ import {
 } from './s3-kit.ts';
 
 const MIB = 2 ** 20;
+const NAMED = metadataOf('whole');
 const BIG = Buffer.alloc(5 * MIB, 'five mebibytes ');
 
 let cloud: CloudProcess;
@@ -220,7 +222,7 @@ describe('an upload', () => {
     const id = await newUpload(s3, path);
     for (const number of [1, 2]) await putPart(id, number, BIG);
     await putPart(id, 2, 'smaller');
-    assert.equal(await charged(), before + 5 * MIB + 7);
+    assert.equal(await charged(), before + 5 * MIB + 7 + NAMED);
     assert.equal((await s3.ok('DELETE', path, { query: `uploadId=${id}` })).status, 204);
     assert.equal(await charged(), before);
     const query = `uploadId=${id}`;
@@ -235,7 +237,7 @@ describe('an upload', () => {
     const id = await newUpload(s3, path);
     const [one] = [await putPart(id, 1, BIG), await putPart(id, 2, 'left out'), await putPart(id, 3, 'too')];
     await s3.ok(...completing(id, [one as Part]));
-    assert.equal(await charged(), before + 5 * MIB);
+    assert.equal(await charged(), before + 5 * MIB + NAMED);
     await s3.ok('DELETE', path);
     assert.equal(await charged(), before);
   });
@@ -247,7 +249,7 @@ describe('an upload', () => {
     const removed = await s3.call('DELETE', `/${bucket}`);
     assert.ok([204, 409].includes(removed.status), removed.text);
     if (removed.status === 204)
-      await eventually('the space is back', async () => (await charged()) === before - 1);
+      await eventually('the space is back', async () => (await charged()) === before - 1 - NAMED);
   });
 
   test('is listed by name, then by age, in pages', async () => {

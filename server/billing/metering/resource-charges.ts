@@ -120,9 +120,13 @@ export function storageCharges({ usage, quotas, credit }: ChargesDeps) {
       ...usage.bucketDeleted(id),
     ],
 
-    async bytesKept({ id, account_id }: KnownBucket, bytes: number): Promise<readonly Statement[]> {
+    async bytesKept(
+      { id, account_id }: KnownBucket,
+      bytes: number,
+      { isRemoval }: { readonly isRemoval: boolean } = { isRemoval: false },
+    ): Promise<readonly Statement[]> {
       if (bytes === 0) return [];
-      const claim = bytes > 0 ? await quotas.claimStorage(account_id, bytes) : [];
+      const claim = bytes > 0 && !isRemoval ? await quotas.claimStorage(account_id, bytes) : [];
       return [...claim, usage.bucketChanged(id, bytes)];
     },
 

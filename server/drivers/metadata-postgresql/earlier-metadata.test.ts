@@ -11,6 +11,7 @@ import { checksum, migrate } from '../../metadata/migrate.ts';
 import { migrations, postgresqlMigrations } from '../../metadata/migrations/migrations.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../testing/operator-server.ts';
+import { WRONG_SUMS } from '../../testing/part-uploads-fixture.ts';
 import { connect } from './connections.ts';
 import { makeStoreTables, migrateSchema } from './postgresql-schema.ts';
 import { copyToPostgresql, copyToSqlite, tablesOf } from './table-copy.ts';
@@ -83,6 +84,9 @@ for (const file of FILES) {
     migrate(database, migrations, NOW);
     for (const [at, [table, columns]] of tables.entries())
       assert.deepEqual(rowsOf(database, table, columns), before[at], table);
+    assert.deepEqual(database.prepare(WRONG_SUMS).all(), []);
+    const metadata = database.prepare('SELECT sum(metadata_bytes) FROM versions').pluck().get();
+    assert.ok(Number(metadata) > 0);
     database.close();
   });
 
