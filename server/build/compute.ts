@@ -12,6 +12,7 @@ import { computePart } from '../compute/part.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
 import { publishedAt } from '../config/published-address.ts';
+import { ungrantedMemoryOf } from '../config/registrations.ts';
 import { rangeOf } from '../config/setting-kinds.ts';
 import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
 import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
@@ -122,6 +123,7 @@ export async function buildCompute(deps: HostDeps) {
     onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
     outbound: config.vmOutbound === 'on',
     maxImageBytes: config.imageMaxGb * GIB,
+    ungrantedMemoryPercent: ungrantedMemoryOf(config),
     graceMs: config.vmGraceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
   });

@@ -67,6 +67,8 @@ export interface ComputeDeps {
   readonly published?: ExposuresDeps['published'];
   readonly services: NetworkServices;
   readonly points: MachinePoints;
+  /** See Lifecycle. */
+  readonly ungrantedMemoryPercent: number;
   readonly outbound: boolean;
   readonly maxImageBytes: number;
   /** ms. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfig } from './config.ts';
-import { registrationsOf } from './registrations.ts';
+import { registrationsOf, ungrantedMemoryOf } from './registrations.ts';
 
 test('an address registers few accounts where others reach the cloud; the setting wins', () => {
   const of = (environment: Record<string, string>) => registrationsOf(loadConfig(environment));
@@ -16,4 +16,14 @@ test('an address registers few accounts where others reach the cloud; the settin
   assert.equal(of({ CLOUDLET_PUBLIC_URL: 'http://[::1]:8080' }), 300);
   assert.equal(of({ CLOUDLET_HOST: '0.0.0.0', CLOUDLET_RATE_REGISTRATIONS: '300' }), 300);
   assert.equal(of({ CLOUDLET_RATE_REGISTRATIONS: '4' }), 4);
+});
+
+test('accounts without granted credits leave half of the memory where others reach the cloud; the setting wins', () => {
+  const of = (environment: Record<string, string>) => ungrantedMemoryOf(loadConfig(environment));
+  assert.deepEqual([of({}), of({ CLOUDLET_HOST: '::1' })], [100, 100]);
+  assert.deepEqual(
+    [of({ CLOUDLET_HOST: '::' }), of({ CLOUDLET_PUBLIC_URL: 'https://cloud.example' })],
+    [50, 50],
+  );
+  assert.equal(of({ CLOUDLET_HOST: '::', CLOUDLET_UNGRANTED_MEMORY_PERCENT: '80' }), 80);
 });

@@ -1,4 +1,4 @@
-/** How many accounts one address may register. */
+/** Limits of those who only registered, which are narrower where strangers can. */
 import { isIP } from 'node:net';
 import type { Config } from './config.ts';
 
@@ -6,15 +6,27 @@ import type { Config } from './config.ts';
 const LOCAL = 300;
 const PUBLIC = 20;
 
+/** Percentages of the machines' memory that accounts without granted credits may have together. */
+const LOCAL_MEMORY = 100;
+const PUBLIC_MEMORY = 50;
+
+type Addresses = Pick<Config, 'host' | 'publicUrl'>;
+
 /** The setting wins; without it strangers, once they reach the cloud, get fewer than this computer. */
-export function registrationsOf({
-  registrationsPerWindow,
-  host,
-  publicUrl,
-}: Pick<Config, 'registrationsPerWindow' | 'host' | 'publicUrl'>): number {
-  if (registrationsPerWindow > 0) return registrationsPerWindow;
+export function registrationsOf(config: Pick<Config, 'registrationsPerWindow'> & Addresses): number {
+  if (config.registrationsPerWindow > 0) return config.registrationsPerWindow;
+  return isLocal(config) ? LOCAL : PUBLIC;
+}
+
+/** The setting wins, like above. */
+export function ungrantedMemoryOf(config: Pick<Config, 'ungrantedMemoryPercent'> & Addresses): number {
+  if (config.ungrantedMemoryPercent > 0) return config.ungrantedMemoryPercent;
+  return isLocal(config) ? LOCAL_MEMORY : PUBLIC_MEMORY;
+}
+
+function isLocal({ host, publicUrl }: Addresses): boolean {
   const hosts = [host, ...(publicUrl === '' ? [] : [new URL(publicUrl).hostname])];
-  return hosts.every(isLoopback) ? LOCAL : PUBLIC;
+  return hosts.every(isLoopback);
 }
 
 /** True for a name or an address that only this computer reaches. */

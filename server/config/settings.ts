@@ -264,6 +264,13 @@ export const SETTINGS = {
     1.5,
     'Memory overcommit ratio: total memory of running virtual machines as a multiple of the host memory available for them, 0.1 to 64',
   ),
+  ungrantedMemoryPercent: integer(
+    'CLOUDLET_UNGRANTED_MEMORY_PERCENT',
+    0,
+    0,
+    100,
+    'Percentage of the memory for machines that accounts to which no administrator granted credits may use together; 0: 100 while only this computer reaches the cloud, else 50',
+  ),
   vmUidBase: integer(
     'CLOUDLET_VM_UID_BASE',
     600_000_000,

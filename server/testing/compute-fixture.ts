@@ -1,5 +1,6 @@
 /** Compute services on a real database, with a scripted engine and ingress. For tests. */
 import { pino } from 'pino';
+import { transferStatements } from '../billing/ledger/ledger.ts';
 import { openBilling } from '../billing/part.ts';
 import { BUILT_IN } from '../build/catalog.ts';
 import type { Call } from '../calls/principal.ts';
@@ -29,6 +30,8 @@ export interface ComputeOptions {
   readonly survivesRestart?: boolean;
   readonly imageFolders?: readonly string[];
   readonly maxImageBytes?: number;
+  /** Default: 100. */
+  readonly ungrantedMemoryPercent?: number;
   /** Whether machines may open outbound connections. */
   readonly outbound?: boolean;
   readonly assertSpace?: (bytes: number) => void;
@@ -97,6 +100,13 @@ export async function openComputeFixture() {
       const sql = `UPDATE billing_accounts SET quotas = '{"vms":null,"vcpus":null}' WHERE account_id = ?`;
       await metadata.commit([{ sql, params: [accountId] }]);
     },
+    /** Grants a credit as an administrator does. */
+    async grant(accountId: number): Promise<void> {
+      const sides = { debit: 'system:grants', credit: `account:${accountId}`, amountMicro: 1_000_000 };
+      const id = `grant-${accountId}`;
+      const booking = { ...sides, id, code: 'admin_grant', reference: 'a test', at: clock.now() };
+      await metadata.commit(transferStatements(booking));
+    },
     /** States of machines, each with the code of its reason. */
     async reasons(vmIds: readonly string[]): Promise<string[]> {
       const rows = await Promise.all(vmIds.map((vmId) => store.find(vmId)));
@@ -154,6 +164,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     onError: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
     onClosedPorts: () => {},
     outbound: options.outbound ?? false,
+    ungrantedMemoryPercent: options.ungrantedMemoryPercent ?? 100,
     graceMs: 10_000,
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,
   });

@@ -28,6 +28,11 @@ const ROWS = `SELECT account_id, plan, credits_micro, held_micro, written_off_mi
   state, exhausted_at, state_at
   FROM billing_accounts JOIN accounts ON id = account_id`;
 
+/** Memory of machines that run, may run after an error, or are about to start or stop. */
+const UNTRUSTED_MEMORY = `SELECT coalesce(sum(memory_mb), 0) FROM vms JOIN accounts a ON a.id = vms.account_id
+  WHERE (started_at IS NOT NULL OR state IN ('starting', 'stopping')) AND a.is_admin = 0 AND NOT EXISTS
+    (SELECT 1 FROM ledger_transfers WHERE credit = 'account:' || a.id AND code = 'admin_grant')`;
+
 export interface CreditStateRow {
   readonly account_id: number;
   readonly plan: string;
@@ -104,6 +109,21 @@ export class BillingAccountStore {
       `account:${accountId}`,
     );
     return row !== undefined;
+  }
+
+  /** Memory of running machines of all accounts that are not trusted, MiB. */
+  async untrustedMemoryMb(): Promise<number> {
+    const row = await this.#reads.get<{ mb: Int }>(`SELECT (${UNTRUSTED_MEMORY}) AS mb`);
+    return Number(row?.mb ?? 0);
+  }
+
+  /** Refuses if they have more than the limit, including what this commit starts for one of them. */
+  expectUntrustedMemory(accountId: number, limitMb: number): Statement {
+    return {
+      sql: `UPDATE billing_accounts SET account_id = account_id WHERE account_id = ? AND (${UNTRUSTED_MEMORY}) <= ?`,
+      params: [accountId, limitMb],
+      expectChanges: 1,
+    };
   }
 
   find(accountId: number): Awaitable<BillingRow | undefined> {

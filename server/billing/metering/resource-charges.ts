@@ -5,6 +5,7 @@
 
 import type { RowIdOf, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { Quotas } from '../catalog/quotas.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
@@ -61,6 +62,11 @@ interface WantedVm {
 type PricedVm = Pick<UsedVm, 'instance_type' | 'disk_gb'>;
 type CountedVm = UsedVm & { readonly vcpus: number };
 
+interface StartedVm {
+  readonly account_id: number;
+  readonly memory_mb: number;
+}
+
 interface KnownBucket {
   readonly id: number;
   readonly account_id: number;
@@ -96,7 +102,15 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credi
     },
 
     created: async (vm: CountedVm) => [...(await quotas.claimVm(vm)), ...usage.vmCreated(vm)],
-    memoryTaken: (vm: { readonly account_id: number; readonly memory_mb: number }) => quotas.claimMemory(vm),
+    memoryTaken: (vm: StartedVm) => quotas.claimMemory(vm),
+
+    async shareTaken({ account_id, memory_mb }: StartedVm, limitMb: number): Promise<readonly Statement[]> {
+      if (await accounts.isTrusted(account_id)) return [];
+      const takenMb = await accounts.untrustedMemoryMb();
+      if (takenMb + memory_mb > limitMb) throw noShareLeft({ wantedMb: memory_mb, takenMb, limitMb });
+      return [accounts.expectUntrustedMemory(account_id, limitMb)];
+    },
+
     reserved: (vm: UsedVm) => holds.place(vm),
     released: (vm: UsedVm) => holds.release(vm),
     started: (vm: UsedVm, at: number) => usage.vmStarted(vm, at),
@@ -161,6 +175,21 @@ export function databaseCharges({ usage, quotas, prices, clock, credit }: Charge
       return Number(burnNanoOf({ meter, level }, priceNano)) / NANO;
     },
   };
+}
+
+function noShareLeft(figures: { wantedMb: number; takenMb: number; limitMb: number }): AppError {
+  const { wantedMb, takenMb, limitMb } = figures;
+  const limit = `of the ${limitMb} MiB that accounts without granted credits may have together`;
+  return new AppError(
+    'insufficient_capacity',
+    `There is no memory left for a machine of ${wantedMb} MiB: others have ${takenMb} MiB ${limit}`,
+    {
+      hint:
+        'Try again later, or ask your administrator to grant you credits: such accounts use all of the memory. ' +
+        'An operator sets the share: CLOUDLET_UNGRANTED_MEMORY_PERCENT',
+      retryAfterSeconds: 30,
+    },
+  );
 }
 
 const DATABASE_METERS = ['database.storage', 'egress'] as const;

@@ -10,6 +10,8 @@ import {
   type ResourceEvent,
   writeConflict,
 } from '../../resources/row-change.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import { INSTANCE_TYPES } from '../instance-types.ts';
 import { accountBlocked, nextState, type VmEvent } from './transitions.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
@@ -47,9 +49,15 @@ interface LifecycleDeps {
   readonly announce: Announce<VmEventType>;
   readonly billing: Pick<
     VmBilling,
-    'memoryTaken' | 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'
+    'memoryTaken' | 'shareTaken' | 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'
   >;
+  readonly hypervisor: Pick<Hypervisor, 'memoryForGuestsMb'>;
+  /** Share of the memory that accounts without granted credits may have together, percent. */
+  readonly ungrantedMemoryPercent: number;
 }
+
+/** Every share has room for one machine of the smallest type. */
+const LEAST_SHARE_MB = Math.min(...INSTANCE_TYPES.map(({ memoryMb }) => memoryMb));
 
 export class Lifecycle {
   readonly #deps: LifecycleDeps;
@@ -61,7 +69,7 @@ export class Lifecycle {
   /**
    * Stores the state after `happening.event`, with the answer of `call`. Throws what the table of transitions
    * refuses, `write_conflict` when the row has changed since it was read, and, for a start,
-   * `insufficient_credits`, `quota_exceeded` and `account_suspended`.
+   * `insufficient_credits`, `quota_exceeded`, `insufficient_capacity` and `account_suspended`.
    */
   async apply(before: VmRow, happening: Happening, call: Recorder = BACKGROUND): Promise<VmRow> {
     const { changes, clock, store, announce, views } = this.#deps;
@@ -87,10 +95,18 @@ export class Lifecycle {
     const { billing } = this.#deps;
     if (after.state === before.state) return [];
     if (after.state === 'starting') {
-      const memory = isUp(before) ? [] : await billing.memoryTaken(after);
+      const memory = isUp(before) ? [] : await this.#memory(after);
       return [...memory, ...(await billing.reserved(after))];
     }
     return isUp(after) ? [] : billing.released(after);
+  }
+
+  async #memory(row: VmRow): Promise<readonly Statement[]> {
+    const { billing, hypervisor, ungrantedMemoryPercent: percent } = this.#deps;
+    const ofAccount = await billing.memoryTaken(row);
+    if (percent === 100) return ofAccount;
+    const shareMb = Math.floor((hypervisor.memoryForGuestsMb() * percent) / 100);
+    return [...ofAccount, ...(await billing.shareTaken(row, Math.max(shareMb, LEAST_SHARE_MB)))];
   }
 
   /** A run's start or end is counted in the commit that stores it. */

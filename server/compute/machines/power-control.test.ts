@@ -282,3 +282,40 @@ test('machines that run share the quota of memory, however many are started at o
   assert.equal((await cloud.power.start(ben, next)).state, 'running');
   await assert.rejects(cloud.power.start(ben, started[0] ?? ''), code('quota_exceeded'));
 });
+
+test('accounts without granted credits leave memory for one that has some, however many they are', async (t) => {
+  const own = await openComputeFixture();
+  t.after(() => own.close());
+  const shared = await own.open({ ungrantedMemoryPercent: 50 });
+  const attackers = await Promise.all(['eve', 'mal', 'oscar'].map((name) => own.newCall(name)));
+  const victim = await own.newCall('victim');
+  await own.grant(victim.principal.accountId);
+  const newVm = async (call: Call) =>
+    (await shared.machines.create(call, { name: 'm', instance_type: 't2.medium' })).vm_id;
+  // Half of the 36 GiB is room for four of 4 GiB.
+  const wanted = await Promise.all(
+    [...attackers, ...attackers].map(async (call) => ({ call, id: await newVm(call) })),
+  );
+  const outcomes = await Promise.allSettled(wanted.map(({ call, id }) => shared.power.start(call, id)));
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 4);
+  const refusals = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as AppError] : []));
+  assert.ok(refusals.every(code('insufficient_capacity')));
+  const [{ message, hint } = new AppError('internal_error', 'none')] = refusals;
+  assert.match(message, /others have 16384 MiB of the 18432 MiB that accounts without granted credits/);
+  assert.match(hint ?? '', /grant you credits.*CLOUDLET_UNGRANTED_MEMORY_PERCENT/);
+  for (let n = 0; n < 2; n++) {
+    assert.equal((await shared.power.start(victim, await newVm(victim))).state, 'running');
+  }
+  const running = wanted.filter((_, at) => outcomes[at]?.status === 'fulfilled');
+  const [stopped] = running;
+  assert.ok(stopped);
+  const refused = wanted.find((_, at) => outcomes[at]?.status === 'rejected');
+  assert.ok(refused);
+  await assert.rejects(shared.power.start(refused.call, refused.id), code('insufficient_capacity'));
+  await shared.power.stop(stopped.call, stopped.id);
+  assert.equal(
+    (await shared.power.start(refused.call, refused.id)).state,
+    'running',
+    'what ends is free again',
+  );
+});
