@@ -11,6 +11,8 @@ const HELP = `Usage: cloudlet <command>
   start                 run the cloud (same as npm start)
   admin setup-link      print a link to create the first administrator
   admin create          create an administrator and print the API key
+  admin reset-link      print a link to set a new password for an account
+  admin create-account  create an account, and print a link to set its password
   admin key             print the API key of an account
   admin credits         grant credits to an account, or deduct them
   scrub                 verify all stored data now

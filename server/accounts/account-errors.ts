@@ -9,6 +9,17 @@ export function accountNotFound(): AppError {
   return new AppError('account_not_found', 'There is no such account');
 }
 
+/** For who holds its password or a link of it. */
+export function accountSuspended(reason: string | null): AppError {
+  return new AppError('account_suspended', `This account is suspended${reason ? `: ${reason}` : ''}`);
+}
+
+export function registrationClosed(): AppError {
+  return new AppError('registration_closed', 'Nobody can register on this cloud', {
+    hint: 'Ask its administrator for an account',
+  });
+}
+
 export function lastAdministrator(): AppError {
   return new AppError('last_administrator', 'This is the last administrator who can act', {
     hint: 'Make another administrator first, for example with "cloudlet admin create --username NAME"',

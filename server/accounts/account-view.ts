@@ -1,8 +1,14 @@
 /** Rows as the API shows them. */
+import type { Principal } from '../calls/principal.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { toCredits } from './credits.ts';
 import type { Account, AdminAccount, Registration } from './schema.ts';
 import type { AccountRow } from './store.ts';
+
+/** The caller, for ledgers, logs and events. The operator on the machine itself has no account. */
+export function nameOf({ accountId, username }: Principal): string {
+  return accountId === 0 ? 'the operator' : `${username} (account ${accountId})`;
+}
 
 /** `apiKey`: null when the caller may not see it. */
 export function describeAccount(row: AccountRow, apiKey: string | null): Account {

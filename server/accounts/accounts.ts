@@ -1,16 +1,18 @@
 /** Accounts: they register, are shown and changed. */
 import type { Call, Principal } from '../calls/principal.ts';
+import type { Config } from '../config/config.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newCanonicalId } from '../platform/ids.ts';
-import { accountNotFound, changedByOthers } from './account-errors.ts';
+import { accountNotFound, changedByOthers, registrationClosed } from './account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import { describeAccount, describeRegistration } from './account-view.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { CredentialCache } from './authenticator.ts';
 import { toCredits } from './credits.ts';
+import { deleteResetLinks } from './links-store.ts';
 import type { PasswordChecks } from './password-checks.ts';
 import type { Passwords } from './passwords.ts';
 import type { Account, Registration } from './schema.ts';
@@ -68,6 +70,8 @@ export interface AccountsDeps {
   readonly transfer: Transfer;
   /** Whole micro-credits granted at registration. */
   readonly signupMicro: number;
+  /** closed: administrators make accounts, and nobody else. */
+  readonly registration: Config['registration'];
   /** The remaining credits, micro-credits, less usage that was not charged yet. */
   readonly balance?: (accountId: number) => Promise<{ readonly free: bigint; readonly held: bigint }>;
 }
@@ -81,12 +85,16 @@ export class Accounts {
     this.#deps = deps;
   }
 
-  /** Throws `invalid_request`, `username_taken`, `email_taken`, `overloaded`. */
-  register(recorder: Recorder, fields: NewAccount): Promise<Registration> {
+  /** Throws `registration_closed`, `invalid_request`, `username_taken`, `email_taken`, `overloaded`. */
+  async register(recorder: Recorder, fields: NewAccount): Promise<Registration> {
+    if (this.#deps.registration === 'closed') throw registrationClosed();
     return this.#make(recorder, fields, { isAdmin: false, present: describeRegistration });
   }
 
-  /** An account with its key and its sign-up credits, all in one commit. Errors as register. */
+  /**
+   * An account with its key and its sign-up credits, all in one commit. Throws what register does, but
+   * `registration_closed`.
+   */
   create(recorder: Recorder, fields: NewAccount, options: CreateOptions): Promise<Account> {
     return this.#make(recorder, fields, { ...options, present: (account) => account });
   }
@@ -169,7 +177,7 @@ export class Accounts {
       }
       if (becomes !== undefined) {
         change.expect(store.setPassword(row.id, { was: row.password_hash, becomes }), changedByOthers);
-        change.add(deleteSessionsExcept(row.id, session ?? ''));
+        change.addAll([deleteSessionsExcept(row.id, session ?? ''), deleteResetLinks(row.id)]);
         change.after(() => cache.forgetAccount(row.id));
       }
       if (isGiven && session !== undefined) {

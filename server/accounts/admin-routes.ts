@@ -2,7 +2,7 @@
 import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
-import { accountNotFound } from './account-errors.ts';
+import { accountIdOf, parseAccountId } from './account-id.ts';
 import type { Administration } from './administration.ts';
 import * as shapes from './schema.ts';
 
@@ -124,15 +124,4 @@ function actionRoutes(administration: Administration): Route[] {
       handler: (call) => administration.showKey(call, accountIdOf(call.params)),
     }),
   ];
-}
-
-/** Text that is no id names no account. */
-function accountIdOf(params: { id: string }): number {
-  const id = parseAccountId(params.id);
-  if (id === undefined) throw accountNotFound();
-  return id;
-}
-
-function parseAccountId(text: string): number | undefined {
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }

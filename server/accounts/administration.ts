@@ -8,7 +8,7 @@ import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { accountNotFound, lastAdministrator } from './account-errors.ts';
-import { describeAccount, describeForAdmin } from './account-view.ts';
+import { describeAccount, describeForAdmin, nameOf } from './account-view.ts';
 import type { Accounts, AccountsDeps, NewAccount, Transfer } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticator.ts';
@@ -238,15 +238,13 @@ function adjustmentTransfer(
 ): Booking {
   const { accountId, micro, reason, by } = made;
   const user = `account:${accountId}`;
-  // The operator on the machine itself has no account.
-  const who = by.accountId === 0 ? 'the operator' : `${by.username} (account ${by.accountId})`;
   return {
     id,
     debit: micro > 0 ? 'system:grants' : user,
     credit: micro > 0 ? user : 'system:grants',
     amountMicro: BigInt(Math.abs(micro)),
     code: micro > 0 ? 'admin_grant' : 'admin_withdrawal',
-    reference: `by ${who}: ${reason}`,
+    reference: `by ${nameOf(by)}: ${reason}`,
   };
 }
 

@@ -1,5 +1,6 @@
 /** Makes accounts: registration, sessions, keys, administration. */
 
+import type { Logger } from 'pino';
 import type { Tickets } from '../calls/tickets.ts';
 import type { Config } from '../config/config.ts';
 import { Changes } from '../metadata/change.ts';
@@ -17,21 +18,25 @@ import { clientLoginRoutes } from './client-login-routes.ts';
 import { ClientLogins } from './client-logins.ts';
 import { Closings } from './closings.ts';
 import { AccountDirectory } from './directory.ts';
-import { type LinkRoutesDeps, setupRoutes } from './link-routes.ts';
+import { type LinkRoutesDeps, resetRoutes, setupRoutes } from './link-routes.ts';
+import { ResetLinkStore, SetupLinkStore } from './links-store.ts';
 import { LoginThrottle } from './login-throttle.ts';
 import { PasswordChecks } from './password-checks.ts';
 import { Passwords, readBlocklist } from './passwords.ts';
+import { ResetLinks, type ResetLinksDeps } from './reset-links.ts';
 import { type AccountRoutesDeps, accountRoutes } from './routes.ts';
 import { Sessions } from './sessions.ts';
-import { SessionStore, SetupLinkStore } from './sessions-store.ts';
-import { SetupLinks } from './setup-links.ts';
+import { SessionStore } from './sessions-store.ts';
+import { SetupLinks, type SetupLinksDeps } from './setup-links.ts';
 import { AccountStore } from './store.ts';
 
 export interface AccountsDeps {
   readonly config: Config;
   readonly clock: Clock;
   readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys; readonly tickets: Tickets };
+  readonly log: Logger;
   readonly transfer: AccountDeps['transfer'];
+  readonly announce: ResetLinksDeps['announce'];
   readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation' | 'settle'> &
     Pick<AccountDeps, 'balance'>;
   /** Where users reach the API and the data origin, without a slash at the end. */
@@ -42,7 +47,7 @@ export interface AccountsDeps {
 export function accountsRoutes(
   deps: AccountRoutesDeps & LinkRoutesDeps & AdminRoutesDeps & { readonly clientLogins: ClientLogins },
 ) {
-  const own = [...accountRoutes(deps), ...setupRoutes(deps)];
+  const own = [...accountRoutes(deps), ...setupRoutes(deps), ...resetRoutes(deps)];
   return [...own, ...clientLoginRoutes(deps.clientLogins), ...adminRoutes(deps)];
 }
 
@@ -56,9 +61,11 @@ const CLOSING_MS = 10 * 60_000;
 export async function accountsPart({
   config,
   clock,
+  log,
   base,
   credits,
   transfer,
+  announce,
   apiUrl,
   dataUrl,
 }: AccountsDeps) {
@@ -84,8 +91,9 @@ export async function accountsPart({
   const apiKeys = new ApiKeys({ ...shared, checks });
   const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys, dataUrl });
   const clientLogins = new ClientLogins({ clock, accessKeys, authenticator, apiUrl });
+  const { registration } = config;
   const signupMicro = config.signupCredits * 1_000_000;
-  const accounts = new Accounts({ ...shared, apiKeys, sessionStore, checks, signupMicro });
+  const accounts = new Accounts({ ...shared, apiKeys, sessionStore, checks, signupMicro, registration });
   const closings = new Closings({
     ...shared,
     reads: metadata,
@@ -95,11 +103,8 @@ export async function accountsPart({
   });
   const sessions = new Sessions({ ...shared, apiKeys, sessionStore });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator, checks });
-  const setupLinks = new SetupLinks({
-    ...shared,
-    setupLinkStore: new SetupLinkStore({ reads: metadata }),
-    accounts,
-  });
+  const links = { ...shared, accounts, sessionStore, checks, announce, log: log.info.bind(log), apiUrl };
+  const { setupLinks, resetLinks } = oneTimeLinks(links, metadata);
   if (config.adminKey !== '') await administration.ensureAdminKey(config.adminKey);
   const linkKeys = {
     currentId: (accountId: number) => apiKeys.currentId(accountId),
@@ -130,10 +135,20 @@ export async function accountsPart({
       clientLogins,
       sessions,
       setupLinks,
+      resetLinks,
       tickets,
       administration,
     }),
     jobs,
     flush: () => authenticator.flush(),
+  };
+}
+
+type LinksDeps = Omit<SetupLinksDeps, 'setupLinkStore'> & Omit<ResetLinksDeps, 'resetLinkStore'>;
+
+function oneTimeLinks(deps: LinksDeps, reads: Metadata) {
+  return {
+    setupLinks: new SetupLinks({ ...deps, setupLinkStore: new SetupLinkStore({ reads }) }),
+    resetLinks: new ResetLinks({ ...deps, resetLinkStore: new ResetLinkStore({ reads }) }),
   };
 }

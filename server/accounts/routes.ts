@@ -53,11 +53,13 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       name: 'register',
       tag: 'accounts',
       summary: 'Register an account',
-      description: 'The response has the API key. The account gets its sign-up credits.',
+      description:
+        'The response has the API key. The account gets its sign-up credits. Where registration is closed, ' +
+        'administrators make accounts.',
       permission: 'public',
       body: shapes.RegisterBody,
       responses: { 201: shapes.Registration },
-      errors: ['username_taken', 'email_taken', 'overloaded'],
+      errors: ['registration_closed', 'username_taken', 'email_taken', 'overloaded'],
       handler: (call) => {
         const { username, email, password } = call.body;
         return accounts.register(call, { username, email, password, address: call.request.address });

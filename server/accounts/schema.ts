@@ -157,6 +157,24 @@ export type ClosedAccount = Static<typeof ClosedAccount>;
 
 export const Empty = namedObject('Empty', {});
 
+export const ResetLink = namedObject('ResetLink', {
+  url: Type.String({ description: 'Opens a page that sets a new password, once; shown only now' }),
+  expires_at: Time('End of the link'),
+});
+export type ResetLink = Static<typeof ResetLink>;
+
+export const ResetPasswordBody = namedObject('PasswordReset', {
+  token: Type.String({ maxLength: 256, description: 'From the reset link' }),
+  password: Password,
+});
+
+export const ResetPassword = namedObject('ResetPassword', {
+  username: Type.String(),
+  sessions_ended: Type.Integer({ description: 'Number of sessions that the new password ended' }),
+  keys_kept: Type.Integer({ description: 'Number of API keys and access keys that still work' }),
+});
+export type ResetPassword = Static<typeof ResetPassword>;
+
 const ScopeName = Type.Enum([...SCOPES]);
 
 const BucketAccess = namedObject('NewAccessKeyBucket', {

@@ -9,6 +9,7 @@ import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
+import { accountSuspended } from './account-errors.ts';
 import { foldEmail, foldUsername } from './account-fields.ts';
 import { describeAccount } from './account-view.ts';
 import { hashSecret } from './api-key-text.ts';
@@ -206,8 +207,7 @@ export class Sessions {
     throttle.succeeded(typed);
     throttle.succeeded({ target: ofAccount(row.id), address });
     if (row.is_active === 0 && (row.removal_at === null || row.suspended_reason !== null)) {
-      const reason = row.suspended_reason ? `: ${row.suspended_reason}` : '';
-      throw new AppError('account_suspended', `This account is suspended${reason}`);
+      throw accountSuspended(row.suspended_reason);
     }
     return row;
   }

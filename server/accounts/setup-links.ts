@@ -6,8 +6,9 @@ import { AppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { Accounts, NewAccount } from './accounts.ts';
 import { hashSecret } from './api-key-text.ts';
+import type { SetupLinkStore } from './links-store.ts';
 import type { Account } from './schema.ts';
-import type { SetupLinkStore } from './sessions-store.ts';
+
 import type { AccountStore } from './store.ts';
 
 const LINK_LIFE_MS = 30 * 60_000;
@@ -44,7 +45,9 @@ export class SetupLinks {
         },
       );
     const token = randomSecret(32).toString('base64url');
-    await changes.store(setupLinkStore.replace(hashSecret(token), clock.now() + LINK_LIFE_MS));
+    await changes.store(
+      setupLinkStore.replace({ tokenHash: hashSecret(token), expiresAt: clock.now() + LINK_LIFE_MS }),
+    );
     return token;
   }
 

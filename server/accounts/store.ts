@@ -201,6 +201,13 @@ export class AccountStore {
     );
   }
 
+  /** Keys that let the account in at this time, of both kinds. */
+  async countKeys(accountId: number, now: number): Promise<number> {
+    const sql =
+      'SELECT count(*) AS keys FROM api_keys WHERE account_id = ? AND (expires_at IS NULL OR expires_at > ?)';
+    return Number((await this.#reads.get<{ keys: number }>(sql, accountId, now))?.keys ?? 0);
+  }
+
   /** A transfer of the ledger, by its id. */
   transfer(id: string): Awaitable<TransferRow | undefined> {
     const sql = 'SELECT debit, credit, amount_micro, reference FROM ledger_transfers WHERE id = ?';

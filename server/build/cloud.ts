@@ -110,7 +110,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
   const { setupLinks, authenticator } = accounts;
   const needsSetup = () => setupLinks.needsSetup();
-  const index = indexRoutes({ needsSetup, apiUrl: () => addresses.apiUrl, pages });
+  const index = indexRoutes({ config, needsSetup, apiUrl: () => addresses.apiUrl, pages });
   const s3 = s3Of(options, { domains, addresses });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
@@ -273,10 +273,9 @@ async function buildDomains(
   const size = { diskBytes: base.diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
   await followHost(log, credits.plans, size);
   const accounts = await accountsPart({
-    config,
-    clock,
-    base,
+    ...options,
     transfer: transferStatements,
+    announce: eventStatements,
     apiUrl,
     dataUrl,
     credits: credits.forAccounts,

@@ -164,6 +164,7 @@ type LimitOf = (name: string, requests: number, windowSeconds: number) => RateLi
 
 function apiLimits(config: Config, limitOf: LimitOf) {
   const { requestsPerWindow, accountRateFactor } = config;
+  const resets = limitOf('password resets', PASSWORD_RESETS, 600);
   const deviceLogins = limitOf('device log-ins', DEVICE_LOGINS, 600);
   return {
     limiter: new CallerLimits(
@@ -172,6 +173,7 @@ function apiLimits(config: Config, limitOf: LimitOf) {
     ),
     routeLimiters: new Map([
       ['register', limitOf('registrations', registrationsOf(config), 600)],
+      ['resetPassword', resets],
       ['startDeviceLogin', deviceLogins],
       ['findDeviceLogin', deviceLogins],
       ['decideDeviceLogin', deviceLogins],
@@ -244,6 +246,8 @@ const DATA_HEADERS: Readonly<Record<string, string>> = {
 
 /** Calls of one address in 10 minutes: asking for codes, and typing them. */
 const DEVICE_LOGINS = 60;
+/** The same of reset links that are tried. */
+const PASSWORD_RESETS = 60;
 
 const YEAR_SECONDS = 31_536_000;
 

@@ -5,16 +5,22 @@ import { askServer, asOperator, type CallAsOperator } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet admin setup-link
        cloudlet admin create [--username admin] [--email EMAIL] [--password PASSWORD]
+       cloudlet admin create-account --username NAME --email EMAIL
        cloudlet admin key [--username admin]
+       cloudlet admin reset-link NAME
        cloudlet admin credits --username NAME --amount CREDITS --reason TEXT
 
 setup-link  prints a single-use link to create the first administrator; it is valid for 30 minutes
 create      creates an administrator and prints the API key. Without --password the administrator can
             sign in only with the API key. If an administrator exists already, --username is required
+create-account
+            creates an ordinary account, and prints a single-use link, valid for 1 hour, to set its password
 key         prints the API key of an account
+reset-link  prints a single-use link to set a new password for an account, also an administrator's; it is
+            valid for 1 hour. The sessions of the account end when it is used; its API keys stay
 credits     grants credits, or deducts them when the amount is negative
 
-setup-link requires a running server. The other commands also work while the server is stopped.
+setup-link, create-account and reset-link require a running server. The other commands also work while the server is stopped.
 `;
 
 interface Account {
@@ -29,23 +35,31 @@ export const ADMIN: Command = {
   help: HELP,
   options: ['username', 'email', 'password', 'amount', 'reason'],
   run: async (config, { positionals, values }) => {
-    const [verb, ...rest] = positionals;
-    const work = verb !== undefined && rest.length === 0 ? VERBS.get(verb) : undefined;
-    if (work === undefined)
-      throw new UsageError('admin: expected setup-link, create, key or credits; see cloudlet admin --help');
-    const ask = verb === 'setup-link' ? askServer : asOperator;
-    return ask(config, (call) => work(call, values));
+    const [verb = '', ...rest] = positionals;
+    const work = VERBS.get(verb);
+    const mayName = verb === 'reset-link' && values.username === undefined;
+    if (work === undefined || rest.length > (mayName ? 1 : 0))
+      throw new UsageError(`admin: expected ${NAMED_VERBS}; see cloudlet admin --help`);
+    const ask = LINKING.has(verb) ? askServer : asOperator;
+    const named = mayName ? { ...values, username: rest[0] } : values;
+    return ask(config, (call) => work(call, named));
   },
 };
+
+/** Print a link, which a server answers. */
+const LINKING = new Set(['setup-link', 'create-account', 'reset-link']);
 
 type Values = Words['values'];
 
 const VERBS = new Map([
   ['setup-link', showSetupLink],
   ['create', create],
+  ['create-account', createAccount],
   ['key', showKey],
+  ['reset-link', showResetLink],
   ['credits', credits],
 ]);
+const NAMED_VERBS = [...VERBS.keys()].join(', ').replace(/, (?=[^,]*$)/, ' or ');
 
 async function showSetupLink(call: CallAsOperator): Promise<number> {
   const { url } = await call<{ url: string }>({ method: 'POST', path: '/api/admin/setup-link' });
@@ -68,6 +82,15 @@ async function create(call: CallAsOperator, values: Values): Promise<number> {
   return 0;
 }
 
+async function createAccount(call: CallAsOperator, { username, email }: Values): Promise<number> {
+  if (username === undefined || email === undefined)
+    throw new UsageError('admin create-account: --username and --email are required');
+  const body = { username, email };
+  const account = await call<Account>({ method: 'POST', path: '/api/admin/accounts', body });
+  console.log(`Account ${account.username} (account ${account.id})`);
+  return printResetLink(call, account);
+}
+
 /** Without a user name, the first administrator is meant. */
 async function assertNew(call: CallAsOperator, wanted: string | undefined): Promise<void> {
   const isMeant = (username: string) => wanted === undefined || isSame(username, wanted);
@@ -84,6 +107,21 @@ async function showKey(call: CallAsOperator, values: Values): Promise<number> {
   const { id } = await find(call, usernameIn(values));
   const account = await call<Account>({ method: 'POST', path: `/api/admin/accounts/${id}/api-key` });
   console.log(account.api_key);
+  return 0;
+}
+
+async function showResetLink(call: CallAsOperator, { username }: Values): Promise<number> {
+  if (username === undefined)
+    throw new UsageError('admin reset-link: the name of the account is required; see cloudlet admin --help');
+  return printResetLink(call, await find(call, username));
+}
+
+async function printResetLink(call: CallAsOperator, { id, username }: Account): Promise<number> {
+  const { url } = await call<{ url: string }>({
+    method: 'POST',
+    path: `/api/admin/accounts/${id}/reset-link`,
+  });
+  console.log(`Whoever opens this link within 1 hour sets a new password for ${username}:\n${url}`);
   return 0;
 }
 

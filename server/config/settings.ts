@@ -122,6 +122,12 @@ export const SETTINGS = {
     1e9,
     'Maximum stored responses under an Idempotency-Key, and operations, per account; beyond, or beyond 64 MiB, the oldest are deleted before their 24 hours are over',
   ),
+  registration: oneOf(
+    'CLOUDLET_REGISTRATION',
+    'open',
+    ['open', 'closed'],
+    'Who gets an account: everybody who registers, or only those for whom an administrator makes one',
+  ),
   registrationsPerWindow: integer(
     'CLOUDLET_RATE_REGISTRATIONS',
     0,

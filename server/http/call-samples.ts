@@ -31,6 +31,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   register: { body: ADA },
   login: { body: { username: ADA.username, password: ADA.password } },
   setUp: { body: { token: '$SETUP_TOKEN', ...ADA } },
+  resetPassword: { body: { token: '$RESET_TOKEN', password: 'a new password' } },
   updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
   confirmPassword: {
     instead: 'Only a session is asked for the password again, so no call with a key is shown.',

@@ -87,8 +87,15 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The client would cross a network unprotected.',
     'Fetch it over https, or on the server itself.',
   ),
+  registration_closed: help(
+    'Nobody can register on this cloud (`CLOUDLET_REGISTRATION=closed`).',
+    'Ask its administrator for an account.',
+  ),
   access_denied: help('The user refused the log-in.', 'Log in again.'),
-  invalid_link: help('The link was changed, was used, or has expired.', 'Ask the owner for a new link.'),
+  invalid_link: help(
+    'The link was changed, was used, or has expired.',
+    'Ask for a new one: the owner for a link to a file, the administrator for one that sets a password.',
+  ),
   not_found: help('There is nothing at this path.', '`hint` suggests the intended path.'),
   account_not_found: help('There is no such account, or it was closed.', 'List the accounts.'),
   access_key_not_found: help(NOT_YOURS, 'List the access keys.'),
@@ -171,6 +178,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   object_locked: help(
     'Object lock keeps a version from being removed, or a bucket from losing its versions.',
     'Wait until the date, or, in the mode GOVERNANCE, delete it by S3 with `x-amz-bypass-governance-retention`.',
+  ),
+  account_inactive: help(
+    'The account is suspended, or its owner has closed it: no link lets it in.',
+    'Resume it first; one that was closed is opened by signing in.',
   ),
   last_administrator: help(
     'Without this account nobody could administer the cloud.',

@@ -1,4 +1,5 @@
 /** Entry points for callers who know only the address: a page for people, an index for programs. */
+import type { Config } from '../config/config.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';
@@ -15,6 +16,9 @@ const Index = namedObject('ApiIndex', {
   openapi: Type.String({ description: 'For programs' }),
   status: Type.String(),
   register: Type.String({ description: 'Path for registering an account, with POST' }),
+  registration: Type.Enum(['open', 'closed'], {
+    description: 'closed: only administrators make accounts',
+  }),
   needs_setup: Type.Boolean({ description: 'Whether there is no administrator yet' }),
 });
 
@@ -36,6 +40,7 @@ const JSON_HEADER = "-H 'Content-Type: application/json'";
 const KEY_HEADER = '-H "X-API-Key: $KEY"';
 
 export interface IndexRoutesDeps {
+  readonly config: Pick<Config, 'registration'>;
   readonly needsSetup: () => Promise<boolean>;
   /** URL of this cloud, `http://host:port`. */
   readonly apiUrl: () => string;
@@ -70,12 +75,13 @@ export function indexRoutes(deps: IndexRoutesDeps): Route[] {
 
 type Input = Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>;
 
-async function answer({ needsSetup, apiUrl }: IndexRoutesDeps, { request, reply }: Input) {
+async function answer({ config, needsSetup, apiUrl }: IndexRoutesDeps, { request, reply }: Input) {
+  const { registration } = config;
   const { responseHeaders, headers } = request;
-  const index = { ...LINKS, needs_setup: await needsSetup() };
+  const index = { ...LINKS, registration, needs_setup: await needsSetup() };
   varyOn(responseHeaders, 'Accept');
   if (headers.accept?.includes('text/html') !== true) return index;
-  sendPage(request, reply, indexPage({ url: apiUrl(), needsSetup: index.needs_setup }));
+  sendPage(request, reply, indexPage({ url: apiUrl(), registration, needsSetup: index.needs_setup }));
   return undefined;
 }
 
@@ -84,10 +90,11 @@ interface IndexFacts {
   readonly url: string;
   /** True while there is no administrator. */
   readonly needsSetup: boolean;
+  readonly registration: 'open' | 'closed';
 }
 
 /** A complete HTML page without script: an introduction and the first commands. */
-function indexPage({ url, needsSetup }: IndexFacts): string {
+function indexPage({ url, needsSetup, registration }: IndexFacts): string {
   const notice = needsSetup
     ? `<p class="notice">There is no administrator yet. Run <code>bin/cloudlet admin setup-link</code>
 on the machine itself: it prints a link that creates one.</p>`
@@ -113,8 +120,8 @@ ${notice}
 <li><a href="/api/system/status">Status of this cloud</a></li>
 </ul>
 <h2>First commands</h2>
-<p>Register. The response holds your API key.</p>
-<pre>${escapeHtml(register(url))}</pre>
+${registration === 'open' ? REGISTER : ASK_FOR_ACCOUNT}
+<pre>${escapeHtml(registration === 'open' ? register(url) : KEY_LINE)}</pre>
 <p>Make a bucket, put a file into it, and list it.</p>
 <pre>${escapeHtml(firstFile(url))}</pre>
 </main>
@@ -122,6 +129,10 @@ ${notice}
 </html>
 `;
 }
+
+const REGISTER = '<p>Register. The response holds your API key.</p>';
+const ASK_FOR_ACCOUNT = '<p>Nobody can register here: ask the administrator for an account.</p>';
+const KEY_LINE = 'KEY=clk_…   # your API key';
 
 function register(url: string): string {
   return [

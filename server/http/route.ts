@@ -88,6 +88,8 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly usesReserve?: boolean;
   /** The operation can be cancelled: the handler heeds `work.signal`. */
   readonly isCancellable?: boolean;
+  /** The answer holds a secret that is stored nowhere, so the call is never an operation. */
+  readonly isKeptNowhere?: boolean;
   /** The call ends the caller's credential, so an operation could not be read afterwards. */
   readonly endsCredential?: boolean;
   /** In addition to those of every route (see COMMON_ERRORS in openapi.ts). */
@@ -141,7 +143,8 @@ export function mayRespondAsync(route: Route): boolean {
   const { method, permission, consumes = 'json', produces = 'json', endsCredential = false } = route;
   const isJson = consumes === 'json' && produces === 'json';
   const mayChange = route.changesNothing !== true;
-  return method !== 'GET' && permission !== 'public' && isJson && mayChange && !endsCredential;
+  const isKept = route.isKeptNowhere !== true && !endsCredential;
+  return method !== 'GET' && permission !== 'public' && isJson && mayChange && isKept;
 }
 
 export interface RouteResponse {

@@ -15,15 +15,16 @@ interface RestoreTimes {
 }
 
 /**
- * Prepares a restored cloud for its first start. Sessions end; pending webhook events are dropped; machines
- * are stopped, and the time in between is not charged; ids of accounts created after the point are not
- * reused. Databases are loaded from their dumps, whose sizes are in `dumps`, by id (databases/refill.ts).
- * `cut`: the time of the point, ms.
+ * Prepares a restored cloud for its first start. Sessions, set-up links and reset links end; pending webhook
+ * events are dropped; machines are stopped, and the time in between is not charged; ids of accounts created
+ * after the point are not reused. Databases are loaded from their dumps, whose sizes are in `dumps`, by id
+ * (databases/refill.ts). `cut`: the time of the point, ms.
  */
 export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<string, number>): Statement[] {
   const restored = 'The virtual machine was running when the recovery point was created';
   return [
     'DELETE FROM sessions',
+    'DELETE FROM setup_links',
     'DELETE FROM recovery_holds',
     'DELETE FROM recovery_points',
     FORGET_BLOB_PLACE,

@@ -10,11 +10,13 @@ import { ApiKeys } from '../accounts/api-keys.ts';
 import { Authenticator } from '../accounts/authenticator.ts';
 import { Closings } from '../accounts/closings.ts';
 import { closeAccount, removeAccount } from '../accounts/closings-store.ts';
+import { ResetLinkStore, SetupLinkStore } from '../accounts/links-store.ts';
 import { LoginThrottle } from '../accounts/login-throttle.ts';
 import { PasswordChecks } from '../accounts/password-checks.ts';
 import { type PasswordCost, Passwords } from '../accounts/passwords.ts';
+import { ResetLinks } from '../accounts/reset-links.ts';
 import { Sessions } from '../accounts/sessions.ts';
-import { SessionStore, SetupLinkStore } from '../accounts/sessions-store.ts';
+import { SessionStore } from '../accounts/sessions-store.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
 import { AccountStore } from '../accounts/store.ts';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
@@ -26,6 +28,7 @@ import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
 
 /** Most access keys of one account. */
 export const TEST_ACCESS_KEYS = 100;
@@ -71,6 +74,7 @@ export interface AccountFixtureOptions {
   readonly cost?: PasswordCost;
   readonly loginFailures?: number;
   readonly closedAccountDays?: number;
+  readonly registration?: 'open' | 'closed';
 }
 
 export type AccountFixture = Awaited<ReturnType<typeof openAccountFixture>>;
@@ -91,9 +95,12 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const apiKeys = new ApiKeys(base);
   const transfer = transferStatements;
   const changed: number[] = [];
+  const logged: object[] = [];
   const accountChanged = (accountId: number) => void changed.push(accountId);
   const reactivation = (accountId: number) => [new BillingAccountStore(metadata).resumeDue(accountId)];
-  const accounts = new Accounts({ ...base, apiKeys, sessionStore, transfer, signupMicro: 10_000_000 });
+  const { registration = 'open' } = options;
+  const signupMicro = 10_000_000;
+  const accounts = new Accounts({ ...base, apiKeys, sessionStore, transfer, signupMicro, registration });
   return {
     ...base,
     directory,
@@ -121,6 +128,16 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       setupLinkStore: new SetupLinkStore({ reads: metadata }),
       accounts,
     }),
+    resetLinks: new ResetLinks({
+      ...base,
+      sessionStore,
+      resetLinkStore: new ResetLinkStore({ reads: metadata }),
+      announce: eventStatements,
+      log: (facts, message) => void logged.push({ ...facts, message }),
+      apiUrl: () => 'http://127.0.0.1:8080',
+    }),
+    /** Lines of the log. */
+    logged,
     administration: new Administration({
       ...base,
       accounts,

@@ -4,6 +4,8 @@ import { newId } from '../platform/ids.ts';
 
 /** The event types that a webhook can subscribe to. */
 export const EVENT_TYPES = [
+  'account.password_reset',
+  'account.reset_link_created',
   'bucket.objects_expired',
   'credits.low',
   'credits.exhausted',

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
+import { sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 
 const cloud = await CloudProcess.start();
@@ -149,6 +150,82 @@ describe('suspending', () => {
     await admin.refused(404, 'account_not_found', [`${ACCOUNTS}/999999/suspend`, { json }]);
     await admin.refused(404, 'account_not_found', [`${ACCOUNTS}/999999/resume`, { method: 'POST' }]);
     await admin.refused(404, 'account_not_found', [`${ACCOUNTS}/999999/api-key`, { method: 'POST' }]);
+  });
+});
+
+describe('a reset link', () => {
+  const tokenOf = ({ url }: { url: string }) => new URL(url).hash.slice('#token='.length);
+  const linkOf = (id: number | string) => `${ACCOUNTS}/${id}/reset-link`;
+  const reset = (token: string, password = 'a new password'): [string, { json: object }] => [
+    '/api/reset-password',
+    { json: { token, password } },
+  ];
+
+  test('sets the password, once: sessions end, keys stay, and nobody is signed in', async () => {
+    const { id, username, api_key } = await client.register();
+    const login = (password: string) => client.call('/api/login', { json: { username, password } });
+    const headers = sessionOf(await login('correct horse battery'));
+    const made = await admin.expect(201, linkOf(id), { method: 'POST' });
+    assert.equal(new URL(made.url).pathname, '/reset-password');
+    assert.equal(new URL(made.url).search, '', 'no server is sent the token with an address');
+    const ends = Date.parse(`${made.expires_at.replace(' ', 'T')}Z`) - Date.now();
+    assert.ok(ends > 3_000_000 && ends <= 3_600_000, made.expires_at);
+    const token = tokenOf(made);
+    await client.refused(400, 'invalid_request', reset(token, 'short'));
+    const answer = await client.call(...reset(token));
+    assert.deepEqual(answer.body, { username, sessions_ended: 1, keys_kept: 1 });
+    assert.equal(answer.headers.get('set-cookie'), null);
+    await client.refused(401, 'invalid_session', ['/api/account', { headers }]);
+    assert.equal((await login('correct horse battery')).status, 401);
+    assert.equal((await login('a new password')).status, 200);
+    await client.as(api_key).expect(200, '/api/account');
+
+    const later = tokenOf(await admin.expect(201, linkOf(id), { method: 'POST' }));
+    const last = tokenOf(await admin.expect(201, linkOf(id), { method: 'POST' }));
+    const refusals = [];
+    for (const bad of [token, later, '', 'x', last.slice(1), `${last}x`]) {
+      const problem = await client.refused(403, 'invalid_link', reset(bad));
+      refusals.push(JSON.stringify({ ...problem, request_id: '' }));
+    }
+    assert.equal(new Set(refusals).size, 1, 'used, replaced and made up look alike');
+    assert.ok(!refusals.join().includes(username));
+  });
+
+  test('is used by one of those who try at once', async () => {
+    const { id, username } = await client.register();
+    const token = tokenOf(await admin.expect(201, linkOf(id), { method: 'POST' }));
+    const passwords = ['first password', 'second password', 'third password'];
+    const answers = await Promise.all(passwords.map((password) => client.call(...reset(token, password))));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 403, 403]);
+    const password = passwords[answers.findIndex(({ status }) => status === 200)];
+    await client.expect(200, '/api/login', { json: { username, password } });
+  });
+
+  test('is stored nowhere in the clear, also when the caller would rather not wait', async () => {
+    const { id } = await client.register();
+    const call = { method: 'POST', headers: { prefer: 'respond-async', 'idempotency-key': 'a-link' } };
+    const first = await admin.expect(201, linkOf(id), call);
+    const second = await admin.expect(201, linkOf(id), call);
+    assert.notEqual(first.url, second.url);
+    await client.refused(403, 'invalid_link', reset(tokenOf(first)));
+    await client.expect(200, ...reset(tokenOf(second)));
+  });
+
+  test('is made for an account without a password, and for an administrator; else it is refused', async () => {
+    const json = { username: 'second', email: 'second@example.org', is_admin: true };
+    const { id } = await admin.expect(201, ACCOUNTS, { json });
+    const login = { json: { username: 'second', password: 'a new password' } };
+    await client.refused(401, 'invalid_credentials', ['/api/login', login]);
+    await client.expect(200, ...reset(tokenOf(await admin.expect(201, linkOf(id), { method: 'POST' }))));
+    const session = sessionOf(await client.call('/api/login', login));
+    const { id: other } = await client.register();
+    const byPage = { method: 'POST', headers: session };
+    const token = tokenOf(await client.expect(201, linkOf(other), byPage));
+    await admin.expect(200, `${ACCOUNTS}/${other}/suspend`, { json: { reason: 'unpaid' } });
+    await client.refused(403, 'account_suspended', reset(token));
+    await admin.refused(409, 'account_inactive', [linkOf(other), { method: 'POST' }]);
+    for (const nobody of ['0', '999999', 'x'])
+      await admin.refused(404, 'account_not_found', [linkOf(nobody), { method: 'POST' }]);
   });
 });
 

@@ -49,8 +49,9 @@ class Operator {
 }
 
 describe('the set-up link', () => {
-  test('makes the first administrator, once', async () => {
-    const cloud = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
+  test('makes the first administrator, once, also where nobody can register', async () => {
+    const env = { CLOUDLET_ADMIN_KEY: '', CLOUDLET_REGISTRATION: 'closed' };
+    const cloud = await CloudProcess.start({ env });
     try {
       const link = await makeSetupLink(cloud.dataDir);
       const { pathname, searchParams } = new URL(link);
@@ -62,6 +63,7 @@ describe('the set-up link', () => {
       assert.doesNotMatch(page, /(?:src|href|action)="(?:https?:)?\/\//, 'the page asks nobody else');
 
       const fields = { username: 'chief', email: 'chief@example.org', password: 'correct horse battery' };
+      await client.refused(403, 'registration_closed', ['/api/register', { json: fields }]);
       const setUp = (given: object): [string, { json: object }] => ['/api/setup', { json: given }];
       for (const bad of ['', 'x', token.slice(1), `${token}x`])
         await client.refused(403, 'invalid_link', setUp({ ...fields, token: bad }));
@@ -125,7 +127,7 @@ async function tellAdminStory(operator: Operator, name: string, blobs: string): 
   assert.match(rotated, /^Re-encrypting .*\nMaster key [0-9a-f]{16} is in use; \d+ secrets re-encrypted/);
   assert.equal(await showKey(name), key, 'secrets open under the new key');
   const scrubbed = await operator.succeed('scrub');
-  assert.equal(scrubbed, `${blobs}, 0 object versions and 0 databases verified; 0 damaged`);
+  assert.equal(scrubbed, `${blobs} and 0 databases verified; 0 damaged`);
 }
 
 // A rotation waits for ten seconds: the two wait together.
@@ -137,7 +139,7 @@ describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
       await operator.fail(1, 'admin', 'setup-link'),
       /No server is running on \S+: start it first/,
     );
-    await tellAdminStory(operator, 'boss', '0 blobs, 0 bytes');
+    await tellAdminStory(operator, 'boss', '0 blobs, 0 bytes, 0 object versions');
   });
 
   test('beside a running server, which sees it at once', async () => {
@@ -145,14 +147,32 @@ describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
     await operator.haveCloud();
     await operator.succeed('admin', 'create', '--username', 'boss-before');
     await operator.succeed('admin', 'credits', '--username', 'boss-before', '--amount=2', '--reason', 'x');
-    const cloud = await CloudProcess.start({ dataDir: operator.dataDir });
+    const env = { CLOUDLET_LOG_LEVEL: 'info' };
+    const cloud = await CloudProcess.start({ dataDir: operator.dataDir, env });
     try {
       const key = await operator.succeed('admin', 'key', '--username', 'boss-before');
       const boss = await CheckedClient.open(cloud.api, key);
       assert.equal((await boss.expect(200, '/api/account')).credits, 12);
       await boss.expect(201, '/api/buckets', { json: { name: 'encrypted', encryption: true } });
       const { body } = await boss.upload('encrypted', 'a', 'x'.repeat(100_000));
-      await tellAdminStory(operator, 'boss', '1 blob, 100000 bytes');
+      await tellAdminStory(operator, 'boss', '1 blob, 100000 bytes, 1 object version');
+      const printed = await operator.succeed('admin', 'reset-link', 'BOSS-before');
+      const link =
+        /^Whoever opens .* for boss-before:\n(http\S+)$/.exec(printed)?.[1] ?? assert.fail(printed);
+      const token = new URL(link).hash.slice('#token='.length);
+      const json = { token, password: 'quite another word' };
+      await CheckedClient.open(cloud.api).then((anyone) =>
+        anyone.expect(200, '/api/reset-password', { json }),
+      );
+      assert.match(cloud.output, /"by":"the operator","msg":"a reset link was created"/);
+      assert.ok(!cloud.output.includes(token));
+      const guest = ['admin', 'create-account', '--username', 'guest', '--email', 'guest@example.org'];
+      assert.match(await operator.succeed(...guest), /^Account guest \(.*\n.*for guest:\nhttp\S+#token=/);
+      assert.match(await operator.fail(1, ...guest), /taken/);
+      await operator.fail(2, ...guest.slice(0, 4));
+      await operator.fail(1, 'admin', 'reset-link', 'nobody-here');
+      await operator.fail(2, 'admin', 'reset-link');
+      await operator.fail(2, 'admin', 'reset-link', 'a', 'b');
       assert.equal((await boss.download(body.object_id)).length, 100_000);
     } finally {
       await cloud.stop();

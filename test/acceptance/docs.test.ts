@@ -125,6 +125,11 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     await user.expect(200, '/api/login/device/decide', { json: { user_code, approve: true } });
     return device_code;
   },
+  RESET_TOKEN: async () => {
+    const { id } = await anyone.register();
+    const { url } = await admin.expect(201, `/api/admin/accounts/${id}/reset-link`, POST);
+    return new URL(url).hash.slice('#token='.length);
+  },
   ACCOUNT_ID: async () => String((await anyone.register()).id),
   IMAGE_ID: async () => {
     const body = new FormData();

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { CheckedClient, type Entry } from '../harness/checked-client.ts';
 import type { Call } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_OPERATIONS } from './admin-operations.ts';
 import { PUBLIC } from './public-operations.ts';
 import { RECOVERY_OPERATIONS } from './recovery-operations.ts';
 
@@ -64,14 +65,7 @@ const CASES: Readonly<Record<string, Case>> = {
   deleteObject: { foreign: 'object_not_found' },
   downloadObject: { foreign: 'object_not_found' },
   getCdnUrl: { foreign: 'object_not_found' },
-  adminCreateSetupLink: {},
-  adminListAccounts: {},
-  adminCreateAccount: { json: { username: 'someone', email: 'someone@example.org' } },
-  adminAdjustCredits: { json: { amount: 1, reason: 'test' } },
-  adminSuspendAccount: { json: { reason: 'test' } },
-  adminResumeAccount: {},
-  adminShowApiKey: {},
-  adminChangeAccount: { json: {} },
+  ...ADMIN_OPERATIONS,
   adminListPlans: {},
   adminCreatePlan: { json: { name: 'plan' } },
   adminChangePlan: { json: {} },

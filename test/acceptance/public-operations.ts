@@ -9,6 +9,7 @@ export const PUBLIC: Readonly<Record<string, string>> = {
   startDeviceLogin: 'there is no key yet; somebody approves it in the console',
   pollDeviceLogin: 'the code is the permission',
   setUp: 'the link is the permission',
+  resetPassword: 'the link is the permission',
   getSystemStatus: 'seed §5.6',
   listDatabaseEngines: 'what one could have, before one registers',
   listInstanceTypes: 'what one could have, before one registers',

@@ -1,0 +1,13 @@
+/** What administrators do with accounts, for the test of every permission: see permissions.test.ts. */
+
+export const ADMIN_OPERATIONS = {
+  adminCreateSetupLink: {},
+  adminListAccounts: {},
+  adminCreateAccount: { json: { username: 'someone', email: 'someone@example.org' } },
+  adminAdjustCredits: { json: { amount: 1, reason: 'test' } },
+  adminSuspendAccount: { json: { reason: 'test' } },
+  adminResumeAccount: {},
+  adminShowApiKey: {},
+  adminCreateResetLink: {},
+  adminChangeAccount: { json: {} },
+};
