@@ -1,10 +1,10 @@
-/** The menu of one account: credits, plan, statement, API key, suspension. */
+/** The menu of one account: credits, plan, statement, API key, reset link, suspension. */
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Account, AccountTerms, AdminAccount } from '../../../../sdk/index.ts';
+import type { Account, AccountTerms, AdminAccount, ResetLink } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
@@ -14,6 +14,7 @@ import { Figures } from '../../parts/facts.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/say.ts';
 import { Refused } from '../../parts/warning.tsx';
+import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { LedgerTable, lineOf } from '../billing/entry-table.tsx';
 import { MonthSelect } from '../billing/month-select.tsx';
@@ -38,6 +39,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
     meta: { invalidates: [accountsQuery] },
   });
   const showKey = useMutation({ mutationFn: () => cloud.adminShowApiKey(account.id) });
+  const resetLink = useMutation({ mutationFn: () => cloud.adminCreateResetLink(account.id) });
   // An empty change changes nothing, and is answered with the terms that hold.
   const terms = useMutation({ mutationFn: () => cloud.adminChangeAccount(account.id, {}) });
   const shared = { account, onClose: () => setForm(undefined) };
@@ -54,6 +56,9 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
           <Menu.Item onClick={() => terms.mutate()}>{administration.changeTerms}</Menu.Item>
           <Menu.Item onClick={() => setForm('statement')}>{administration.statement.open}</Menu.Item>
           <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
+          {account.is_active && (
+            <Menu.Item onClick={() => resetLink.mutate()}>{administration.resetLink}</Menu.Item>
+          )}
           <Menu.Divider />
           {account.is_active ? (
             <Menu.Item color="var(--wrong)" onClick={() => setForm('suspend')}>
@@ -71,6 +76,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
       <SuspendForm {...shared} isOpen={form === 'suspend'} />
       {form === 'statement' && <AccountStatement {...shared} />}
       <ShownKey made={showKey.data} onClose={() => showKey.reset()} />
+      <ShownLink username={account.username} made={resetLink.data} onClose={() => resetLink.reset()} />
     </>
   );
 }
@@ -226,6 +232,29 @@ export function ShownKey({ made, onClose }: ShownKeyProps) {
       <Stack>
         <Text size="sm">{administration.apiKeyLead(made?.username ?? '')}</Text>
         <CodeLine value={made?.api_key ?? ''} label={administration.copyKey} />
+      </Stack>
+    </Dialog>
+  );
+}
+
+interface ShownLinkProps {
+  readonly username: string;
+  /** Nothing is shown without it. */
+  readonly made: ResetLink | undefined;
+  readonly onClose: () => void;
+}
+
+/** The link that sets a new password, to be handed over. */
+function ShownLink({ username, made, onClose }: ShownLinkProps) {
+  return (
+    <Dialog opened={made !== undefined} onClose={onClose} title={administration.resetLinkOf(username)}>
+      <Stack>
+        <Text size="sm">{administration.resetLinkLead(username)}</Text>
+        <CodeLine value={made?.url ?? ''} label={administration.copyLink} />
+        <Text size="sm">
+          {administration.expires} <When at={made?.expires_at ?? null} />
+        </Text>
+        <Text size="sm">{administration.resetLinkAfter}</Text>
       </Stack>
     </Dialog>
   );

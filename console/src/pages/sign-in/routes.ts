@@ -30,6 +30,11 @@ export const signInRoutes = [
   }),
   createRoute({
     getParentRoute: () => rootRoute,
+    path: '/reset-password',
+    component: lazyRouteComponent(() => import('./reset-page.tsx'), 'ResetPage'),
+  }),
+  createRoute({
+    getParentRoute: () => rootRoute,
     path: '/connect',
     beforeLoad: assertSignedIn,
     component: lazyRouteComponent(() => import('./connect-pages.tsx'), 'ConnectPage'),

@@ -1,11 +1,13 @@
 /** The pages before one is signed in: sign in and sign up. */
 
+import { QuestionMarkCircleIcon } from '@heroicons/react/24/outline';
 import { Alert, Code, Paper, Stack, Text, Title } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
 import type { Account } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { Fold } from '../../parts/fold.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { accountQuery, session } from '../../queries.ts';
 import { Logo } from '../../shell/logo.tsx';
@@ -43,7 +45,7 @@ export function SignInLayout({ title, lead, notice, children }: SignInLayoutProp
 }
 
 /** Goes in: to `next`, or to the overview. */
-function useEnter(next: string | undefined) {
+export function useEnter(next: string | undefined) {
   const queryClient = useQueryClient();
   const router = useRouter();
   return (account: Account) => {
@@ -55,10 +57,13 @@ function useEnter(next: string | undefined) {
   };
 }
 
+/** Also for those who are not signed in. */
+const indexQuery = queryOptions({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
+
 export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' });
   const isReplaced = useSyncExternalStore(session.subscribe, session.get) === 'replaced';
-  const index = useQuery({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
+  const index = useQuery(indexQuery);
   return (
     <SignInLayout
       title={text.signIn.signIn}
@@ -72,14 +77,32 @@ export function SignInPage() {
       }
     >
       <SignInForm onEnter={useEnter(next)}>
+        <Forgotten />
         <Text size="sm" c="dimmed">
           {text.signIn.noAccount}{' '}
-          <AnchorLink to="/sign-up" search={{ next }} size="sm" underline="always">
-            {text.signIn.signUp}
-          </AnchorLink>
+          {index.data?.registration === 'closed' ? (
+            text.signIn.closedLead
+          ) : (
+            <AnchorLink to="/sign-up" search={{ next }} size="sm" underline="always">
+              {text.signIn.signUp}
+            </AnchorLink>
+          )}
         </Text>
       </SignInForm>
     </SignInLayout>
+  );
+}
+
+/** Cloudlet sends no mail: somebody who knows the person gives a link. */
+function Forgotten() {
+  return (
+    <Fold icon={QuestionMarkCircleIcon} label={text.signIn.forgot}>
+      <Stack gap="xs" pt="xs">
+        <Text size="sm">{text.signIn.forgotLead}</Text>
+        <Text size="sm">{text.signIn.forgotOperator}</Text>
+        <Code block>bin/cloudlet admin reset-link NAME</Code>
+      </Stack>
+    </Fold>
   );
 }
 
@@ -113,15 +136,27 @@ async function signUp(fields: { username: string; email: string; password: strin
 
 export function SignUpPage() {
   const { next } = useSearch({ from: '/sign-up' });
+  const onEnter = useEnter(next);
+  const index = useQuery(indexQuery);
+  const signIn = (
+    <Text size="sm" c="dimmed">
+      {text.signIn.haveAccount}{' '}
+      <AnchorLink to="/sign-in" search={{ next }} size="sm" underline="always">
+        {text.signIn.signIn}
+      </AnchorLink>
+    </Text>
+  );
+  if (index.data?.registration === 'closed') {
+    return (
+      <SignInLayout title={text.signIn.closed} lead={text.signIn.closedLead}>
+        {signIn}
+      </SignInLayout>
+    );
+  }
   return (
     <SignInLayout title={text.signIn.signUp} lead={text.signIn.signUpLead}>
-      <CredentialsForm fields={FIELDS} action={text.signIn.signUp} send={signUp} onEnter={useEnter(next)}>
-        <Text size="sm" c="dimmed">
-          {text.signIn.haveAccount}{' '}
-          <AnchorLink to="/sign-in" search={{ next }} size="sm" underline="always">
-            {text.signIn.signIn}
-          </AnchorLink>
-        </Text>
+      <CredentialsForm fields={FIELDS} action={text.signIn.signUp} send={signUp} onEnter={onEnter}>
+        {signIn}
       </CredentialsForm>
     </SignInLayout>
   );

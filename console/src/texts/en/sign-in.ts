@@ -1,5 +1,5 @@
 /** Signing in and signing up. */
-import { count } from './counted.ts';
+import { count, counted } from './counted.ts';
 
 export const signIn = {
   signIn: 'Sign in',
@@ -22,14 +22,42 @@ export const signIn = {
   passwordRule: '8 to 256 characters of any kind.',
   noAccount: 'No account yet?',
   signUp: 'Create an account',
+  closed: 'This cloud takes no registrations',
+  closedLead: 'Ask its administrator for an account.',
   signUpLead: 'A new account starts with free credits.',
   username: 'User name',
   usernameRule: '3 to 64 characters: letters, digits, and . _ -',
   email: 'E-mail address',
   emailRule: 'You can also sign in with it. Cloudlet does not send e-mail.',
+  forgot: 'Forgot your password?',
+  forgotLead: 'Ask the administrator of this cloud for a link to set a new one.',
+  forgotOperator: 'If you run this cloud, run this command on its host. It prints the link:',
   haveAccount: 'Already have an account?',
   needsSetup: 'This cloud has no administrator yet',
   needsSetupLead: 'Run this command on the host. It prints a link to create one:',
+  reset: {
+    title: 'Set a new password',
+    lead: 'The link that you opened can be used once.',
+    incomplete: 'This link is incomplete',
+    incompleteLead:
+      'Open it again from where you received it. If you have used it already, sign in with your new password.',
+    password: 'New password',
+    again: 'New password, again',
+    differ: 'The passwords differ.',
+    save: 'Set password',
+    done: 'The password is set',
+    doneLead: (name: string) => `You can sign in as ${name} with it.`,
+    ended: (sessions: number) =>
+      sessions === 0
+        ? 'There were no sessions to end.'
+        : `${counted(sessions, 'session was', 'sessions were')} ended.`,
+    kept: (keys: number) =>
+      keys === 0
+        ? 'The account has no API keys.'
+        : `${counted(keys, 'API key still works', 'API keys still work')}. If somebody else may know one, revoke it.`,
+    showKeys: 'Show API keys',
+    goOn: 'Open the console',
+  },
   connect: {
     title: 'Let a program sign in?',
     lead: 'It gets an access key of its own, which you can revoke at any time.',

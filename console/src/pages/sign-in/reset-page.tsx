@@ -1,0 +1,116 @@
+/**
+ * The page that a reset link opens: it sets a new password. The token is behind the # of the address, which
+ * no server is sent, and leaves the address at once.
+ */
+
+import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { type FormEvent, useEffect, useState } from 'react';
+import type { Account, ResetPassword } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { useCloudForm } from '../../parts/cloud-form.ts';
+import { AnchorLink } from '../../parts/links.tsx';
+import { Refused } from '../../parts/warning.tsx';
+import { text } from '../../texts/text.ts';
+import { SignInLayout, useEnter } from './sign-in-pages.tsx';
+
+const words = text.signIn.reset;
+
+/** Empty: the address has none, as when the page was loaded again. */
+function readToken(): string {
+  return new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
+}
+
+interface Done extends ResetPassword {
+  /** undefined: the new password was set, but nobody is signed in with it. */
+  readonly account: Account | undefined;
+}
+
+/** Signs in as well, as the set-up link does. */
+async function setPassword(token: string, password: string): Promise<Done> {
+  const done = await cloud.resetPassword({ token, password });
+  const login = cloud.login({ username: done.username, password });
+  return { ...done, account: await login.catch(() => undefined) };
+}
+
+export function ResetPage() {
+  const [token] = useState(readToken);
+  useEffect(() => history.replaceState(history.state, '', location.pathname), []);
+  const [done, setDone] = useState<Done>();
+  if (done !== undefined) return <Outcome done={done} />;
+  if (token === '') {
+    return (
+      <SignInLayout title={words.incomplete} lead={words.incompleteLead}>
+        <AnchorLink to="/sign-in">{text.signIn.signIn}</AnchorLink>
+      </SignInLayout>
+    );
+  }
+  return (
+    <SignInLayout title={words.title} lead={words.lead}>
+      <NewPasswordForm token={token} onDone={setDone} />
+    </SignInLayout>
+  );
+}
+
+function NewPasswordForm({ token, onDone }: { token: string; onDone: (done: Done) => void }) {
+  const [isSent, setSent] = useState(false);
+  const form = useCloudForm({
+    values: { password: '', again: '' },
+    send: ({ password }) => setPassword(token, password),
+    onDone,
+  });
+  const { password, again } = form.values;
+  const submit = (event: FormEvent) => {
+    setSent(true);
+    if (password === again) form.submit(event);
+    else event.preventDefault();
+  };
+  const typed = { autoComplete: 'new-password', required: true, withAsterisk: false };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <PasswordInput
+          label={words.password}
+          description={text.signIn.passwordRule}
+          data-autofocus
+          {...typed}
+          {...form.text('password')}
+        />
+        <PasswordInput
+          label={words.again}
+          {...typed}
+          {...form.text('again')}
+          error={isSent && password !== again ? words.differ : undefined}
+        />
+        <Refused {...form.refusal} />
+        <Button type="submit" loading={form.isBusy}>
+          {words.save}
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+/** Keys outlive the password, and somebody else may know one: that is said. */
+function Outcome({ done: { username, sessions_ended, keys_kept, account } }: { done: Done }) {
+  const [enter, showKeys] = [useEnter('/'), useEnter('/account')];
+  return (
+    <SignInLayout title={words.done} lead={words.doneLead(username)}>
+      <Stack>
+        <Text size="sm">{words.ended(sessions_ended)}</Text>
+        <Text size="sm">{words.kept(keys_kept)}</Text>
+        {account === undefined ? (
+          <AnchorLink to="/sign-in">{text.signIn.signIn}</AnchorLink>
+        ) : (
+          <Group justify="flex-end">
+            {keys_kept > 0 && (
+              <Button variant="default" onClick={() => showKeys(account)}>
+                {words.showKeys}
+              </Button>
+            )}
+            <Button onClick={() => enter(account)}>{words.goOn}</Button>
+          </Group>
+        )}
+      </Stack>
+    </SignInLayout>
+  );
+}
