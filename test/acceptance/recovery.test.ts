@@ -41,6 +41,7 @@ describe('a cloud with objects, keys and an old version', () => {
   let admin: CheckedClient;
   let user: CheckedClient;
   let session: SessionHeaders;
+  let resetToken: string;
   let versions: unknown;
   const restore = (to: string, ...more: string[]) =>
     runCloudlet(['recovery', 'restore', '--from', target, '--to', to, '--key-file', keyFile, ...more], {
@@ -56,6 +57,8 @@ describe('a cloud with objects, keys and an old version', () => {
     const login = { username: account.username, password: 'correct horse battery' };
     const answer = await anyone.call('/api/login', { json: login });
     session = sessionOf(answer);
+    const { url } = await admin.expect(201, `/api/admin/accounts/${account.id}/reset-link`, POST);
+    resetToken = new URL(url).hash.slice('#token='.length);
     await user.expect(201, '/api/buckets', { json: { name: 'plain', versioning: true } });
     await user.expect(201, '/api/buckets', { json: { name: 'sealed', encryption: true } });
     for (const bucket of ['plain', 'sealed']) {
@@ -139,7 +142,7 @@ describe('a cloud with objects, keys and an old version', () => {
     assert.equal((await admin.call('/api/admin/recovery-key', POST)).body.code, 'recovery_key_taken');
   });
 
-  test('it is lost, and every byte, version and key comes back; sessions do not', async () => {
+  test('it is lost, and every byte, version and key comes back; sessions and reset links do not', async () => {
     await cloud.crash();
     rmSync(dataDir, { recursive: true });
     const to = join(root, 'again');
@@ -154,6 +157,9 @@ describe('a cloud with objects, keys and an old version', () => {
       assert.deepEqual(await versionsOf(owner), versions);
       const cookie = await anyone.call('/api/account', { headers: session });
       assert.equal(cookie.status, 401);
+      // It may have been used since the point.
+      const json = { token: resetToken, password: 'a new password' };
+      await anyone.refused(403, 'invalid_link', ['/api/reset-password', { json }]);
       const { id } = await anyone.register();
       assert.ok(id > 10_000, 'numbers of accounts that were lost are not given again');
     } finally {
