@@ -57,7 +57,7 @@ export interface EnginesOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly alarms: Alarms;
-  readonly diskSpace: Pick<DiskSpace, 'isLow' | 'headroomBytes'>;
+  readonly diskSpace: Pick<DiskSpace, 'isLow' | 'level' | 'headroomBytes'>;
   readonly faults: DataFaults;
   /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
@@ -131,7 +131,9 @@ export async function buildEngines(options: EnginesOptions) {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
   };
   const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, claim });
-  const servers = { proxy, slots, idleMs, clock, connections: databaseLimits(config).serverConnections };
+  const diskLevel = () => diskSpace.level();
+  const connections = databaseLimits(config).serverConnections;
+  const servers = { proxy, slots, idleMs, clock, connections, diskLevel };
   const { first, ofAccount } = serverUsers(users, isPrivate);
   const atPostgresql = {
     folder: join(config.dataDir, 'databases', 'postgresql'),

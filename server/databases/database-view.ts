@@ -21,6 +21,7 @@ export const PRIVATE_PORTS: Readonly<Record<EngineName, number>> = {
 const HIDDEN = '***';
 const WAY_OUT =
   'copy what can still be read, then load the last dump (POST /api/databases/{id}/load) or restore an earlier state';
+const STILL = '. Reading and deleting go on (DELETE, TRUNCATE, DROP), and writes resume by themselves';
 const DAMAGE_REASONS = {
   data_damaged: { code: 'data_damaged', message: `Data of the database are damaged: ${WAY_OUT}` },
   data_missing: { code: 'data_missing', message: `Data of the database are missing: ${WAY_OUT}` },
@@ -62,7 +63,10 @@ export class DatabaseViews {
     };
   }
 
-  /** An open database that is known to be damaged, or whose server does not start, is shown as `error`. */
+  /**
+   * An open database that is known to be damaged, or whose server does not start, is shown as `error`; one
+   * that waits for the host's disk as `read_only`.
+   */
   #stateOf(row: DatabaseRow): Pick<Database, 'state' | 'state_reason'> {
     const { engines, faults, lifecycle } = this.#deps;
     const { state } = row;
@@ -71,8 +75,11 @@ export class DatabaseViews {
     if (fault !== null) return { state: 'error', state_reason: DAMAGE_REASONS[fault] };
     const trouble = engines.get(row.engine).trouble?.(lifecycle.inEngine(row)) ?? null;
     if (trouble === null) return { state, state_reason: reasonOf(row) };
-    const message = `${trouble}; the operator has an alarm, and Cloudlet tries again by itself`;
-    return { state: 'error', state_reason: { code: 'engine_unavailable', message } };
+    const { code, message: what } = trouble;
+    if (code === 'host_disk_full')
+      return { state: 'read_only', state_reason: { code, message: what + STILL } };
+    const message = `${what}; the operator has an alarm, and Cloudlet tries again by itself`;
+    return { state: 'error', state_reason: { code, message } };
   }
 
   /** Where a driver connects, even while the engine is unavailable; default: the engine's usual endpoint. */

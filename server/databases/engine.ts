@@ -157,6 +157,12 @@ export interface DumpHow {
   readonly hasTests?: boolean;
 }
 
+/** `host_disk_full`: it cannot grow for now, and all else works; `engine_unavailable`: nothing does. */
+export interface Trouble {
+  readonly code: 'engine_unavailable' | 'host_disk_full';
+  readonly message: string;
+}
+
 export interface Engine {
   readonly name: EngineName;
   /** Its first database of an account may have to wait for a server of the account's own to be made. */
@@ -171,7 +177,7 @@ export interface Engine {
    * Why this database cannot be used, for its owner; null: nothing is known. Missing: the engine never knows.
    * Asks nobody.
    */
-  trouble?(database: EngineDatabase): string | null;
+  trouble?(database: EngineDatabase): Trouble | null;
   /** Makes the engine ready, starting its server if it has one. */
   prepare(): Promise<void>;
   /** Creates an empty database that its user can open with that password. */

@@ -42,14 +42,19 @@ const REMAKE_AFTER_MS = 5000;
 const FREE_SPACE_HINT =
   'Delete objects, old versions, databases (?keep=false skips the last dump) or rows, or move ' +
   'the data directory to a larger disk; writes resume automatically';
+/** Below so many times the headroom writers that cannot be asked are to be slowed down. */
+const SCARCE_TIMES = 3;
 const ALARM = 'out_of_space';
 /** Less than this, and on a small file system less than this share, counts as full. */
-const SCARCE_BYTES = 16 * MIB;
-const SCARCE_SHARE = 1 / 64;
+const FULL_BYTES = 16 * MIB;
+const FULL_SHARE = 1 / 64;
 /**
  * A large refused upload releases its space, and the next one is refused again, so the alarm stays this long.
  */
 const REFUSAL_SHOWN_MS = 15_000;
+
+/** `low`: less than the headroom is free; `out`: less than half of it. */
+export type DiskLevel = 'ample' | 'scarce' | 'low' | 'out';
 
 type Figures = Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'bfree', number>>;
 
@@ -132,6 +137,13 @@ export class DiskSpace {
    */
   isLow(): boolean {
     return this.#freeBytes - this.#admittedBytes < this.headroomBytes();
+  }
+
+  /** How much is left for writers that do not call assertSpace: isLow() in steps. */
+  level(): DiskLevel {
+    const [free, headroom] = [this.#freeBytes - this.#admittedBytes, this.headroomBytes()];
+    if (free >= headroom) return free < headroom * SCARCE_TIMES ? 'scarce' : 'ample';
+    return free < headroom / 2 ? 'out' : 'low';
   }
 
   /** Low, and the reserve is not on disk: the rest is for commits alone. */
@@ -268,9 +280,9 @@ export class DiskSpace {
   #tell(): void {
     const { alarms, clock } = this.#deps;
     const available = this.availableBytes();
-    const scarce = Math.min(SCARCE_BYTES, this.#totalBytes * SCARCE_SHARE);
+    const full = Math.min(FULL_BYTES, this.#totalBytes * FULL_SHARE);
     const wasRefused = clock.monotonic() - this.#refusedAt < REFUSAL_SHOWN_MS;
-    if (available >= scarce && !wasRefused) {
+    if (available >= full && !wasRefused) {
       alarms.clear(ALARM);
       return;
     }

@@ -76,6 +76,7 @@ export function serverFixture<E extends Engine>(
         idleMs,
         connections,
         clock: systemClock,
+        diskLevel: () => (disk.isLow ? 'out' : 'ample'),
       },
       uidOf: (accountId) => (hasUsers ? testUidBase() + ACCOUNT_UIDS + accountId : null),
     };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { createConnection } from 'mysql2/promise';
 import { Client as Postgresql } from 'pg';
 import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
@@ -16,6 +16,10 @@ const MIB = 2 ** 20;
 const DISK_BYTES = 1024 * MIB;
 /** What is left for the writer. */
 const LEFT_BYTES = 192 * MIB;
+/** Less than must stay free, and more than half of it. */
+const LOW_BYTES = 48 * MIB;
+/** What a driver says of a statement that may not write, or of a session that ended for it. */
+const WAITS = /read.only|terminat|57P01|25006|1290|denied|CONNECTION_LOST/i;
 const INSERT = `INSERT INTO t VALUES (repeat(md5(random()::text), ${MIB / 128}))`;
 
 /** Runs one statement in a session of its own. */
@@ -51,68 +55,134 @@ const KINDS = [
   },
 ] as const;
 
-for (const { engine, run, table, insert, skip } of KINDS)
-  test(`${engine} takes no writes before the disk is full, and goes on when there is space`, {
-    skip,
-  }, async (t) => {
-    const disk = new LoopDisk(DISK_BYTES);
-    const dataDir = join(disk.mountPoint, 'data');
-    const cloud = await CloudProcess.start({ dataDir });
-    t.after(async () => {
-      await cloud.stop();
-      await eventually('nobody holds the disk', () => isRemoved(disk));
-    });
-    const anyone = await CheckedClient.open(cloud.api);
-    const user = anyone.as((await anyone.register()).api_key);
-    const made = await user.expect(201, DATABASES, { json: { name: 'shop', engine, size_limit_mb: 900 } });
-    const path = `${DATABASES}/${made.database_id}`;
-    const { uri } = made.connection;
-    await run(uri, table);
-    const filler = join(disk.mountPoint, 'filler');
-    const { bavail, bsize } = statfsSync(disk.mountPoint);
-    writeFileSync(filler, Buffer.alloc(bavail * bsize - LEFT_BYTES));
+type Kind = (typeof KINDS)[number];
 
-    let acknowledged = 0;
-    const write = () =>
-      run(uri, insert).then(
-        () => {
-          acknowledged++;
-          return null;
-        },
-        (error) => `${error.code} ${error.message}`,
-      );
-    let refusal: string | null = null;
-    while (refusal === null) refusal = await write();
-    assert.ok(acknowledged * 0.25 * MIB < LEFT_BYTES, 'all was written');
-    assert.match(refusal, /read.only|terminat|57P01|25006|1290/i);
-    assert.ok(existsSync(join(dataDir, 'reserve')), 'the reserve was touched');
-    // Whoever reads goes on, and nothing that was acknowledged is missing.
-    const count = 'SELECT count(*) AS n FROM t';
-    assert.deepEqual(await rowsOf(user, path, count), [[acknowledged]]);
-
-    rmSync(filler);
-    await eventually('space', async () => (await write()) === null);
-    await cloud.crash();
-    await cloud.start();
-    const again = (await CheckedClient.open(cloud.api)).as(user.key);
-    const [[rows] = []] = await rowsOf(again, path, count);
-    assert.equal(rows, acknowledged);
-    // No space for a last dump: that is said, and without one its space comes back.
-    const { bavail: now } = statfsSync(disk.mountPoint);
-    writeFileSync(filler, Buffer.alloc(now * bsize - 4 * MIB));
-    const remove = { method: 'DELETE' };
-    await again.expect(201, '/api/buckets', { json: { name: 'low' } });
-    await eventually('the disk is low', async () => (await again.upload('low', 'x', 'x')).status === 507);
-    const { hint } = await again.refused(507, 'out_of_space', [path, remove]);
-    assert.match(hint, /keep=false/);
-    assert.equal((await again.expect(200, `${path}?keep=false`, remove)).deletes_at, null);
-    await eventually('its space is back', () => {
-      const { bavail: free } = statfsSync(disk.mountPoint);
-      return free * bsize > (acknowledged / 8) * MIB;
-    });
-    const log = globSync(join(dataDir, `databases/${engine}/accounts/*/keeper/log*`));
-    for (const file of log) assert.doesNotMatch(readFileSync(file, 'latin1'), /PANIC|\[ERROR\].*InnoDB/);
+/** A cloud on a disk of its own, with a free account; `make` makes it a database with a table. */
+async function opened(t: TestContext, { engine, run, table }: Kind) {
+  const disk = new LoopDisk(DISK_BYTES);
+  const dataDir = join(disk.mountPoint, 'data');
+  const cloud = await CloudProcess.start({ dataDir });
+  t.after(async () => {
+    await cloud.stop();
+    await eventually('nobody holds the disk', () => isRemoved(disk));
   });
+  const anyone = await CheckedClient.open(cloud.api);
+  const make = async () => {
+    const user = anyone.as((await anyone.register()).api_key);
+    const json = { name: 'shop', engine, size_limit_mb: 900 };
+    const { database_id, connection } = await user.expect(201, DATABASES, { json });
+    const path = `${DATABASES}/${database_id}`;
+    await eventually('its server is there', async () => (await user.expect(200, path)).state === 'ready');
+    await run(connection.uri, table);
+    return { user, path, uri: connection.uri };
+  };
+  /** Leaves so many bytes of the disk. */
+  const fill = (leftBytes: number, name = 'filler') => {
+    const { bavail, bsize } = statfsSync(disk.mountPoint);
+    writeFileSync(join(disk.mountPoint, name), Buffer.alloc(bavail * bsize - leftBytes));
+  };
+  const clear = (name = 'filler') => rmSync(join(disk.mountPoint, name));
+  const free = () => {
+    const { bavail, bsize } = statfsSync(disk.mountPoint);
+    return bavail * bsize;
+  };
+  return { cloud, dataDir, make, fill, clear, free };
+}
+
+for (const kind of KINDS) {
+  const { engine, run, insert, skip } = kind;
+  const how = { skip };
+  test(
+    `${engine} takes no writes before the disk is full, and goes on when there is space`,
+    how,
+    async (t) => {
+      const { cloud, dataDir, make, fill, clear, free } = await opened(t, kind);
+      const { user, path, uri } = await make();
+      fill(LEFT_BYTES);
+
+      let acknowledged = 0;
+      const write = () =>
+        run(uri, insert).then(
+          () => {
+            acknowledged++;
+            return null;
+          },
+          (error) => `${error.code} ${error.message}`,
+        );
+      let refusal: string | null = null;
+      while (refusal === null) refusal = await write();
+      assert.ok(acknowledged * 0.25 * MIB < LEFT_BYTES, 'all was written');
+      assert.match(refusal, WAITS);
+      assert.ok(existsSync(join(dataDir, 'reserve')), 'the reserve was touched');
+      // Whoever reads goes on, and nothing that was acknowledged is missing.
+      const count = 'SELECT count(*) AS n FROM t';
+      const [[there] = []] = await rowsOf(user, path, count);
+      // Its session may have ended between the commit and the answer.
+      assert.ok(there === acknowledged || there === acknowledged + 1, `${there} of ${acknowledged}`);
+      acknowledged = there;
+
+      clear();
+      await eventually('space', async () => (await write()) === null);
+      await cloud.crash();
+      await cloud.start();
+      const again = (await CheckedClient.open(cloud.api)).as(user.key);
+      const [[rows] = []] = await rowsOf(again, path, count);
+      assert.equal(rows, acknowledged);
+      // No space for a last dump: that is said, and without one its space comes back.
+      fill(4 * MIB);
+      const remove = { method: 'DELETE' };
+      await again.expect(201, '/api/buckets', { json: { name: 'low' } });
+      await eventually('the disk is low', async () => (await again.upload('low', 'x', 'x')).status === 507);
+      const { hint } = await again.refused(507, 'out_of_space', [path, remove]);
+      assert.match(hint, /keep=false/);
+      assert.equal((await again.expect(200, `${path}?keep=false`, remove)).deletes_at, null);
+      await eventually('its space is back', () => free() > (acknowledged / 8) * MIB);
+      const log = globSync(join(dataDir, `databases/${engine}/accounts/*/keeper/log*`));
+      for (const file of log) assert.doesNotMatch(readFileSync(file, 'latin1'), /PANIC|\[ERROR\].*InnoDB/);
+    },
+  );
+
+  test(
+    `${engine}: who fills the disk waits first, is told why and can delete; a neighbour waits last`,
+    how,
+    async (t) => {
+      const { make, fill, clear } = await opened(t, kind);
+      const [grower, neighbour] = [await make(), await make()];
+      const ask = ({ user, path }: typeof grower, statement: string) =>
+        user.call(`${path}/query`, { json: { statement, read_only: false } });
+      const stateOf = async ({ user, path }: typeof grower) => {
+        const { state, state_reason } = await user.expect(200, path);
+        return `${state} ${state_reason?.code ?? ''}`.trim();
+      };
+      const isWaiting = async (who: typeof grower) => {
+        const { status, body } = await ask(who, insert);
+        return status === 503 && body.code === 'host_disk_full';
+      };
+      fill(LEFT_BYTES);
+      const grow = () => run(grower.uri, insert).then(() => null, String);
+      let refusal: string | null = null;
+      while (refusal === null) refusal = await grow();
+      assert.match(refusal, WAITS);
+      await eventually('who fills it waits', () => isWaiting(grower));
+      assert.equal(await stateOf(grower), 'read_only host_disk_full');
+      await run(neighbour.uri, insert);
+      assert.equal(await stateOf(neighbour), 'ready');
+
+      fill(LOW_BYTES, 'more');
+      await eventually('the neighbour waits', () => isWaiting(neighbour));
+      assert.equal(await stateOf(neighbour), 'read_only host_disk_full');
+      for (const statement of ['DELETE FROM t WHERE 1 = 0', 'TRUNCATE TABLE t'])
+        assert.equal((await ask(grower, statement)).status, 200, statement);
+      clear('more');
+      clear();
+      await eventually('there is space', async () => (await grow()) === null);
+      for (const each of [grower, neighbour]) {
+        await eventually('it is ready', async () => (await stateOf(each)) === 'ready');
+        assert.equal((await ask(each, insert)).status, 200);
+      }
+    },
+  );
+}
 
 function isRemoved(disk: LoopDisk): boolean {
   try {

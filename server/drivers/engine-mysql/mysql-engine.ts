@@ -41,7 +41,8 @@ const NOT_NOW = 1053;
 /** MariaDB with a server for each account. */
 export function mysqlServers(options: AccountOptions): AccountServers {
   const make = (of: ManagedEngineOptions) => new MysqlEngine(of);
-  return new AccountServers({ ...MYSQL, dumpFormats: DUMP_FORMATS, data: DATA, refusal, make }, options);
+  const about = { dumpFormats: DUMP_FORMATS, data: DATA, refused: store.NO_GROWTH };
+  return new AccountServers({ ...MYSQL, ...about, refusal, make }, options);
 }
 
 export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
@@ -54,7 +55,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
   readonly #locks = new KeyedMutex();
 
   constructor(options: ManagedEngineOptions) {
-    const { external = null, folder, isDiskLow, alarms, warn } = options;
+    const { external = null, folder, alarms, warn } = options;
     const isGuest = external !== null;
     const on = sqlServer(MYSQL, options, () => this.#begin());
     const { links, clients, server } = on;
@@ -70,7 +71,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
       warn,
     });
     const statements = new MysqlStatements(links);
-    const queries = new TenantQueries({ statements, links, isGuest, isDiskLow });
+    const queries = new TenantQueries({ statements, links, isGuest });
     const logs = new TenantLogs({ folder: join(folder, 'logs') });
     const watched = { ...sessions, mend: (admin: Admin) => this.#makeDroppedAgain(admin) };
     super({ on, isGuest, dumpFormats: DUMP_FORMATS, queries, dumps, watched, logs, warn, databases });

@@ -13,6 +13,8 @@ export const DUMPER = 'cloudlet_dump';
 /** Rights by which a database grows. */
 const GROWTH =
   'INSERT, UPDATE, CREATE, ALTER, INDEX, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER';
+/** Errors where one of these is missing: on a database, table, column, routine; and of a read-only server. */
+export const NO_GROWTH = ['1044', '1142', '1143', '1370', '1290'];
 const NO_SUCH_GRANT = 1141;
 
 /** The users of one database. On our own server those besides the tenant's exist on the socket only. */

@@ -25,8 +25,6 @@ const CHANGES = /^\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD)\b/i;
 export class MysqlStatements implements Statements<Connection> {
   readonly title = 'MariaDB';
   readonly wrongPassword = 'ER_ACCESS_DENIED_ERROR';
-  /** `--read-only`. */
-  readonly held = '1290';
   readonly #links: MysqlLinks;
 
   constructor(links: MysqlLinks) {

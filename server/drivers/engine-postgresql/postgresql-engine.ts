@@ -36,7 +36,7 @@ import * as store from './postgresql-store.ts';
 import { placeCopy, RecoveringServer, type RecoveryTarget, recover } from './recovered-server.ts';
 import { PostgresqlLog } from './server-log.ts';
 import * as sessions from './sessions-store.ts';
-import { PostgresqlStatements } from './statements.ts';
+import { PostgresqlStatements, READ_ONLY } from './statements.ts';
 import { rowCounts } from './tables-store.ts';
 import { boundTestDatabases, dropOwned, setTestsReadOnly, testDatabases } from './test-databases-store.ts';
 
@@ -81,6 +81,7 @@ export function postgresqlServers(options: AccountOptions & Pick<PostgresqlOptio
     dumpFormats: DUMP_FORMATS,
     data: DATA,
     refusal,
+    refused: [READ_ONLY],
     make,
     recover: recovered,
   };
@@ -104,7 +105,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   #isHeld = false;
 
   constructor(options: PostgresqlOptions) {
-    const { external = null, folder, isDiskLow, alarms, warn, find, recovery } = options;
+    const { external = null, folder, alarms, warn, find, recovery } = options;
     const isGuest = external !== null;
     const kind = recovery === undefined ? postgresqlKind(find) : recoveringKind(recovery, find);
     const on = sqlServer(kind, options, () => this.#begin());
@@ -112,7 +113,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     const guest = () => this.#guest;
     const dumps = new PostgresqlDumps({ links, clients, guest, alarms, warn });
     const statements = new PostgresqlStatements(links);
-    const queries = new TenantQueries({ statements, links, isGuest, isDiskLow });
+    const queries = new TenantQueries({ statements, links, isGuest });
     const logs = new TenantLogs({ folder: join(folder, 'logs') });
     const watched = { ...sessions, mend: sessions.endStrays };
     const databases = (client: ClientBase) => store.databases(client, this.#guest);

@@ -124,10 +124,14 @@ export async function endStrays(client: ClientBase): Promise<void> {
   );
 }
 
-/** Ends sessions of tenants, and loads, that have written in a transaction that is not over. */
+/**
+ * Ends sessions of tenants, and loads, that have written in a transaction that is not over. Deletes go on:
+ * a server that grows by them is ended (managed-server/disk-guard.ts).
+ */
 export async function endWriters(client: ClientBase): Promise<void> {
   await client.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND usename <> '${ADMIN}'`,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL
+     AND usename <> '${ADMIN}' AND query !~* '^\\s*(delete|truncate|drop|vacuum)\\M'`,
   );
 }
 

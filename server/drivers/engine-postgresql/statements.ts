@@ -19,14 +19,16 @@ const MAX_OVERSHOOT_BYTES = 16 * 2 ** 20;
 const CANCELLED = '57014';
 const SESSION_ENDED = '57P01';
 const DISK_FULL = '53100';
+/** `read_only_sql_transaction`. */
+export const READ_ONLY = '25006';
+/** Statements that give space back work in a database that has none left. */
+const FREES = /^\s*(?:delete|truncate|drop|vacuum)\b/i;
 const PROGRAM_LIMIT = '54000';
 const TOO_LARGE = 'The rows are too large to be shown here: select fewer of them, or parts of their values';
 
 export class PostgresqlStatements implements Statements<Client> {
   readonly title = 'PostgreSQL';
   readonly wrongPassword = '28P01';
-  /** `read_only_sql_transaction`. */
-  readonly held = '25006';
   readonly #links: PostgresqlLinks;
 
   constructor(links: PostgresqlLinks) {
@@ -49,6 +51,8 @@ export class PostgresqlStatements implements Statements<Client> {
 
   async run(client: Client, query: Query): Promise<QueryResult> {
     if (query.readOnly) await beginReading(client);
+    else if (FREES.test(String(query.statement)))
+      await client.query('SET default_transaction_read_only = off');
     const limited = new LimitedQuery(query);
     client.query(limited);
     const { columns, rows, affected, truncated } = await limited.result;

@@ -2,6 +2,7 @@
 import type { Readiness } from '../../databases/engine.ts';
 import type { ServerCopy } from '../../databases/server-logs.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { DiskLevel } from '../../platform/disk-space.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { ChildSlots } from '../engine-children/child-slots.ts';
 import type { Listener, ServerProxy } from '../server-proxy/server-proxy.ts';
@@ -19,6 +20,8 @@ export interface AccountKind {
   make(options: ManagedEngineOptions): AccountEngine;
   /** The server of a copy, in the folder of the options; missing where an engine has none. */
   recover?(options: ManagedEngineOptions, copy: ServerCopy, how: RecoverHow): Promise<AccountEngine>;
+  /** Its codes of errors where nothing may grow: of a read-only transaction, of a right that is missing. */
+  readonly refused: readonly string[];
   readiness(folders: null, problem: AppError | null): Promise<Readiness>;
   /** The bytes that end the log-in of a user who cannot come in now. */
   refusal(text: string): Buffer;
@@ -46,6 +49,8 @@ export interface AccountServersDeps {
   /** Connections of all databases of an account together. */
   readonly connections: number;
   readonly clock: Pick<Clock, 'monotonic'>;
+  /** How full the disk of all servers is. */
+  readonly diskLevel: () => DiskLevel;
 }
 
 /** Everything that the server of one account is made of. */

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Access, EngineDatabase } from '../../databases/engine.ts';
+import type { Access, EngineDatabase, Trouble } from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dialed } from '../dialed.ts';
@@ -12,27 +12,26 @@ import { DISPLACED_HINT } from '../engine-children/displaced.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { AccountServerDeps, Wish } from './account-kind.ts';
 import { shareConnections } from './connection-shares.ts';
+import { HeldBack, type Waits } from './held-back.ts';
 import { KeptDatabases } from './kept-databases.ts';
-import { excessOf, withShare } from './server-bytes.ts';
+import { withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
-import { StartTrouble } from './server-trouble.ts';
+import { asTrouble, StartTrouble } from './server-trouble.ts';
 import { ServerWork, startFailed } from './server-work.ts';
 import type { Moving } from './shared-server.ts';
 import type { AccountEngine, ServerUse } from './sql-engine.ts';
 
 const LOCK = 'server';
 /** After a start that failed, doubled with each further one. */
-const RETRY_MS = 1000;
-const MOST_RETRY_MS = 60_000;
+const [RETRY_MS, MOST_RETRY_MS] = [1000, 60_000];
 /** A server whose sessions did nothing for so long may be stopped for another one. */
 const SPARE_MS = 30_000;
-/** The disk is checked with every so many polls. */
-const POLLS_TO_DISK = 5;
 const LOOPBACK = '127.0.0.1';
 const NO_USE: ServerUse = { sessions: 0, busy: 0, runsMs: 0, done: new Map(), users: new Map() };
 
 export class AccountServer {
   readonly engine: AccountEngine;
+  readonly heldBack: HeldBack;
   readonly #deps: AccountServerDeps;
   readonly #databases: KeptDatabases;
   readonly #locks = new KeyedMutex();
@@ -42,9 +41,8 @@ export class AccountServer {
   #use: ServerUse = NO_USE;
   #askedAt = 0;
   #failures = 0;
-  #polls = 0;
-  /** Bytes of the disk at the last poll. */
-  #bytes = 0;
+  /** Bytes of the disk when they were measured last. */
+  bytes = 0;
   /** Until then no start is tried, monotonic ms. */
   #notBefore = 0;
   #isOpen = false;
@@ -57,6 +55,7 @@ export class AccountServer {
     this.#work = new ServerWork(deps.clock);
     this.#databases = new KeptDatabases(join(deps.folder, 'databases'));
     this.#trouble = new StartTrouble(deps.folder);
+    this.heldBack = new HeldBack({ databases: this.#databases, log: deps.engine.server.log });
   }
 
   get accountId(): number {
@@ -138,15 +137,16 @@ export class AccountServer {
     });
   }
 
-  /** Why it does not start, for its users; null: it does, as far as is known. */
-  get trouble(): string | null {
-    return this.isUp ? null : this.#trouble.what;
+  /** For its users; null: it starts, as far as is known, and its databases may grow. */
+  get trouble(): Trouble | null {
+    const held = asTrouble('host_disk_full', this.heldBack.why);
+    return this.isUp ? held : (asTrouble('engine_unavailable', this.#trouble.what) ?? held);
   }
 
   /** Starts one that did not start before, when it is time, whether anybody waits for it or not. */
   tryAgain(): void {
-    const isTime = this.#deps.clock.monotonic() >= this.#notBefore && this.#work.pending === 0;
-    if (this.trouble !== null && isTime && this.#isWanted) void this.using(async () => {}).catch(() => {});
+    if (this.isUp || this.#trouble.what === null || this.#work.pending > 0 || !this.#isWanted) return;
+    if (this.#deps.clock.monotonic() >= this.#notBefore) void this.using(async () => {}).catch(() => {});
   }
 
   /** Lets a waiting connection in, or refuses it with the reason. Never rejects. */
@@ -211,7 +211,7 @@ export class AccountServer {
   /** Bytes that the database takes, with its share of what the server does, as of the last poll. */
   sizeOf(name: string): number {
     const own = this.#databases.all().map(({ ownBytes }) => ownBytes);
-    return withShare(this.#databases.get(name)?.ownBytes ?? 0, { bytes: this.#bytes, own });
+    return withShare(this.#databases.get(name)?.ownBytes ?? 0, { bytes: this.bytes, own });
   }
 
   noteOwn(name: string, ownBytes: number): void {
@@ -219,17 +219,21 @@ export class AccountServer {
     if (kept !== undefined) this.#databases.note({ ...kept, ownBytes });
   }
 
-  /**
-   * Ends the server when it takes far more than its databases may: what it writes for sorting, undoing or
-   * waiting is bounded by nothing else, and the disk is everybody's. Never rejects.
-   */
-  async holdToDisk(): Promise<void> {
-    if (!this.isUp) return;
-    this.#bytes = await this.engine.serverBytes(this.#databases.size).catch(() => this.#bytes);
-    const excess = excessOf(this.#bytes, this.limitBytes);
-    if (excess === null || !this.isUp) return;
-    this.#deps.warn(`the server ${this.#deps.listener.name} was ended: ${excess}`);
-    await this.#end();
+  async measureDisk(): Promise<void> {
+    if (this.isUp) this.bytes = await this.engine.serverBytes(this.#databases.size).catch(() => this.bytes);
+  }
+
+  async holdBack(waits: Waits | null): Promise<void> {
+    if (!this.heldBack.set(waits) || !this.isUp) return;
+    await this.using(async (engine) => {
+      for (const name of this.names) await this.#apply(engine, name);
+      this.heldBack.brought();
+    }).catch(() => {});
+  }
+
+  async endFor(why: string): Promise<void> {
+    this.#deps.warn(`the server ${this.#deps.listener.name} was ended: ${why}`);
+    await this.#end().catch(() => {});
   }
 
   /** Removes one database; with the last one the server goes, whatever state it is in. */
@@ -252,7 +256,6 @@ export class AccountServer {
     });
   }
 
-  /** Ends the server with all its sessions, and starts it again. */
   async restart(): Promise<void> {
     await this.engine.server.stop();
     await this.#locks.run(LOCK, async () => this.isUp || this.#left());
@@ -263,7 +266,6 @@ export class AccountServer {
   /** Asks it what it does; what it takes is to be noted by the caller. Never rejects. */
   async poll(): Promise<void> {
     if (!this.isUp) return;
-    if (this.#polls++ % POLLS_TO_DISK === 0) await this.holdToDisk();
     try {
       this.#use = await this.engine.use();
       this.#askedAt = this.#deps.clock.monotonic();
@@ -306,7 +308,6 @@ export class AccountServer {
     await this.#locks.run(LOCK, async () => this.isUp || this.#left());
   }
 
-  /** Stops the server for another one, if it still has nothing to do. */
   endIdle(): Promise<void> {
     return this.#sleep('capacity');
   }
@@ -322,7 +323,7 @@ export class AccountServer {
     await this.#deps.proxy.shut(this.#deps.listener.name);
     this.#isOpen = false;
     await this.engine.close();
-    for (const kept of this.#databases.all()) this.#databases.keep(kept);
+    this.#databases.keepAll();
   }
 
   /** The server ended by itself. */
@@ -347,7 +348,7 @@ export class AccountServer {
       if (!isQuiet || this.#work.pending > 0) return this.#lead();
       await this.#deps.beforeSleep();
       await this.engine.server.stop();
-      for (const kept of this.#databases.all()) this.#databases.keep(kept);
+      this.#databases.keepAll();
       this.#left();
     });
   }
@@ -380,8 +381,8 @@ export class AccountServer {
   async #apply(engine: AccountEngine, name: string): Promise<void> {
     const kept = this.#databases.get(name);
     if (kept === undefined) return;
-    await engine.restrict(kept.database, kept.access);
-    this.#databases.keep({ ...kept, isApplied: true });
+    await engine.restrict(kept.database, this.heldBack.accessOf(kept.access));
+    this.#databases.tryKeep({ ...kept, isApplied: !this.heldBack.isGrower });
   }
 
   async #lead(): Promise<void> {

@@ -19,10 +19,11 @@ import type {
   Readiness,
   Table,
   TestDatabase,
+  Trouble,
   UserConnection,
 } from '../../databases/engine.ts';
 import { SEE_LOG } from '../../platform/alarms.ts';
-import { AppError, hostDiskFull } from '../../platform/errors.ts';
+import { type AppError, hostDiskFull } from '../../platform/errors.ts';
 import { newPort } from '../server-port.ts';
 import { AccountAlarms } from './account-alarms.ts';
 import type { AccountKind, AccountOptions } from './account-kind.ts';
@@ -34,10 +35,11 @@ import type { ClientPrograms } from './client-programs.ts';
 import { DataTemplate } from './data-template.ts';
 import { DiskGuard } from './disk-guard.ts';
 import { type ScratchServers, scratchServers } from './scratch-servers.ts';
+import { asTrouble } from './server-trouble.ts';
 import { asUnavailable } from './server-work.ts';
 import { beingMoved, type Moving, SharedServer } from './shared-server.ts';
 import type { Upgrade } from './sql-engine.ts';
-import { clientPrograms } from './sql-server.ts';
+import { clientPrograms, serverMissing } from './sql-server.ts';
 
 const ACCOUNTS = 'accounts';
 const LOOPBACK = '127.0.0.1';
@@ -73,7 +75,7 @@ export class AccountServers implements Engine {
 
   constructor(kind: AccountKind, options: AccountOptions) {
     const { name, title, dumpFormats, data } = kind;
-    const { folder, processes, uidBase, firstPort, isDiskLow, warn, servers } = options;
+    const { folder, processes, uidBase, firstPort, warn, servers } = options;
     this.name = name;
     this.dumpFormats = dumpFormats;
     this.#kind = kind;
@@ -98,8 +100,8 @@ export class AccountServers implements Engine {
     }
     const poll = setInterval(() => void this.#poll(), Math.min(POLL_MS, servers.idleMs));
     this.#polling = poll.unref();
-    const up = () => [...this.#servers.values()].filter(({ isUp }) => isUp);
-    this.#disk = new DiskGuard({ folder, isDiskLow, up });
+    const all = () => [...this.#servers.values()];
+    this.#disk = new DiskGuard({ folder, level: servers.diskLevel, servers: all });
   }
 
   /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
@@ -148,8 +150,8 @@ export class AccountServers implements Engine {
     return this.#kind.readiness(null, this.#shared.isThere ? this.#shared.problem : null);
   }
 
-  trouble({ database, accountId }: EngineDatabase): string | null {
-    if (this.#isLeft(database)) return this.#shared.trouble(database);
+  trouble({ database, accountId }: EngineDatabase): Trouble | null {
+    if (this.#isLeft(database)) return asTrouble('engine_unavailable', this.#shared.trouble(database));
     return (this.#serverOf(database) ?? this.#servers.get(accountId))?.trouble ?? null;
   }
 
@@ -158,7 +160,6 @@ export class AccountServers implements Engine {
     return this.#serverOf(name)?.isMoving(name) !== false && this.#shared.isThere;
   }
 
-  /** Nothing runs before it is wanted. */
   async prepare(): Promise<void> {}
 
   async provision(database: EngineDatabase, password: string): Promise<void> {
@@ -208,8 +209,9 @@ export class AccountServers implements Engine {
   }
 
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    const { signal } = query;
-    return this.#of(database).using((engine) => engine.query(database, query), { signal });
+    const server = this.#of(database);
+    const run = server.using((engine) => engine.query(database, query), { signal: query.signal });
+    return query.readOnly ? run : run.catch(server.heldBack.refusing(this.#kind.refused));
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
@@ -380,9 +382,7 @@ export class AccountServers implements Engine {
     const server = this.#serverOf(database) ?? this.#servers.get(accountId);
     if (this.#isLeft(database)) throw beingMoved(this.#shared.trouble(database));
     if (server !== undefined) return server;
-    throw new AppError('engine_unavailable', `The server of the database ${database} is missing`, {
-      hint: 'restore its folder below databases/ in the data directory; a disk may not be mounted',
-    });
+    throw serverMissing(database);
   }
 
   #serverOf(name: string): AccountServer | undefined {

@@ -1,65 +1,141 @@
 /**
- * Keeps the servers of accounts from taking the disk of the host: one that takes far more than it may is
- * ended, and all of them are read-only while the disk is nearly full.
+ * Keeps the servers of accounts from taking the disk of the host. One that takes far more than it may is
+ * ended. While the disk is scarce, those whose data grow are held back: their databases are as if they had
+ * reached their size limits, so that their owners can delete. When the disk is low the others only read, and
+ * when hardly anything is left all of them.
  */
 import { statfs } from 'node:fs/promises';
+import type { DiskLevel } from '../../platform/disk-space.ts';
+import type { Waits } from './held-back.ts';
+import { excessOf } from './server-bytes.ts';
 
-/** A server that is up. */
-interface Guarded {
-  /** Measures the server's files, and ends the server when they are too large. Never rejects. */
-  holdToDisk(): Promise<void>;
+/** A server, whether it is up or not. */
+export interface Guarded {
+  readonly isUp: boolean;
+  /** Bytes of the disk when they were measured last. */
+  readonly bytes: number;
+  /** Bytes that its databases may take together. */
+  readonly limitBytes: number;
+  /** Never rejects. */
+  measureDisk(): Promise<void>;
+  /** Tells why nothing may grow for now, and holds back a grower; null: all may. Never rejects. */
+  holdBack(waits: Waits | null): Promise<void>;
+  /** Ends it with all its sessions. Never rejects. */
+  endFor(why: string): Promise<void>;
+  /** Whether all of it only reads. */
   readonly engine: { hold(isHeld: boolean): Promise<void> };
 }
 
 export interface DiskGuardDeps {
   /** On the file system that they are on. */
   readonly folder: string;
-  /** Less of it is free than must stay so. */
-  readonly isDiskLow: () => boolean;
-  readonly up: () => readonly Guarded[];
+  readonly level: () => DiskLevel;
+  readonly servers: () => readonly Guarded[];
 }
 
 const CHECK_MS = 250;
 /** When so much of the disk went since, it is looked who took it. */
 const GROWTH_BYTES = 32 * 2 ** 20;
+/** All servers are measured with every so many checks, whatever the disk says. */
+const CHECKS_TO_MEASURE = 5000 / CHECK_MS;
+/** A disk that was low a moment ago is so again when all go on at once. */
+const LOW_CHECKS = 5000 / CHECK_MS;
+const GROWER = {
+  why: "the host's disk is nearly full, and data of this server grew meanwhile: writes wait for space",
+  isGrower: true,
+};
+const OTHERS = { why: "the host's disk is nearly full: writes wait for space", isGrower: false };
 
 export class DiskGuard {
   readonly #deps: DiskGuardDeps;
   readonly #timer: NodeJS.Timeout;
+  /** Bytes of the servers from which they may grow by GROWTH_BYTES while the disk is scarce. */
+  readonly #from = new Map<Guarded, number>();
+  /** Servers that are held back because they grew. */
+  readonly #growers = new Set<Guarded>();
   #isChecking = false;
-  #isHeld = false;
+  #checks = 0;
+  readonly #held = new Set<Guarded>();
+  /** Checks for which the disk still counts as low. */
+  #lowLeft = 0;
   /** When all servers were looked at last. */
   #freeBytes = Number.POSITIVE_INFINITY;
 
   constructor(deps: DiskGuardDeps) {
     this.#deps = deps;
-    this.#timer = setInterval(() => void this.#check().catch(() => {}), CHECK_MS).unref();
+    this.#timer = setInterval(() => void this.check().catch(() => {}), CHECK_MS).unref();
   }
 
   close(): void {
     clearInterval(this.#timer);
   }
 
-  async #check(): Promise<void> {
-    const up = this.#deps.up();
-    if (this.#isChecking || up.length === 0) return;
+  async check(): Promise<void> {
+    const servers = this.#deps.servers();
+    const up = servers.filter(({ isUp }) => isUp);
+    if (this.#isChecking || servers.length === 0) return;
     this.#isChecking = true;
     try {
       await this.#endLargest(up);
-      const isLow = this.#deps.isDiskLow();
-      if (isLow || this.#isHeld)
-        await Promise.all(up.map(({ engine }) => engine.hold(isLow).catch(() => {})));
-      this.#isHeld = isLow;
+      const level = this.#deps.level();
+      this.#lowLeft = level === 'low' || level === 'out' ? LOW_CHECKS : Math.max(0, this.#lowLeft - 1);
+      if (level === 'ample') this.#forget(up);
+      else await this.#endGrowing(up);
+      const isLow = this.#lowLeft > 0;
+      await Promise.all(
+        servers.map(async (server) => {
+          const isGrower = this.#growers.has(server);
+          await server.holdBack(isGrower ? GROWER : isLow ? OTHERS : null);
+          await this.#hold(server, level === 'out' || (isLow && !isGrower));
+        }),
+      );
     } finally {
       this.#isChecking = false;
     }
   }
 
+  /**
+   * Ends servers that take far more than their databases may: what they write for sorting, undoing or waiting
+   * is bounded by nothing else, and the disk is everybody's.
+   */
   async #endLargest(up: readonly Guarded[]): Promise<void> {
     const { bavail, bsize } = await statfs(this.#deps.folder);
     const free = bavail * bsize;
-    const hasShrunk = free < this.#freeBytes - GROWTH_BYTES;
+    const hasShrunk = free < this.#freeBytes - GROWTH_BYTES / 2;
     if (hasShrunk || free > this.#freeBytes) this.#freeBytes = free;
-    if (hasShrunk) await Promise.all(up.map((server) => server.holdToDisk()));
+    if (!hasShrunk && this.#checks++ % CHECKS_TO_MEASURE !== 0) return;
+    const measured = async (server: Guarded) => {
+      await server.measureDisk();
+      const excess = excessOf(server.bytes, server.limitBytes);
+      if (excess !== null && server.isUp) await server.endFor(excess);
+    };
+    await Promise.all(up.map(measured));
+  }
+
+  #forget(up: readonly Guarded[]): void {
+    this.#growers.clear();
+    this.#from.clear();
+    for (const server of up) this.#from.set(server, server.bytes);
+  }
+
+  /** Notes who grows. One that grows on although it is held back has a way around it, and ends. */
+  async #endGrowing(up: readonly Guarded[]): Promise<void> {
+    for (const server of up) {
+      const from = this.#from.get(server) ?? server.bytes;
+      const hasGrown = server.bytes - from >= GROWTH_BYTES;
+      // Rows that are deleted can be written again.
+      this.#from.set(server, hasGrown ? server.bytes : Math.min(from, server.bytes));
+      if (!hasGrown) continue;
+      if (this.#growers.has(server)) await server.endFor(`${GROWER.why}, and they grew on`);
+      this.#growers.add(server);
+    }
+  }
+
+  /** Again and again: a tenant may lift a setting, and a server that starts anew has none. */
+  async #hold(server: Guarded, isHeld: boolean): Promise<void> {
+    if (!server.isUp || (!isHeld && !this.#held.has(server))) return;
+    await server.engine.hold(isHeld).catch(() => {});
+    if (isHeld) this.#held.add(server);
+    else this.#held.delete(server);
   }
 }

@@ -64,6 +64,18 @@ export class KeptDatabases {
     writeDurableFile(join(this.#folder, kept.database.database), `${JSON.stringify(kept)}\n`, 0o600);
   }
 
+  keepAll(): void {
+    for (const kept of this.all()) this.keep(kept);
+  }
+
+  /** On a full disk it is only noted. */
+  tryKeep(kept: KeptDatabase): void {
+    this.note(kept);
+    try {
+      this.keep(kept);
+    } catch {}
+  }
+
   forget(name: string): void {
     this.#all.delete(name);
     fs.rmSync(join(this.#folder, name), { force: true });

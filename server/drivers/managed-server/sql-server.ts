@@ -337,3 +337,10 @@ function whyNotReached(
 export function unmet(what: string, hint: string): AppError {
   return new AppError('engine_unavailable', what, { hint });
 }
+
+/** Its folder is gone, or on a disk that is not there. */
+export function serverMissing(database: string): AppError {
+  return new AppError('engine_unavailable', `The server of the database ${database} is missing`, {
+    hint: 'restore its folder below databases/ in the data directory; a disk may not be mounted',
+  });
+}

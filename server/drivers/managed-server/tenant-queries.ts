@@ -6,7 +6,7 @@ import {
   type QueryResult,
   type Table,
 } from '../../databases/engine.ts';
-import { AppError, hostDiskFull } from '../../platform/errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { connectionEnded } from './database-server.ts';
 
 /** One engine's part of it, over a connection `C`. */
@@ -15,8 +15,6 @@ export interface Statements<C> {
   readonly title: string;
   /** Code of the driver's error for a wrong password. */
   readonly wrongPassword: string;
-  /** Code of the error while nobody but Cloudlet may write. */
-  readonly held: string;
   /** Throws QueryFailed for a statement that must not reach the server. */
   check(query: Query): void;
   /** The role of ours that runs it in the tenant's name. */
@@ -44,7 +42,6 @@ export interface TenantQueriesDeps<C> {
   readonly links: { putBackPassword(role: string): Promise<void> };
   /** The server is the operator's: a tenant could set our role's password, and log in with it. */
   readonly isGuest: boolean;
-  readonly isDiskLow: () => boolean;
 }
 
 const TABLES_MS = 10_000;
@@ -59,7 +56,7 @@ export class TenantQueries<C> {
   }
 
   async run(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    const { statements, links, isGuest, isDiskLow } = this.#deps;
+    const { statements, links, isGuest } = this.#deps;
     const { readOnly, maxBytes, signal } = query;
     statements.check(query);
     const role = statements.roleFor(database, readOnly);
@@ -70,10 +67,6 @@ export class TenantQueries<C> {
       return await this.#bounded(how, { signal, statement }, (connection) =>
         statements.run(connection, query),
       );
-    } catch (error) {
-      const isHeld = (error as Partial<QueryFailed>).engineCode === statements.held && !readOnly;
-      // The disk of another host is not ours to know.
-      throw isHeld && !isGuest && isDiskLow() ? hostDiskFull(error as Error) : error;
     } finally {
       if (isGuest && !readOnly) await links.putBackPassword(role);
     }

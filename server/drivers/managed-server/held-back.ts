@@ -1,0 +1,77 @@
+/**
+ * A server while the disk of the host is nearly full: its databases do not grow, and those of one that grew
+ * meanwhile are read-only as if they had reached their size limits.
+ */
+import { type Access, QueryFailed } from '../../databases/engine.ts';
+import { hostDiskFull } from '../../platform/errors.ts';
+import type { KeptDatabases } from './kept-databases.ts';
+
+export interface Waits {
+  /** For users of the databases. */
+  readonly why: string;
+  /** Its data grew while the disk was nearly full. */
+  readonly isGrower: boolean;
+}
+
+export interface HeldBackDeps {
+  readonly databases: KeptDatabases;
+  /** The server's log, which its account reads. */
+  readonly log: { add(line: string): void };
+}
+
+export class HeldBack {
+  readonly #deps: HeldBackDeps;
+  #waits: Waits | null = null;
+  /** The server is not yet as it should be. */
+  #isBehind = false;
+
+  constructor(deps: HeldBackDeps) {
+    this.#deps = deps;
+  }
+
+  /** For users of the databases; null: all may grow. */
+  get why(): string | null {
+    return this.#waits?.why ?? null;
+  }
+
+  get isGrower(): boolean {
+    return this.#waits?.isGrower === true;
+  }
+
+  /** Whether all databases must be brought in line now; a server that sleeps is when it wakes. */
+  set(waits: Waits | null): boolean {
+    const { databases } = this.#deps;
+    if (waits?.why !== this.#waits?.why) this.#tell(waits?.why ?? 'there is space on the disk again');
+    if ((waits?.isGrower === true) !== this.isGrower) {
+      this.#isBehind = true;
+      // The next Cloudlet must let them go, too.
+      for (const kept of databases.all()) databases.tryKeep({ ...kept, isApplied: false });
+    }
+    this.#waits = waits;
+    return this.#isBehind;
+  }
+
+  #tell(what: string): void {
+    try {
+      this.#deps.log.add(`Cloudlet: ${what}`);
+    } catch {
+      // The disk is full.
+    }
+  }
+
+  brought(): void {
+    this.#isBehind = false;
+  }
+
+  accessOf(access: Access): Access {
+    return this.isGrower && access === 'full' ? 'read_only' : access;
+  }
+
+  /** Throws the API's error for a statement that failed. `codes`: the engine's where nothing may grow. */
+  refusing(codes: readonly string[]): (error: unknown) => never {
+    return (error) => {
+      const isRefused = error instanceof QueryFailed && codes.includes(error.engineCode);
+      throw this.why !== null && isRefused ? hostDiskFull(error) : error;
+    };
+  }
+}
