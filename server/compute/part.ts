@@ -206,8 +206,9 @@ export function computePart(
   const sent = vmEgress({ ...deps, changes });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
   const open = (row: VmRow) => parts.exposures.openPublished(row);
+  const machine = (vmId: string) => parts.store.find(vmId);
   const resting = new RestingNamesStore(metadata);
-  const own = { changes, store: new PublishedPortsStore(metadata), resting, find, open, sent };
+  const own = { changes, store: new PublishedPortsStore(metadata), resting, find, machine, open, sent };
   const published = new PublishedPorts({ ...deps, ...deps.publishing, ...own });
   const parts = assembleCompute({ ...deps, published });
   const { store, machines, imports, supervisor, accountStops, addresses } = parts;

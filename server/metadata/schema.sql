@@ -394,10 +394,12 @@ CREATE TABLE vm_ports (
   vm_id TEXT NOT NULL REFERENCES vms(vm_id) ON DELETE CASCADE,
   account_id INTEGER NOT NULL REFERENCES accounts(id),
   guest_port INTEGER NOT NULL,
-  public_port INTEGER UNIQUE,             -- null: it has a host name
+  public_port INTEGER UNIQUE,             -- null: it has a host name, or its port was given away
+  former_port INTEGER,                    -- the one that was given away
   hostname TEXT COLLATE BINARY UNIQUE,    -- the label below CLOUDLET_APPS_DOMAIN; null: it has a port
   created_at INTEGER NOT NULL,
-  CHECK ((public_port IS NULL) <> (hostname IS NULL))
+  CHECK (public_port IS NULL OR hostname IS NULL),
+  CHECK (public_port IS NOT NULL OR hostname IS NOT NULL OR former_port IS NOT NULL)
 ) STRICT;
 
 CREATE TABLE vm_samples (

@@ -11,9 +11,13 @@ import type { OpenFiles } from '../compute/machines/machines.ts';
 import type { VmBilling } from '../compute/machines/vm-billing.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
 import { assembleCompute } from '../compute/part.ts';
+import { PublishedPorts, type PublishingRules } from '../compute/ports/published-ports.ts';
+import { PublishedPortsStore } from '../compute/ports/published-ports-store.ts';
+import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
-import { BACKGROUND } from '../metadata/change.ts';
+import { BACKGROUND, Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { RestingNamesStore } from '../metadata/resting-names-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
@@ -23,6 +27,13 @@ import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
 import { ScriptedIngress } from './scripted-ingress.ts';
 
 const TEST_POOL = '127.80.0.0/16';
+const NO_PUBLISHING: PublishingRules = {
+  range: null,
+  reserved: new Set(),
+  domain: '',
+  max: 20,
+  maxConnections: 100,
+};
 export const TEST_ORPHAN_GRACE_MS = 600_000;
 
 export interface ComputeOptions {
@@ -30,6 +41,8 @@ export interface ComputeOptions {
   readonly survivesRestart?: boolean;
   readonly imageFolders?: readonly string[];
   readonly maxImageBytes?: number;
+  /** Ports of 127.0.0.1 that may be published; default: none. */
+  readonly publishing?: PublishingRules;
   /** Default: 100. */
   readonly ungrantedMemoryPercent?: number;
   /** Whether machines may open outbound connections. */
@@ -138,7 +151,30 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const reports: string[] = [];
   const outbound = new SafeFetch({ clock: systemClock, allowed: ['127.0.0.0/8'] });
   const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
+  const onError = (vmId: string, what: string, error: unknown) =>
+    void reports.push(`${vmId} ${what}: ${error}`);
+  const descriptors = options.descriptors ?? { assertFree: () => {} };
+  const published = new PublishedPorts({
+    changes: new Changes({ metadata }),
+    store: new PublishedPortsStore(metadata),
+    resting: new RestingNamesStore(metadata),
+    clock,
+    find: (principal, vmId) => parts.machines.findFor(principal, vmId),
+    machine: (vmId) => parts.store.find(vmId),
+    announce: eventStatements,
+    open: (row) => parts.exposures.openPublished(row),
+    listeners: new TcpListeners({ host: '127.0.0.1' }),
+    rules: options.publishing ?? NO_PUBLISHING,
+    billing,
+    descriptors,
+    sent: { note: () => {} },
+    shownHost: '127.0.0.1',
+    apiUrl: () => 'http://127.0.0.1:8080',
+    dataUrl: () => 'http://127.0.0.1:9000',
+    onError,
+  });
   const parts = assembleCompute({
+    published,
     services: { find: async () => null, dial: async () => null, uri: async () => null },
     points: { points: async () => [], during: () => Promise.reject(), find: async () => undefined },
     metadata,
@@ -152,7 +188,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
       taken: await store.addresses(),
       host: ingress,
     }),
-    descriptors: options.descriptors ?? { assertFree: () => {} },
+    descriptors,
     imageSources: new ImageSources({
       folders: options.imageFolders ?? [],
       outbound,
@@ -161,12 +197,12 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     announce: eventStatements,
     sweepGuard: new SweepGuard({ alarms: new Alarms(clock), isOurs: async () => true }),
     assertSpace: options.assertSpace ?? (() => {}),
-    onError: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
+    onError,
     onClosedPorts: () => {},
     outbound: options.outbound ?? false,
     ungrantedMemoryPercent: options.ungrantedMemoryPercent ?? 100,
     graceMs: 10_000,
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,
   });
-  return { ...parts, scripted, ingress, reports };
+  return { ...parts, scripted, ingress, published, reports };
 }

@@ -152,7 +152,7 @@ function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happen
 }
 
 export type VmEventType =
-  `vm.${'started' | 'stopped' | 'failed' | 'deleted' | 'ssh_key_lent' | 'tunnel_opened' | 'tunnel_closed'}`;
+  `vm.${'started' | 'stopped' | 'failed' | 'deleted' | 'port_changed' | 'ssh_key_lent' | 'tunnel_opened' | 'tunnel_closed'}`;
 
 /** undefined: the change is not worth an event, or a step on the way to one that is. */
 export function eventFor(before: VmRow, after: VmRow, at: number): ResourceEvent<VmEventType> | undefined {

@@ -21,7 +21,9 @@ export function publishedPortRoutes({ published }: PublishedPortRoutesDeps): Rou
       summary: 'Publish a TCP port of a virtual machine',
       description:
         'On a port of this host, or for HTTP under a host name. It answers everyone who reaches this host, while ' +
-        'the machine runs, and is removed with the machine. What the machine sends counts as egress.',
+        'the machine runs, and is removed with the machine. What the machine sends counts as egress. When no port is ' +
+        'free, the port of a machine that has not run for 24 hours is given away: that machine gets its old one, if ' +
+        'it is free, or another when it starts (`vm.port_changed`).',
       permission: 'compute:write',
       params: VmPath,
       body: NewPublishedPort,

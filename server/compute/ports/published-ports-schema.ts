@@ -23,10 +23,14 @@ export const PublishedPort = namedObject('PublishedPort', {
   vm_id: Type.String(),
   port: Type.Integer({ description: 'TCP port of the machine' }),
   public_port: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Port of this host; null: it has a host name',
+    description: 'Port of this host; null: it has a host name, or its port was given away',
+  }),
+  former_port: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      'Port that it had before it was given to another machine, because its own had not run for 24 hours',
   }),
   hostname: Type.Union([Type.String(), Type.Null()]),
-  address: Type.String({ description: '`host:port`, or the URL of the host name' }),
+  address: Type.String({ description: '`host:port`, or the URL of the host name; `host:` without a port' }),
   open: Type.Boolean({ description: 'Whether it answers now' }),
   reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it does not answer' }),
   created_at: Type.String(),

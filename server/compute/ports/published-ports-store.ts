@@ -1,19 +1,25 @@
 /** SQL of published ports. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
-/** Exactly one of `public_port` and `hostname` is set. */
+/** One of `public_port` and `hostname` is set; neither while its port is given away. */
 export interface PublishedRow {
   readonly port_id: string;
   readonly vm_id: string;
   readonly account_id: number;
   readonly guest_port: number;
   readonly public_port: number | null;
+  /** The port that it had until it was given to another machine. */
+  readonly former_port: number | null;
   readonly hostname: string | null;
   /** ms since 1970. */
   readonly created_at: number;
 }
 
-const COLUMNS = 'port_id, vm_id, account_id, guest_port, public_port, hostname, created_at';
+/** A public port whose machine has not run for long. */
+export type IdlePort = PublishedRow & { readonly public_port: number };
+
+const COLUMNS = 'port_id, vm_id, account_id, guest_port, public_port, former_port, hostname, created_at';
+const IDLE = `v.started_at IS NULL AND v.state IN ('created', 'stopped', 'error') AND v.state_changed_at <= ?`;
 
 export class PublishedPortsStore {
   readonly #reads: Reads;
@@ -38,13 +44,42 @@ export class PublishedPortsStore {
     return rows.map((row) => row.public_port);
   }
 
+  /** Ports that were published, and whose machines ran last, before `before` (ms); longest idle first. */
+  idlePorts(before: number): Awaitable<IdlePort[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS.replace(/\w+/g, 'p.$&')} FROM vm_ports p JOIN vms v ON v.vm_id = p.vm_id
+       WHERE p.public_port IS NOT NULL AND p.created_at <= ? AND ${IDLE} ORDER BY v.state_changed_at, p.id`,
+      before,
+      before,
+    );
+  }
+
+  /** Changes no row when the machine has run since `before`, or has another port by now. */
+  giveAway({ port_id, public_port }: IdlePort, before: number): Statement {
+    return {
+      sql: `UPDATE vm_ports SET former_port = public_port, public_port = NULL
+            WHERE port_id = ? AND public_port = ? AND EXISTS
+              (SELECT 1 FROM vms v WHERE v.vm_id = vm_ports.vm_id AND ${IDLE})`,
+      params: [port_id, public_port, before],
+    };
+  }
+
+  /** A port for one that was given away. Changes no row when it has one by now. */
+  regain({ port_id, former_port }: PublishedRow, port: number): Statement {
+    return {
+      sql: `UPDATE vm_ports SET public_port = ?, former_port = ?
+            WHERE port_id = ? AND public_port IS NULL AND hostname IS NULL`,
+      params: [port, port === former_port ? null : former_port, port_id],
+    };
+  }
+
   /** Changes no row when the port or name is taken. */
   insert(row: PublishedRow): Statement {
     return {
-      sql: `INSERT INTO vm_ports (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+      sql: `INSERT INTO vm_ports (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
       params: [
-        ...[row.port_id, row.vm_id, row.account_id, row.guest_port, row.public_port, row.hostname],
-        row.created_at,
+        ...[row.port_id, row.vm_id, row.account_id, row.guest_port, row.public_port, row.former_port],
+        ...[row.hostname, row.created_at],
       ],
     };
   }

@@ -4,18 +4,22 @@
  */
 import type { Socket } from 'node:net';
 import type { Call } from '../../calls/principal.ts';
-import type { Changes } from '../../metadata/change.ts';
+import { BACKGROUND, type Change, type Changes } from '../../metadata/change.ts';
+import type { Awaitable } from '../../metadata/metadata.ts';
 import type { RestingNamesStore } from '../../metadata/resting-names-store.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
-import { AppError, invalidField } from '../../platform/errors.ts';
+import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
+import { type Announce, eventOf } from '../../resources/row-change.ts';
 import { NOT_RUNNING } from '../ingress.ts';
+import type { VmEventType } from '../machines/lifecycle.ts';
 import type { Machines, OpenFiles } from '../machines/machines.ts';
 import type { VmBilling } from '../machines/vm-billing.ts';
 import type { VmRow } from '../machines/vm-store.ts';
+import { IDLE_MS, PortChoice, portTaken } from './port-choice.ts';
 import { PublishedConnections, type PublishedConnectionsDeps } from './published-connections.ts';
 import type { NewPublishedPort, PublishedPort } from './published-ports-schema.ts';
-import type { PublishedPortsStore, PublishedRow } from './published-ports-store.ts';
+import type { IdlePort, PublishedPortsStore, PublishedRow } from './published-ports-store.ts';
 import { RESERVED_HOSTNAMES } from './reserved-hostnames.ts';
 
 /** Maximum of an account without credits but those of its registration: anybody can make many. */
@@ -56,6 +60,8 @@ export interface PublishedPortsDeps {
   readonly resting: RestingNamesStore;
   readonly clock: Clock;
   readonly find: Machines['findFor'];
+  readonly machine: (vmId: string) => Awaitable<VmRow | undefined>;
+  readonly announce: Announce<VmEventType>;
   /** See Exposures.openPublished(). */
   readonly open: (row: VmRow) => Promise<void>;
   readonly listeners: PublicListeners;
@@ -88,11 +94,11 @@ export class PublishedPorts {
   /** The last opening or closing of each machine's ports: one after the other. */
   readonly #turns = new Map<string, Promise<void>>();
   readonly #connections: PublishedConnections;
-  /** Public ports that were chosen for what is being stored. */
-  readonly #chosen = new Set<number>();
+  readonly #choice: PortChoice;
 
   constructor(deps: PublishedPortsDeps) {
     this.#deps = deps;
+    this.#choice = new PortChoice(deps);
     this.#connections = new PublishedConnections({ ...deps, maxConnections: deps.rules.maxConnections });
   }
 
@@ -104,30 +110,58 @@ export class PublishedPorts {
     const { find, changes, store, resting, clock } = this.#deps;
     const vm = await find(call.principal, vmId);
     const max = await this.#maxOf(vm.account_id);
-    const address = await this.#address(wanted);
+    const { hostname, chosen } = await this.#address(wanted);
     const row = {
       port_id: newId('port', clock),
       vm_id: vm.vm_id,
       account_id: vm.account_id,
       guest_port: wanted.port,
-      ...address,
+      public_port: chosen?.port ?? null,
+      former_port: null,
+      hostname,
       created_at: clock.now(),
     };
-    const stored = changes.run(call, (change) => {
+    const stored = changes.run(call, async (change) => {
       change.expect(store.expectMachine(vmId), noMachine);
-      const { hostname } = row;
       if (hostname !== null) {
         const wish = { kind: 'host', name: hostname, accountId: row.account_id, at: clock.now() } as const;
-        change.expect(resting.expectNotForAnother(wish), () => taken(row));
+        change.expect(resting.expectNotForAnother(wish), () => portTaken(row));
         change.add(resting.wake('host', hostname));
       }
-      change.expect(store.insert(row), () => taken(row));
+      if (chosen?.idle) await this.#giveAway(change, chosen.idle);
+      change.expect(store.insert(row), () => portTaken(row));
       change.expect(store.expectAtMost(row.account_id, max), () => this.#tooMany(max));
       change.after(() => void this.#begin(vm));
       return this.#present(row);
     });
-    const { public_port } = address;
-    return public_port === null ? stored : stored.finally(() => this.#chosen.delete(public_port));
+    return chosen === null ? stored : stored.finally(() => this.#choice.done(chosen));
+  }
+
+  /** Its machine has not run for long. */
+  async #giveAway(change: Change, idle: IdlePort): Promise<void> {
+    const { store, clock, machine, announce } = this.#deps;
+    change.expect(store.giveAway(idle, clock.now() - IDLE_MS), startedMeanwhile);
+    const vm = await machine(idle.vm_id);
+    const row = { ...idle, public_port: null, former_port: idle.public_port };
+    if (vm !== undefined) change.addAll(announce(portChanged(vm, row, clock.now())));
+  }
+
+  /** Ports for those of the machine that were given away while it did not run; none stay without. */
+  async #regain({ row: vm }: Run): Promise<void> {
+    const { store, changes, clock, announce } = this.#deps;
+    const rows: PublishedRow[] = await store.listOf(vm.vm_id);
+    for (const row of rows.filter(isGivenAway)) {
+      const chosen = await this.#choice.any(row.former_port).catch(ignoreNone);
+      if (chosen === undefined) return;
+      const { port, idle } = chosen;
+      await changes
+        .run(BACKGROUND, async (change) => {
+          if (idle !== null) await this.#giveAway(change, idle);
+          change.expect(store.regain(row, port), 'skip');
+          change.addAll(announce(portChanged(vm, { ...row, public_port: port }, clock.now())));
+        })
+        .finally(() => this.#choice.done(chosen));
+    }
   }
 
   async #maxOf(accountId: number): Promise<number> {
@@ -194,48 +228,19 @@ export class PublishedPorts {
   }
 
   async #address({ public_port, hostname }: NewPublishedPort) {
-    const { range, domain } = this.#deps.rules;
+    const { domain } = this.#deps.rules;
     if (hostname !== undefined && public_port !== undefined) {
       throw invalidField('hostname', 'cannot be combined with public_port: publish the port twice');
     }
     if (hostname !== undefined) {
-      if (isReserved(hostname)) throw taken({ public_port: null, hostname });
+      if (isReserved(hostname)) throw portTaken({ public_port: null, hostname });
       if (domain === '')
         throw invalidField('hostname', 'needs a domain: ask your operator to set CLOUDLET_APPS_DOMAIN');
-      return { public_port: null, hostname };
+      return { hostname, chosen: null };
     }
-    if (range === null)
-      throw invalidField('public_port', 'is not available: this cloud publishes no ports of its host');
-    return {
-      public_port: public_port === undefined ? await this.#anyPort(range) : await this.#checked(public_port),
-      hostname: null,
-    };
-  }
-
-  async #checked(port: number): Promise<number> {
-    const { rules, listeners } = this.#deps;
-    const { first = 0, last = 0 } = rules.range ?? {};
-    if (port < first || port > last) throw invalidField('public_port', `must be from ${first} to ${last}`);
-    if (rules.reserved.has(port)) throw taken({ public_port: port, hostname: null });
-    // A port of another account that is closed now is free to the host; the row decides.
-    const isOfMachine = (await this.#deps.store.publicPorts()).includes(port);
-    if (isOfMachine || !(await listeners.isFree(port))) throw taken({ public_port: port, hostname: null });
-    return port;
-  }
-
-  async #anyPort({ first, last }: NonNullable<PublishingRules['range']>): Promise<number> {
-    const { rules, listeners, store } = this.#deps;
-    const used = new Set(await store.publicPorts());
-    for (let port = first; port <= last; port++) {
-      if (used.has(port) || this.#chosen.has(port) || rules.reserved.has(port)) continue;
-      // Before it is known to be free: others ask at the same time.
-      this.#chosen.add(port);
-      if (await listeners.isFree(port)) return port;
-      this.#chosen.delete(port);
-    }
-    throw new AppError('no_free_port', `All ports from ${first} to ${last} are in use`, {
-      hint: 'Remove a published port, or ask your operator to enlarge CLOUDLET_PUBLISHED_PORTS',
-    });
+    const choice = this.#choice;
+    const chosen = await (public_port === undefined ? choice.any() : choice.wanted(public_port));
+    return { hostname: null, chosen };
   }
 
   /** A machine that had no published port yet is told of the first. */
@@ -249,6 +254,7 @@ export class PublishedPorts {
     return this.#inTurn(vmId, async () => {
       const run = this.#runs.get(vmId);
       if (run === undefined) return;
+      await this.#regain(run);
       await this.#match(run, await this.#deps.store.listOf(vmId));
     });
   }
@@ -291,17 +297,19 @@ export class PublishedPorts {
     const { public_port: port, hostname } = row;
     const run = this.#runs.get(row.vm_id);
     const whenRunning = port === null ? null : (run?.reasons.get(port) ?? null);
-    const reason = run === undefined ? NOT_RUNNING : whenRunning;
+    const whenHere = run === undefined ? NOT_RUNNING : whenRunning;
+    const reason = isGivenAway(row) ? whyGivenAway(row, run !== undefined) : whenHere;
     const data = new URL(dataUrl());
     const address =
-      port === null
+      hostname !== null
         ? `${data.protocol}//${hostname}.${rules.domain}${data.port === '' ? '' : `:${data.port}`}`
-        : `${shownHost ?? new URL(apiUrl()).hostname}:${port}`;
+        : `${shownHost ?? new URL(apiUrl()).hostname}:${port ?? ''}`;
     return {
       port_id: row.port_id,
       vm_id: row.vm_id,
       port: row.guest_port,
       public_port: port,
+      former_port: row.former_port,
       hostname,
       address,
       open: reason === null,
@@ -316,19 +324,38 @@ function isReserved(hostname: string): boolean {
   return RESERVED_HOSTNAMES.has(hostname) || /^..--/.test(hostname);
 }
 
+/** Neither a port nor a name: the port went to another machine. */
+function isGivenAway({ public_port, hostname }: PublishedRow): boolean {
+  return public_port === null && hostname === null;
+}
+
+function whyGivenAway({ former_port }: PublishedRow, isRunning: boolean): string {
+  const why = `Port ${former_port} was given to another machine, because this one had not run for 24 hours`;
+  return isRunning ? `${why}, and no port is free` : `${why}; it gets a port again when it starts`;
+}
+
+function portChanged(vm: VmRow, row: PublishedRow, at: number) {
+  const { vm_id, port_id, guest_port: port, public_port, former_port } = row;
+  return eventOf('vm.port_changed', vm, { at, vm_id, port_id, port, public_port, former_port });
+}
+
+/** No port is free: the machine runs without. */
+function ignoreNone(error: unknown): undefined {
+  if (!isAppError(error, 'no_free_port') && !isAppError(error, 'invalid_request')) throw error;
+}
+
+function startedMeanwhile(): AppError {
+  return new AppError('no_free_port', 'The machine whose port was idle has just started', {
+    hint: 'Ask again: another port may be free',
+  });
+}
+
 function noMachine(): AppError {
   return new AppError('vm_not_found', 'You have no such virtual machine');
 }
 
 function noPort(): AppError {
   return new AppError('port_not_found', 'The virtual machine has no such published port');
-}
-
-function taken({ public_port: port, hostname }: Pick<PublishedRow, 'public_port' | 'hostname'>): AppError {
-  const detail = port === null ? `The name ${hostname} is taken` : `Port ${port} of this host is taken`;
-  const hint =
-    port === null ? 'Choose another name' : 'Choose another port, or leave public_port out for a free one';
-  return new AppError('port_taken', detail, { hint });
 }
 
 function tooMany(max: number, more: string): AppError {

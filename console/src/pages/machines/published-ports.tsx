@@ -55,7 +55,7 @@ function Rows({ vm, rows }: { vm: Vm; rows: readonly PublishedPort[] }) {
           ) : (
             address
           )}
-          <CopyIcon value={address} label={words.copy(address)} />
+          {address.endsWith(':') ? null : <CopyIcon value={address} label={words.copy(address)} />}
         </Group>
       ),
     },
