@@ -38,13 +38,15 @@ test('who would register is told whom to ask', { skip }, async () => {
   const refusal = await anyone.refused(403, 'registration_closed', ['/api/register', { json }]);
   assert.match(refusal.hint, /administrator/);
   assert.equal((await anyone.expect(200, '/api')).registration, 'closed');
+  const index = await fetch(`${fixture.cloud.api}/api`, { headers: { accept: 'text/html' } });
+  assert.doesNotMatch(await index.text(), /\/api\/register/);
   await open('/sign-up');
   await page.getByRole('heading', { name: 'This cloud takes no registrations' }).waitFor();
   await page.getByText('Ask its administrator for an account.').waitFor();
   assert.equal(await page.getByLabel('E-mail address').count(), 0);
   await assertAccessible(page, '/sign-up');
   await page.getByRole('link', { name: 'Sign in' }).click();
-  await page.getByText('Ask its administrator for an account.').waitFor();
+  await page.getByText('Ask the administrator of this cloud for one.').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Create an account' }).count(), 0);
   await page.getByLabel('User name').fill('chief');
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
@@ -68,7 +70,7 @@ test('a forgotten password is set anew with a link that an administrator gives',
   forgetful.on('request', (request) => sent.push(request.url()));
   await forgetful.goto(`${fixture.cloud.api}/sign-in`);
   await forgetful.getByRole('button', { name: 'Forgot your password?' }).click();
-  await forgetful.getByText('Ask the administrator of this cloud').waitFor();
+  await forgetful.getByText('Ask the administrator of this cloud for a link').waitFor();
   await forgetful.getByText('bin/cloudlet admin reset-link NAME').waitFor();
   await assertAccessible(forgetful, 'the way back in');
   await forgetful.goto(link);
@@ -85,6 +87,7 @@ test('a forgotten password is set anew with a link that an administrator gives',
   await second.fill('quite another one');
   await set();
   await forgetful.getByRole('heading', { name: 'The password is set' }).waitFor();
+  await forgetful.getByText(`You are signed in as ${username}.`).waitFor();
   await forgetful.getByText('1 API key still works. If somebody else may know one, revoke it.').waitFor();
   await assertAccessible(forgetful, 'the password is set');
   const token = new URL(link).hash.slice('#token='.length);

@@ -93,8 +93,9 @@ function NewPasswordForm({ token, onDone }: { token: string; onDone: (done: Done
 /** Keys outlive the password, and somebody else may know one: that is said. */
 function Outcome({ done: { username, sessions_ended, keys_kept, account } }: { done: Done }) {
   const [enter, showKeys] = [useEnter('/'), useEnter('/account')];
+  const lead = account === undefined ? words.signIn(username) : words.doneLead(username);
   return (
-    <SignInLayout title={words.done} lead={words.doneLead(username)}>
+    <SignInLayout title={words.done} lead={lead}>
       <Stack>
         <Text size="sm">{words.ended(sessions_ended)}</Text>
         <Text size="sm">{words.kept(keys_kept)}</Text>

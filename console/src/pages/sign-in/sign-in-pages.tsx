@@ -81,7 +81,7 @@ export function SignInPage() {
         <Text size="sm" c="dimmed">
           {text.signIn.noAccount}{' '}
           {index.data?.registration === 'closed' ? (
-            text.signIn.closedLead
+            text.signIn.askForAccount
           ) : (
             <AnchorLink to="/sign-up" search={{ next }} size="sm" underline="always">
               {text.signIn.signUp}

@@ -24,6 +24,7 @@ export const signIn = {
   signUp: 'Create an account',
   closed: 'This cloud takes no registrations',
   closedLead: 'Ask its administrator for an account.',
+  askForAccount: 'Ask the administrator of this cloud for one.',
   signUpLead: 'A new account starts with free credits.',
   username: 'User name',
   usernameRule: '3 to 64 characters: letters, digits, and . _ -',
@@ -46,7 +47,8 @@ export const signIn = {
     differ: 'The passwords differ.',
     save: 'Set password',
     done: 'The password is set',
-    doneLead: (name: string) => `You can sign in as ${name} with it.`,
+    doneLead: (name: string) => `You are signed in as ${name}.`,
+    signIn: (name: string) => `Sign in with it as ${name}.`,
     ended: (sessions: number) =>
       sessions === 0
         ? 'There were no sessions to end.'
