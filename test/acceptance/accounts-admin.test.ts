@@ -229,6 +229,19 @@ describe('a reset link', () => {
   });
 });
 
+describe('tokens of reset links', () => {
+  test('are not guessed by the thousand', async () => {
+    const guess = { json: { token: 'a guess', password: 'a new password' } };
+    const answers = await Promise.all(
+      Array.from({ length: 61 }, () => client.call('/api/reset-password', guess)),
+    );
+    const codes = new Set(answers.map(({ body }) => body.code));
+    assert.deepEqual([...codes].sort(), ['invalid_link', 'rate_limited']);
+    const last = await client.refused(429, 'rate_limited', ['/api/reset-password', guess]);
+    assert.match(last.detail, /password resets/);
+  });
+});
+
 describe('without credits', () => {
   test('nothing can be stored, and what is there can be read and deleted', async () => {
     const { id, api_key } = await client.register();
