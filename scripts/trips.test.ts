@@ -6,18 +6,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { figuresOf, measureTrips, type Trip } from './trips.ts';
 
+/**
+ * As measured beside the other files of a whole run: on a quiet host there are three or four files less. They
+ * rose once: whether there are credits is asked of the usage itself, and rows carry checksums.
+ */
 const CEILINGS: Readonly<Record<string, { readonly files: number; readonly single: number }>> = {
-  'upload of 4 KiB': { files: 42, single: 9 },
-  'upload of 1 MiB': { files: 55, single: 10 },
-  'download of 1 MiB': { files: 30, single: 7 },
-  'list of files': { files: 23, single: 7 },
-  'machine create': { files: 59, single: 12 },
-  'machine start': { files: 78, single: 11 },
-  'machine stop': { files: 56, single: 13 },
-  'database create': { files: 50, single: 8 },
-  // Between 88 and 100: what threads still do when a run ends counts for it or not.
-  'recovery point': { files: 101, single: 25 },
-  charge: { files: 38, single: 6 },
+  'upload of 4 KiB': { files: 55, single: 9 },
+  'upload of 1 MiB': { files: 68, single: 10 },
+  'download of 1 MiB': { files: 34, single: 9 },
+  'list of files': { files: 27, single: 9 },
+  'machine create': { files: 69, single: 13 },
+  'machine start': { files: 89, single: 12 },
+  'machine stop': { files: 67, single: 13 },
+  'database create': { files: 70, single: 11 },
+  // What threads still do when a run ends counts for it or not.
+  'recovery point': { files: 108, single: 28 },
+  charge: { files: 45, single: 7 },
 };
 
 test('trips stay below their ceilings', async () => {

@@ -15,7 +15,6 @@ import { NUL_MESSAGE, nulsIn } from '../platform/json.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {
-  changesNothing,
   JSON_TYPE,
   mayRespondAsync,
   type Route,
@@ -252,4 +251,10 @@ async function respondAsync(
   void ended.finally(letGo);
   Object.assign(request.responseHeaders, operationHeaders(pending.operation.operationId));
   return { status: ACCEPTED, contentType: JSON_TYPE, body };
+}
+
+/** True for a call that only reads. The body may be anything: it is not validated yet. */
+function changesNothing({ changesNothing: says = () => false }: Route, body: unknown): boolean {
+  if (says === true) return true;
+  return typeof body === 'object' && body !== null && says(body);
 }

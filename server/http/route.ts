@@ -124,12 +124,6 @@ export function statusOf({ responses }: Route): number {
   return Number(Object.keys(responses)[0]);
 }
 
-/** True for a call that only reads. The body may be anything: it is not validated yet. */
-export function changesNothing({ changesNothing: says = () => false }: Route, body: unknown): boolean {
-  if (says === true) return true;
-  return typeof body === 'object' && body !== null && says(body);
-}
-
 /** True for calls with an effect that must not happen twice. */
 export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
   return method !== 'GET' && isRepeatable !== true;
