@@ -17,8 +17,7 @@ beforeEach(async () => {
   await fixture.buckets.create(by(owner), { name: 'history', versioning: true });
 });
 afterEach(async () => {
-  await assertStoredRows(fixture);
-  await fixture.close();
+  await assertStoredRows(fixture).finally(() => fixture.close());
 });
 
 const empty = (bucket: string, name: string, naming: Partial<Naming> = {}) =>
