@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Outcome } from './test-run.ts';
+import type { Outcome, TestRunOptions } from './test-run.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'test-run-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -32,12 +32,13 @@ const FILES: Readonly<Record<string, string>> = {
 for (const [name, text] of Object.entries(FILES)) writeFileSync(join(directory, name), text);
 
 /** A run of node:test cannot start inside another, so it has a process of its own. */
-function outcomeOf(name: string): Outcome {
+function outcomeOf(name: string, more: Partial<TestRunOptions> = {}): Outcome {
   const script = `
     import { runTestFile } from ${JSON.stringify(fileURLToPath(new URL('./test-run.ts', import.meta.url)))};
     const curable = (reason) => /curable/.test(reason) ? 'some-package' : undefined;
     const file = ${JSON.stringify(join(directory, name))};
-    const outcome = await runTestFile(file, { timeoutMs: 2000, env: process.env, curable });
+    const options = { timeoutMs: 2000, env: process.env, curable, ...${JSON.stringify(more)} };
+    const outcome = await runTestFile(file, options);
     console.log(JSON.stringify(outcome));
     process.exit();`;
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
@@ -89,5 +90,8 @@ describe('a test run', () => {
       ['leaks.test.mjs'],
     );
     assert.match(failures[0]?.error ?? '', /did not finish within 4000 ms/);
+    const sooner = outcomeOf('leaks.test.mjs', { timeoutMs: 600_000, lingerMs: 500 });
+    assert.equal(sooner.passed, 1);
+    assert.match(sooner.failures[0]?.error ?? '', /its tests have ended, and it has not/);
   });
 });

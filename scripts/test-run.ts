@@ -2,6 +2,7 @@
 import { relative } from 'node:path';
 import { run } from 'node:test';
 import { inspect } from 'node:util';
+import { patienceMs } from '../server/platform/host-load.ts';
 
 export interface Outcome {
   readonly passed: number;
@@ -13,6 +14,8 @@ export interface Outcome {
 export interface TestRunOptions {
   /** A test, or a file, that takes longer fails. */
   readonly timeoutMs: number;
+  /** A file that has not ended so long after its last test fails, on a quiet host. Default: a minute. */
+  readonly lingerMs?: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The package that would have kept a test from being skipped for this reason, if it can be had here. */
   readonly curable?: (reason: string) => string | undefined;
@@ -31,6 +34,9 @@ const OUTPUT_LINES_KEPT = 40;
 
 /** A test that takes too long is named first; then its process, which may never end by itself, is ended. */
 const GRACE_MS = 2000;
+/** Hooks after the last test stop clouds and databases. */
+const LINGER_MS = 60_000;
+const LEFT_OPEN = 'a server or timer may be left open';
 
 /**
  * Counts tests, not suites. A file without any test, or one that dies or does not end, is a failure.
@@ -41,11 +47,19 @@ export async function runTestFile(file: string, options: TestRunOptions): Promis
   const deadline = new AbortController();
   // node:test has a deadline for each test, but none for a file.
   const timer = setTimeout(() => {
-    deadline.abort(new Error(`did not finish within ${timeoutMs} ms; a server or timer may be left open`));
+    deadline.abort(new Error(`did not finish within ${timeoutMs} ms; ${LEFT_OPEN}`));
   }, timeoutMs);
+  const { lingerMs = LINGER_MS } = options;
+  const open = new OpenTests(file);
+  const look = setInterval(() => {
+    if (open.quietMs() > patienceMs(lingerMs))
+      deadline.abort(new Error(`its tests have ended, and it has not; ${LEFT_OPEN}`));
+  }, lingerMs / 10);
   const env = options.env as NodeJS.ProcessEnv;
   const tally = new Tally(file, options.curable);
   const stream = run({ files: [file], timeout: options.timeoutMs, env, signal: deadline.signal });
+  stream.on('test:dequeue', ({ name }) => open.began(name));
+  stream.on('test:complete', ({ name }) => open.ended(name));
   stream.on('test:start', ({ name, nesting }) => tally.started(name, nesting));
   stream.on('test:pass', (test) => tally.passed(test));
   stream.on('test:fail', (test) => tally.failed(test));
@@ -53,7 +67,36 @@ export async function runTestFile(file: string, options: TestRunOptions): Promis
   stream.on('test:stderr', ({ message }) => tally.printed(message));
   for await (const _ of stream); // drains it: the events above come in the order of the stream
   clearTimeout(timer);
+  clearInterval(look);
   return tally.outcome();
+}
+
+/** Tests that run at this moment. */
+class OpenTests {
+  readonly #file: string;
+  #count = 0;
+  #quietSince: number | undefined;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  began(name: string): void {
+    if (name === this.#file) return;
+    this.#count++;
+    this.#quietSince = undefined;
+  }
+
+  ended(name: string): void {
+    if (name === this.#file) return;
+    this.#count--;
+    if (this.#count === 0) this.#quietSince = performance.now();
+  }
+
+  /** The time since the last test ended, when none runs; 0 before the first. */
+  quietMs(): number {
+    return this.#quietSince === undefined ? 0 : performance.now() - this.#quietSince;
+  }
 }
 
 class Tally {
