@@ -10,6 +10,9 @@ const skip = cannotRunGuests();
 /** Six addresses, of a part that the other cloud here does not use. */
 const SMALL = POOL.replace(/(\d+)\.0\/22$/, (_, third) => `${Number(third) + 3}.0/29`);
 
+/** A closed account is removed at once. */
+const env = { CLOUDLET_CLOSED_ACCOUNT_DAYS: '0' };
+
 interface Listed {
   readonly vm_id: string;
   readonly account_id: number;
@@ -19,7 +22,7 @@ let cloud: CloudProcess;
 let anyone: CheckedClient;
 let admin: CheckedClient;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await CloudProcess.start({ env });
   anyone = await CheckedClient.open(cloud.api);
   admin = anyone.as(ADMIN_KEY);
 });
@@ -74,7 +77,7 @@ test('a machine that an administrator stopped says so, and its owner may start i
 });
 
 test('the machines of a closed account are deleted, and their addresses are free', async (t) => {
-  const small = await CloudProcess.start({ env: { CLOUDLET_VM_POOL: SMALL } });
+  const small = await CloudProcess.start({ env: { ...env, CLOUDLET_VM_POOL: SMALL } });
   t.after(() => small.stop());
   const guests = await CheckedClient.open(small.api);
   for (const round of [1, 2, 3]) {
