@@ -92,7 +92,7 @@ describe('settings', () => {
     const found = await stranger.expect(200, '/api/account');
     const { canonical_id: account, username, email } = found;
     const grants = [
-      { account: email, permission: 'READ' },
+      { account, permission: 'READ' },
       { group: 'all', permission: 'READ' },
     ];
     const { acl } = await owner.expect(200, ...change({ acl: grants }));
@@ -109,6 +109,8 @@ describe('settings', () => {
     for (const json of [
       { acl: [{ permission: 'READ' }] },
       { acl: [{ account, group: 'all', permission: 'READ' }] },
+      // By an e-mail address everybody could ask who has it.
+      { acl: [{ account: email, permission: 'READ' }] },
       { acl: [{ account: 'nobody@example.org', permission: 'READ' }] },
       { acl: [{ account: '0', permission: 'READ' }] },
       { acl: [{ group: 'all', permission: 'ALL' }] },
