@@ -51,6 +51,7 @@ export class DiskGuard {
   readonly #timer: NodeJS.Timeout;
   /** Bytes of the servers from which they may grow by GROWTH_BYTES while the disk is scarce. */
   readonly #from = new Map<Guarded, number>();
+  readonly #measured = new WeakSet<Guarded>();
   /** Servers that are held back because they grew. */
   readonly #growers = new Set<Guarded>();
   #isChecking = false;
@@ -73,7 +74,8 @@ export class DiskGuard {
   async check(): Promise<void> {
     const servers = this.#deps.servers();
     const up = servers.filter(({ isUp }) => isUp);
-    if (this.#isChecking || servers.length === 0) return;
+    const isWaiting = this.#growers.size > 0 || this.#lowLeft > 0;
+    if (this.#isChecking || (up.length === 0 && !isWaiting && this.#deps.level() === 'ample')) return;
     this.#isChecking = true;
     try {
       await this.#endLargest(up);
@@ -106,6 +108,7 @@ export class DiskGuard {
     if (!hasShrunk && this.#checks++ % CHECKS_TO_MEASURE !== 0) return;
     const measured = async (server: Guarded) => {
       await server.measureDisk();
+      this.#measured.add(server);
       const excess = excessOf(server.bytes, server.limitBytes);
       if (excess !== null && server.isUp) await server.endFor(excess);
     };
@@ -115,12 +118,13 @@ export class DiskGuard {
   #forget(up: readonly Guarded[]): void {
     this.#growers.clear();
     this.#from.clear();
-    for (const server of up) this.#from.set(server, server.bytes);
+    for (const server of up) if (this.#measured.has(server)) this.#from.set(server, server.bytes);
   }
 
   /** Notes who grows. One that grows on although it is held back has a way around it, and ends. */
   async #endGrowing(up: readonly Guarded[]): Promise<void> {
     for (const server of up) {
+      if (!this.#measured.has(server)) continue;
       const from = this.#from.get(server) ?? server.bytes;
       const hasGrown = server.bytes - from >= GROWTH_BYTES;
       // Rows that are deleted can be written again.
