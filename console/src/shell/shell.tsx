@@ -27,12 +27,12 @@ import type { Account } from '../../../sdk/index.ts';
 import { SessionReplaced, SignInForm, UploadsWait } from '../pages/sign-in/sign-in-form.tsx';
 import { openPalette, Palette } from '../palette/palette.tsx';
 import { Dialog } from '../parts/dialog.tsx';
+import { lazyPart } from '../parts/lazy-part.tsx';
 import { Warning } from '../parts/warning.tsx';
 import { accountQuery, live, session } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { DropZone } from '../uploads/add-files.tsx';
 import { uploadQueue } from '../uploads/upload-queue.ts';
-import { UploadTray } from '../uploads/upload-tray.tsx';
 import { AREAS } from './areas.ts';
 import { AskPassword } from './ask-password.tsx';
 import { NotFound } from './failures.tsx';
@@ -40,6 +40,8 @@ import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
 import { beginAnewAs, useOneAccount, useSignOut } from './one-account.ts';
 import classes from './shell.module.css';
+
+const UploadTray = lazyPart(() => import('../uploads/upload-tray.tsx').then((made) => made.UploadTray));
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure();
