@@ -11,7 +11,8 @@ import type { Lifecycle } from './lifecycle.ts';
 import type { Database } from './schema.ts';
 import type { DatabaseRow } from './store.ts';
 
-const TELL_MS = 20_000;
+/** Proxies in front end calls after a minute. */
+const TELL_MS = 45_000;
 const REASON = 'starting';
 const TITLES: Readonly<Record<EngineName, string>> = {
   sqlite: 'SQLite',
