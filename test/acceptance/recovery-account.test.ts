@@ -78,7 +78,8 @@ test('buckets and databases are there again, once, and nothing that lets anybody
   assert.deepEqual(await query(back, made, 'SELECT x FROM notes'), [['kept']]);
   // The keys, the session and the passwords of the old account are still those of the old account alone.
   assert.equal((await user.expect(200, '/api/profile')).username, account.username);
-  assert.equal((await s3.call('GET', `/${bucket}`)).status, 403);
+  // The name rests for it: by that nobody is led to the bucket of the new account.
+  assert.equal((await s3.call('GET', `/${bucket}`)).status, 404);
   await user.refused(404, 'database_not_found', [`/api/databases/${made}`]);
   const login = { json: { username: 'back', password: 'correct horse battery' } };
   await lost.user.refused(401, 'invalid_credentials', ['/api/login', login]);
