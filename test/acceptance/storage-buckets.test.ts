@@ -27,6 +27,7 @@ test('a new bucket says all of itself', async () => {
     size_formatted: '0.00 B',
     version_count: 0,
     total_size: 0,
+    metadata_size: 0,
     object_lock: false,
   });
   assert.match(headers.get('content-type') ?? '', /^application\/json/);
