@@ -30,22 +30,36 @@ const TABLES = /^table ((?:inet|bridge) (cloudlet_|clbr)(\d+))$/gm;
 
 /** All of this host that say whose they are, as older versions do not. Rejects with HostToolError. */
 export async function guardSets(own: GuardsOf): Promise<readonly GuardSet[]> {
+  return withOwners(await foundSets(own));
+}
+
+type FoundSet = Omit<GuardSet, 'owner'>;
+
+/** Each is asked of nftables, which takes a process. */
+async function withOwners(sets: readonly FoundSet[]): Promise<readonly GuardSet[]> {
+  const owned: GuardSet[] = [];
+  for (const set of sets) {
+    const owner = commentIn(await nft(`list table ${set.tables[0]}\n`).catch(() => ''));
+    if (owner !== null) owned.push({ ...set, owner });
+  }
+  return owned;
+}
+
+async function foundSets(own: GuardsOf): Promise<readonly FoundSet[]> {
   const listed = [...(await nft('list tables\n')).matchAll(TABLES)];
   const living = livingClouds();
-  const sets: GuardSet[] = [];
+  const sets: FoundSet[] = [];
   for (const kind of ['cloudlet_', 'clbr']) {
     const bases = new Set(listed.filter(([, , of]) => of === kind).map(([, , , base]) => Number(base)));
     for (const uidBase of bases) {
       const isOwn = uidBase === own.uidBase && (kind === 'cloudlet_' || own.hasBridge);
       const tables = [`inet ${kind}${uidBase}`, ...(kind === 'clbr' ? [`bridge clbr${uidBase}`] : [])];
-      const owner = commentIn(await nft(`list table ${tables[0]}\n`).catch(() => ''));
-      if (owner === null) continue;
       // A cloud that has its guests elsewhere now has no use for the bridge that it had.
       const isForUs = kind === 'clbr' && uidBase === own.uidBase && !own.hasBridge;
       const hasCloud = living === null || living.some((cloud) => isUser(cloud, uidBase) && !isForUs);
       const isNeeded = isOwn || hasCloud || hasProcesses(uidBase, own.uidCount);
       const bridge = kind === 'clbr' ? `clbr${uidBase}` : null;
-      sets.push({ uidBase, tables, bridge, owner, isNeeded });
+      sets.push({ uidBase, tables, bridge, isNeeded });
     }
   }
   return sets;
@@ -57,8 +71,8 @@ export async function removeLeftGuards({
   ...own
 }: GuardsOf & { readonly warn: (text: string) => void }): Promise<void> {
   if (process.getuid?.() !== 0) return;
-  const sets = await guardSets(own).catch(() => []);
-  for (const { tables, bridge, owner } of sets.filter(({ isNeeded }) => !isNeeded)) {
+  const left = await foundSets(own).catch(() => []);
+  for (const { tables, bridge, owner } of await withOwners(left.filter(({ isNeeded }) => !isNeeded))) {
     warn(`nftables: removing ${tables.join(', ')}: ${owner} runs no more, nor does any of its machines`);
     const lines = tables.map((table) => `table ${table}\ndelete table ${table}\n`);
     // Devices first: without rules nothing on a bridge is kept apart.

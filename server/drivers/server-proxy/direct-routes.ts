@@ -92,7 +92,7 @@ export class DirectRoutes {
   async #removals(): Promise<string> {
     const now = systemClock.monotonic();
     if (this.#tables === null || now - this.#tables.at > FRESH_MS)
-      this.#tables = { at: now, found: routeTables().catch(() => []) };
+      this.#tables = { at: now, found: routeTables({ isBrief: true }).catch(() => []) };
     const about = { cloudId: this.#deps.claim.cloudId, ports: this.#ports };
     const tables = tablesInTheWay(await this.#tables.found, about).filter(
       ({ name }) => !this.#removed.has(name),

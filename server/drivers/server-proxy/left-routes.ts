@@ -27,16 +27,22 @@ export interface RouteTable {
   readonly why: string;
 }
 
-/** All tables of direct routes of this host. Rejects with HostToolError. */
-export async function routeTables(): Promise<readonly RouteTable[]> {
+/**
+ * All tables of direct routes of this host. `isBrief`: without owner and ports of living clouds, which take a
+ * process each. Rejects with HostToolError.
+ */
+export async function routeTables({ isBrief = false } = {}): Promise<readonly RouteTable[]> {
   const listed = await nft('list tables ip\n');
   const names = [...listed.matchAll(/^table ip (cloudlet_databases_\S+)$/gm)].map(([, name = '']) => name);
   const living = livingClouds();
   return Promise.all(
     names.map(async (name) => {
+      const known = BY_PATH.test(name) ? null : judge(name, living);
+      if (isBrief && known?.isAlive === true)
+        return { name, owner: null, ports: [], ...known, isAbandoned: false };
       const owner = commentIn(await nft(`list chain ip ${name} others\n`).catch(() => ''));
       const ports = await portsOf(name);
-      const verdict = BY_PATH.test(name) ? judgeByPath(name, ports) : judge(name, living);
+      const verdict = known ?? judgeByPath(name, ports);
       return { name, owner, ports, ...verdict, isAbandoned: !verdict.isAlive && isGone(owner) };
     }),
   );
