@@ -12,14 +12,20 @@ export function exitCodeOfSignal(signal: NodeJS.Signals): ExitCode {
   return (SIGNALLED + constants.signals[signal]) as ExitCode;
 }
 
-/** Until the function that it returns is called, nothing but `take` is told of these signals. */
+/**
+ * Until the function that it returns is called, nothing but `take` is told of these signals. Each always has a
+ * listener: one that came while it had none would end the process at once.
+ */
 export function takeSignals(take: (signal: EndingSignal) => void): () => void {
   const former = ENDING.map((signal) => [signal, process.listeners(signal)] as const);
-  for (const signal of ENDING) process.removeAllListeners(signal).on(signal, take);
+  for (const [signal, listeners] of former) {
+    process.on(signal, take);
+    for (const listener of listeners) process.off(signal, listener);
+  }
   return () => {
     for (const [signal, listeners] of former) {
-      process.off(signal, take);
       for (const listener of listeners) process.on(signal, listener);
+      process.off(signal, take);
     }
   };
 }
