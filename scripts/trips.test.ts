@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hostLoad } from '../server/platform/host-load.ts';
 import { figuresOf, measureTrips, type Trip } from './trips.ts';
 
 /**
@@ -24,6 +25,9 @@ const CEILINGS: Readonly<Record<string, { readonly files: number; readonly singl
   charge: { files: 45, single: 7 },
 };
 
+/** Files more in a trip of a busy host, which is so slow that what runs by the clock falls into each. */
+const MOST_BY_THE_CLOCK = 8;
+
 test('trips stay below their ceilings', async () => {
   const trips = await measureTrips();
   assert.deepEqual(trips.map(({ name }) => name).sort(), Object.keys(CEILINGS).sort());
@@ -36,6 +40,7 @@ test('trips stay below their ceilings', async () => {
 function excess(trip: Trip) {
   const { files, single } = figuresOf(trip);
   const ceiling = CEILINGS[trip.name];
-  if (ceiling && files <= ceiling.files && single <= ceiling.single) return [];
+  const spare = Math.min(MOST_BY_THE_CLOCK, (hostLoad() - 1) * MOST_BY_THE_CLOCK);
+  if (ceiling && files <= ceiling.files + spare && single <= ceiling.single + spare) return [];
   return [{ trip: trip.name, files, single, ceiling, see: `node scripts/trips.ts '${trip.name}'` }];
 }
