@@ -55,7 +55,7 @@ export class AccountServer {
     this.#work = new ServerWork(deps.clock);
     this.#databases = new KeptDatabases(join(deps.folder, 'databases'));
     this.#trouble = new StartTrouble(deps.folder);
-    this.heldBack = new HeldBack({ databases: this.#databases, log: deps.engine.server.log });
+    this.heldBack = new HeldBack({ ...deps, databases: this.#databases, log: deps.engine.server.log });
   }
 
   get accountId(): number {

@@ -17,6 +17,9 @@ export interface HeldBackDeps {
   readonly databases: KeptDatabases;
   /** The server's log, which its account reads. */
   readonly log: { add(line: string): void };
+  readonly listener: { readonly name: string };
+  /** For the operator. */
+  readonly warn: (text: string) => void;
 }
 
 export class HeldBack {
@@ -40,10 +43,11 @@ export class HeldBack {
 
   /** Whether all databases must be brought in line now; a server that sleeps is when it wakes. */
   set(waits: Waits | null): boolean {
-    const { databases } = this.#deps;
+    const { databases, listener, warn } = this.#deps;
     if (waits?.why !== this.#waits?.why) this.#tell(waits?.why ?? 'there is space on the disk again');
     if ((waits?.isGrower === true) !== this.isGrower) {
       this.#isBehind = true;
+      warn(`the server ${listener.name} ${this.isGrower ? 'may grow again' : `is held back: ${waits?.why}`}`);
       // The next Cloudlet must let them go, too.
       for (const kept of databases.all()) databases.tryKeep({ ...kept, isApplied: false });
     }
