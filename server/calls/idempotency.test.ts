@@ -44,7 +44,7 @@ test('the first answer is replayed, also after a restart', async () => {
 
 test('what was asked is not to be read in what is stored', async () => {
   await first('sealed', 'the fingerprint');
-  const rows = fixture.metadata.all<Record<string, unknown>>('SELECT * FROM idempotency');
+  const rows = await fixture.metadata.all<Record<string, unknown>>('SELECT * FROM idempotency');
   const texts = rows.flatMap((row) =>
     Object.values(row).map((value) =>
       value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,

@@ -197,7 +197,7 @@ test('nothing of the answer is to be read in what is stored', async () => {
   const { work, done } = await running(open());
   work.resolve(ANSWER);
   await done;
-  const rows = fixture.metadata.all<Record<string, unknown>>('SELECT * FROM operations');
+  const rows = await fixture.metadata.all<Record<string, unknown>>('SELECT * FROM operations');
   const bytes = rows.map(({ sealed_body }) => Buffer.from((sealed_body as Uint8Array | null) ?? []));
   assert.ok(bytes.length > 0);
   assert.ok(!Buffer.concat(bytes).includes('clk_x'));

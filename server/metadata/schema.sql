@@ -90,7 +90,7 @@ CREATE TABLE buckets (
   object_count INTEGER NOT NULL DEFAULT 0,  -- live objects
   size_bytes INTEGER NOT NULL DEFAULT 0,    -- of live objects
   version_count INTEGER NOT NULL DEFAULT 0, -- versions with bytes, live ones included
-  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY, lifecycle_due INTEGER, lifecycle_cursor TEXT, metadata_bytes INTEGER NOT NULL DEFAULT 0,   -- of all versions
+  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY, lifecycle_due INTEGER, lifecycle_cursor TEXT, metadata_bytes INTEGER NOT NULL DEFAULT 0, row_crc INTEGER, settings_crc INTEGER, damaged_at INTEGER,   -- of all versions
   UNIQUE (account_id, name)
 ) STRICT;
 
@@ -525,6 +525,8 @@ CREATE INDEX blob_garbage_due ON blob_garbage(not_before);
 CREATE INDEX blobs_customer ON blobs(id) WHERE customer IS NOT NULL;
 
 CREATE INDEX blobs_named_key ON blobs(named_key) WHERE named_key IS NOT NULL;
+
+CREATE INDEX buckets_damaged ON buckets(id) WHERE damaged_at IS NOT NULL;
 
 CREATE UNIQUE INDEX buckets_global ON buckets(global_name);
 

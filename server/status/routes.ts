@@ -10,6 +10,7 @@ interface Scrubs {
   status(): Promise<{ running: boolean }>;
   damage(): Promise<unknown[]>;
   databaseDamage(): unknown[];
+  bucketDamage(): Promise<unknown[]>;
   run(options: { bytesPerSecond: number; fresh: boolean }): Promise<void>;
 }
 
@@ -88,6 +89,7 @@ function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRout
   const report = async () => ({
     ...(await scrubber.status()),
     damaged: await scrubber.damage(),
+    damaged_buckets: await scrubber.bucketDamage(),
     damaged_databases: scrubber.databaseDamage(),
   });
   const common = { tag: 'admin', permission: 'admin' } as const;

@@ -13,6 +13,7 @@ const ScrubStatus = namedObject('ScrubStatus', {
   damaged_blobs: Type.Integer(),
   checked_rows: Type.Integer({ description: 'Object versions whose metadata the last completed scrub read' }),
   damaged_rows: Type.Integer({ description: 'Object versions whose metadata are damaged' }),
+  checked_buckets: Type.Integer({ description: 'Buckets whose settings the last completed scrub read' }),
   checked_databases: Type.Integer({ description: 'Databases read by the last completed scrub' }),
 });
 
@@ -141,6 +142,10 @@ export const ScrubReport = namedObject('ScrubReport', {
       account_id: Type.Integer(),
     }),
     { description: 'At most 100' },
+  ),
+  damaged_buckets: Type.Array(
+    namedObject('DamagedBucket', { bucket: Type.String(), account_id: Type.Integer() }),
+    { description: 'Buckets whose settings are damaged; at most 100' },
   ),
   damaged_databases: Type.Array(
     namedObject('DamagedDatabase', { database_id: Type.String(), problem: Type.String() }),

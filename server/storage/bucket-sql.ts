@@ -1,7 +1,8 @@
 /** SQL of buckets and the counters kept with them. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import { type BucketChecksums, type BucketModes, crcOfBucket, crcOfModes } from './bucket-checksums.ts';
 
-export interface BucketRow {
+export interface BucketRow extends BucketChecksums {
   readonly id: number;
   readonly account_id: number;
   readonly name: string;
@@ -28,8 +29,6 @@ export interface HeldBucketRow extends BucketRow {
   readonly owner_is_active: number;
 }
 
-export type BucketModes = Pick<BucketRow, 'versioning' | 'encryption' | 'settings'>;
-
 /** The counters of a new bucket. */
 export const NO_CONTENT = {
   object_count: 0,
@@ -44,7 +43,7 @@ function modesOf({ id, versioning, encryption, settings }: Pick<BucketRow, 'id'>
 }
 
 export const BUCKET_COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
-  object_count, size_bytes, version_count, total_bytes, metadata_bytes, settings`;
+  object_count, size_bytes, version_count, total_bytes, metadata_bytes, settings, row_crc, settings_crc`;
 
 /** Buckets of accounts that are not closed, with their owners. */
 const WITH_OWNER = `SELECT ${BUCKET_COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonical_id AS owner_id,
@@ -109,11 +108,14 @@ export class BucketSql {
     );
   }
 
-  insert(bucket: Omit<BucketRow, 'id' | keyof typeof NO_CONTENT>, globalName: string | null): Statement {
+  insert(
+    bucket: Omit<BucketRow, 'id' | keyof typeof NO_CONTENT | keyof BucketChecksums>,
+    globalName: string | null,
+  ): Statement {
     return {
       sql: `INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at, settings,
-              global_name)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+              global_name, row_crc, settings_crc)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         bucket.account_id,
         bucket.name,
@@ -123,6 +125,8 @@ export class BucketSql {
         bucket.created_at,
         bucket.settings,
         globalName,
+        crcOfBucket(bucket),
+        crcOfModes(bucket),
       ],
     };
   }
@@ -130,9 +134,9 @@ export class BucketSql {
   /** Refuses unless versioning, encryption and settings are still those of `before`. */
   update(before: Pick<BucketRow, 'id'> & BucketModes, after: Omit<BucketModes, 'settings'>): Statement {
     return {
-      sql: `UPDATE buckets SET versioning = ?, encryption = ?
+      sql: `UPDATE buckets SET versioning = ?, encryption = ?, settings_crc = ?
             WHERE id = ? AND versioning = ? AND encryption = ? AND COALESCE(settings, '') = ?`,
-      params: [after.versioning, after.encryption, ...modesOf(before)],
+      params: [after.versioning, after.encryption, crcOfModes({ ...before, ...after }), ...modesOf(before)],
       expectChanges: 1,
     };
   }
@@ -140,9 +144,9 @@ export class BucketSql {
   /** Refuses like update(). */
   configure(before: Pick<BucketRow, 'id'> & BucketModes, after: string | null): Statement {
     return {
-      sql: `UPDATE buckets SET settings = ?
+      sql: `UPDATE buckets SET settings = ?, settings_crc = ?
             WHERE id = ? AND versioning = ? AND encryption = ? AND COALESCE(settings, '') = ?`,
-      params: [after, ...modesOf(before)],
+      params: [after, crcOfModes({ ...before, settings: after }), ...modesOf(before)],
       expectChanges: 1,
     };
   }

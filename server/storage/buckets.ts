@@ -5,6 +5,7 @@ import { Listed, listRows } from '../metadata/list.ts';
 import { REST_MS, type RestingNamesStore } from '../metadata/resting-names-store.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import { type BucketChecksums, damagedBucket, isSoundBucket } from './bucket-checksums.ts';
 import {
   type BucketSettings,
   type SettingName,
@@ -31,6 +32,8 @@ export interface BucketsDeps {
   readonly resting: RestingNamesStore;
   readonly clock: Clock;
   readonly billing: Pick<StorageBilling, 'assertCredit' | 'bucketCreated' | 'bucketDeleted'>;
+  /** Called with the row id of a bucket whose row is damaged. */
+  readonly onDamagedBucket: (bucket: number) => void;
 }
 
 /** Changes that only S3 clients ask for. */
@@ -102,11 +105,29 @@ export class Buckets {
     return false;
   }
 
-  /** The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's. */
+  /**
+   * The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's, and
+   * `data_corrupted`.
+   */
   async find(principal: Principal, name: string): Promise<BucketRow> {
+    return this.#sound(await this.findAny(principal, name));
+  }
+
+  /**
+   * find() for those who use none of its settings, so that a bucket whose row is damaged can be listed, read
+   * and removed. Throws `bucket_not_found`.
+   */
+  async findAny(principal: Principal, name: string): Promise<BucketRow> {
     const row = await this.#deps.store.find(principal.accountId, name);
     if (!row || !mayEnter(principal, name)) throw bucketNotFound(name);
     return row;
+  }
+
+  /** Throws `data_corrupted`, and has the row marked. */
+  #sound<R extends BucketRow | undefined>(row: R): R {
+    if (row === undefined || isSoundBucket(row)) return row;
+    this.#deps.onDamagedBucket(row.id);
+    throw damagedBucket(row);
   }
 
   /** Whether the account has a bucket of that name, or gave the name up and it rests. */
@@ -116,17 +137,22 @@ export class Buckets {
     return resting.isFor({ kind: 'bucket', name, accountId, at: clock.now() });
   }
 
-  /** The account's bucket of that name, or else the one that others reach by it. Not checked for access. */
+  /**
+   * The account's bucket of that name, or else the one that others reach by it. Not checked for access.
+   * Throws `data_corrupted`.
+   */
   async named(accountId: number, name: string): Promise<BucketRow | HeldBucketRow | undefined> {
     const { store } = this.#deps;
     const own = accountId === 0 ? undefined : await store.find(accountId, name);
-    return own ?? (await store.holder(name));
+    return this.#sound(own ?? (await store.holder(name)));
   }
 
-  /** By the account's canonical id or number. Not checked for access. */
+  /** By the account's canonical id or number. Not checked for access. Throws `data_corrupted`. */
   async ofAccount(account: string, name: string): Promise<HeldBucketRow | undefined> {
-    if (/^[0-9a-f]{64}$/.test(account)) return this.#deps.store.ofAccount(account, name);
-    return /^\d{1,15}$/.test(account) ? this.#deps.store.ofAccount(Number(account), name) : undefined;
+    const { store } = this.#deps;
+    if (/^[0-9a-f]{64}$/.test(account)) return this.#sound(await store.ofAccount(account, name));
+    if (!/^\d{1,15}$/.test(account)) return undefined;
+    return this.#sound(await store.ofAccount(Number(account), name));
   }
 
   async describe(principal: Principal, name: string): Promise<Bucket> {
@@ -140,7 +166,7 @@ export class Buckets {
     const page = { after, limit: Number.POSITIVE_INFINITY };
     for await (const row of listRows(page, (last, size) => store.list(principal.accountId, last, size))) {
       if (!mayEnter(principal, row.name)) continue;
-      yield new Listed(row, present(row));
+      yield new Listed(row, presentAny(row));
       if (--left === 0) return;
     }
   }
@@ -252,14 +278,14 @@ export class Buckets {
     if (call.principal.bucketLimits !== null) throw limitedKey();
     const { changes, store, billing, resting, clock } = this.#deps;
     return changes.run(call, async (change) => {
-      const row = await this.find(call.principal, name);
+      const row = await this.findAny(call.principal, name);
       change.addAll(resting.restBucket(row, clock.now()), 'retry');
       change.add(store.delete(row.id), async () => {
         const isThere = (await store.find(row.account_id, name))?.id === row.id;
         return isThere ? notEmpty(name) : bucketNotFound(name);
       });
       change.addAll(billing.bucketDeleted(row), 'retry');
-      return present(row);
+      return presentAny(row);
     });
   }
 }
@@ -321,7 +347,12 @@ export function limitedKey(): AppError {
   );
 }
 
-function present(row: BucketRow): Bucket {
+/** Leaves out the settings of a damaged row: they may be no JSON at all. */
+function presentAny(row: BucketRow): Bucket {
+  return present(isSoundBucket(row) ? row : { ...row, settings: null });
+}
+
+function present(row: Omit<BucketRow, keyof BucketChecksums>): Bucket {
   return {
     name: row.name,
     region: row.region,

@@ -160,6 +160,19 @@ test('rules that are removed while they run remove no more', async () => {
   assert.ok(length > 0 && (await listed(name)).length === length, `${length}`);
 });
 
+test('rules of a bucket whose row is damaged remove nothing, and keep its account from nothing', async () => {
+  const damaged = await newBucket(true, [rule({ days: 1 })]);
+  const name = await newBucket(false, [rule({ days: 1 })]);
+  for (const bucket of [damaged, name]) await fixture.put(owner, bucket, { name: 'a', bytes: BYTES });
+  // Without versions, what expires would be gone for good.
+  const flip = { sql: 'UPDATE buckets SET versioning = 0 WHERE name = ?', params: [damaged] };
+  await fixture.metadata.commit([flip]);
+  fixture.clock.advance(3 * DAY_MS);
+  await newRuns().run();
+  const { entries } = await fixture.listing.page(owner, damaged, { prefix: '', limit: 9, versions: true });
+  assert.deepEqual([entries.length, await listed(name)], [1, []]);
+});
+
 test('a bucket that fails keeps others from nothing, and is told', async () => {
   const other = await fixture.newPrincipal('unlucky');
   const broken = await newBucket(false, [rule({ days: 1 })], other);

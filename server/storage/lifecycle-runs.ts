@@ -9,6 +9,7 @@ import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
+import { isSoundBucket } from './bucket-checksums.ts';
 import { settingsOf } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import {
@@ -130,7 +131,8 @@ export class LifecycleRuns {
 
   async #slice(bucket: DueRow): Promise<void> {
     const { store, changes, clock, announce } = this.#deps;
-    const { lifecycle } = settingsOf(bucket);
+    // Rules of a damaged row remove nothing; the scrub tells of it.
+    const lifecycle = isSoundBucket(bucket) ? settingsOf(bucket).lifecycle : undefined;
     const from = bucket.lifecycle_cursor === null ? START : (JSON.parse(bucket.lifecycle_cursor) as Position);
     const slice = lifecycle && (await this.#work(bucket, lifecycle, from));
     const next = slice?.next ?? null;

@@ -80,7 +80,7 @@ export class Listing {
 
   /** Throws `bucket_not_found`, or `scope_required` when the key's limits do not cover the prefix. */
   async bucketFor(principal: Principal, name: string, prefix: string): Promise<BucketRow> {
-    const bucket = await this.#deps.buckets.find(principal, name);
+    const bucket = await this.#deps.buckets.findAny(principal, name);
     const limits = principal.bucketLimits?.filter((limit) => limit.bucket === name);
     if (limits && !limits.some((limit) => prefix.startsWith(limit.prefix))) {
       const prefixes = limits.map((limit) => limit.prefix).join(', ');

@@ -42,6 +42,7 @@ export interface ObjectServicesDeps {
   /** Called with the row id of a blob whose bytes are damaged. */
   readonly onDamaged: (blob: number) => void;
   readonly onDamagedRow: (version: number) => void;
+  readonly onDamagedBucket: (bucket: number) => void;
   /** The time that has really passed: see object-lock.ts. */
   readonly steady: { readonly now: () => number };
 }

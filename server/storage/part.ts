@@ -84,6 +84,15 @@ const FLUSH_MS = 5000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
+/** Readers call these when they find damage. If marking fails, the next scrub finds it. */
+function marksOf(scrubber: Scrubber) {
+  return {
+    onDamaged: (blob: number) => void scrubber.noteDamaged(blob).catch(() => {}),
+    onDamagedRow: (version: number) => void scrubber.noteDamagedRow(version).catch(() => {}),
+    onDamagedBucket: (bucket: number) => void scrubber.noteDamagedBucket(bucket).catch(() => {}),
+  };
+}
+
 /** Makes object storage, and raises the alarm again for damage that an earlier scrub found. */
 export async function storagePart(deps: StorageDeps) {
   const { config, clock, base, isHeld, metadataDamage, linkKeys, addresses } = deps;
@@ -102,9 +111,7 @@ export async function storagePart(deps: StorageDeps) {
     dataKeys,
     garbageGraceMs,
     maxObjectBytes: config.maxObjectBytes,
-    // If marking fails, the next scrub finds the damage.
-    onDamaged: (blob: number) => void scrubber.noteDamaged(blob).catch(() => {}),
-    onDamagedRow: (version: number) => void scrubber.noteDamagedRow(version).catch(() => {}),
+    ...marksOf(scrubber),
   });
   const { store, accessTimes, egress, listing, downloads, objects, partUploads } = services;
   const browseSql = new BrowseSql(metadata);

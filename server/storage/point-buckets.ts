@@ -1,6 +1,7 @@
 /** The bucket that a restore makes: like the one in the recovery point, and never more open. */
 import type { Reads } from '../metadata/metadata.ts';
 import { invalidField } from '../platform/errors.ts';
+import { damagedBucket, isSoundBucket } from './bucket-checksums.ts';
 import {
   type BucketSettings,
   type PublicAccess,
@@ -27,9 +28,11 @@ const CLOSED: PublicAccess = { blockAcls: true, ignoreAcls: true, blockPolicy: t
 /**
  * Region, versioning, encryption and object lock come back. A restore of all versions brings the other
  * settings too: rights of others only if the caller may give them, nothing for everyone, and rules that
- * remove objects switched off, because the restored objects are old.
+ * remove objects switched off, because the restored objects are old. Throws `data_corrupted` where the row of
+ * the recovery point is damaged.
  */
 export async function likeBucket(source: BucketRow, { metadata, accountId, mayShare, name, wanted }: Wish) {
+  if (!isSoundBucket(source)) throw damagedBucket(source);
   const { region, encryption, versioning } = source;
   const then = settingsOf(source);
   const leftOut: LeftOut[] = [];
@@ -87,8 +90,12 @@ async function isThere(metadata: Reads, accountId: number, keyId: string): Promi
   return (await new NamedKeySql(metadata).find(accountId, keyId)) !== undefined;
 }
 
-/** Throws `invalid_request` for a live bucket that could not hold the histories of the other one. */
+/**
+ * Throws `data_corrupted`, and `invalid_request` for a live bucket that could not hold the histories of the
+ * other one.
+ */
 export function assertFits(source: BucketRow, target: BucketRow): void {
+  if (!isSoundBucket(source)) throw damagedBucket(source);
   const hasLocks = (row: BucketRow) => settingsOf(row).lock !== undefined;
   if (source.versioning === target.versioning && hasLocks(source) === hasLocks(target)) return;
   throw invalidField(

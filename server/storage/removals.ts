@@ -212,7 +212,7 @@ export class Removals {
       { bucketId: found.bucket_id, name: found.name },
       async (change) => {
         const object = await this.#deps.objects.findFor(principal, objectId);
-        const bucket = await buckets.find(principal, object.bucket);
+        const bucket = await buckets.findAny(principal, object.bucket);
         const oldest = await store.oldestVersions(object.id, REMOVED_AT_ONCE + 1);
         const removed = oldest.slice(0, REMOVED_AT_ONCE);
         // The current version is the newest, so it is removed last, with the object.

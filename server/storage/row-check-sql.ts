@@ -1,5 +1,6 @@
 /** SQL of the checksums of rows, for the scrub. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import { type BucketChecksums, type CheckedBucket, crcOfBucket, crcOfModes } from './bucket-checksums.ts';
 import { LOCK_COLUMNS } from './object-lock.ts';
 import { type CheckedRow, checksumsOf, crcOfObject } from './row-checksums.ts';
 
@@ -15,6 +16,25 @@ const FILL = {
     AND coalesce(retain_until, 0) = ? AND coalesce(legal_hold, 2) = ?`,
   object: 'UPDATE objects SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
 } as const;
+
+const BUCKET_COLUMNS = `id, account_id, name, region, versioning, encryption, created_at, settings, row_crc,
+  settings_crc, damaged_at`;
+const FILL_BUCKET = {
+  row: 'UPDATE buckets SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
+  settings: `UPDATE buckets SET settings_crc = ? WHERE id = ? AND settings_crc IS NULL AND versioning = ?
+    AND encryption = ? AND coalesce(settings, '') = ?`,
+} as const;
+
+/** The row of a bucket, as the scrub reads it. */
+export interface CheckedBucketRow extends CheckedBucket, BucketChecksums {
+  readonly id: number;
+  readonly damaged_at: number | null;
+}
+
+export interface DamagedBucketRow {
+  readonly bucket: string;
+  readonly account_id: number;
+}
 
 export class RowCheckSql {
   readonly #reads: Reads;
@@ -58,6 +78,48 @@ export class RowCheckSql {
       fill(FILL.lock, lock_crc, row.id, row.lock_mode ?? '', row.retain_until ?? 0, row.legal_hold ?? 2);
     if (row.object_crc === null) fill(FILL.object, crcOfObject(row), row.object);
     return statements;
+  }
+
+  /** Buckets by row id, after `after`. */
+  buckets(after: number, limit: number): Awaitable<CheckedBucketRow[]> {
+    return this.#reads.all(
+      `SELECT ${BUCKET_COLUMNS} FROM buckets WHERE id > ? ORDER BY id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  /** One row of buckets(), as it is now. */
+  bucket(id: number): Awaitable<CheckedBucketRow | undefined> {
+    return this.#reads.get(`SELECT ${BUCKET_COLUMNS} FROM buckets WHERE id = ?`, id);
+  }
+
+  setBucketDamaged(id: number, at: number | null): Statement {
+    return { sql: 'UPDATE buckets SET damaged_at = ? WHERE id = ?', params: [at, id] };
+  }
+
+  /** Like fillIn(). */
+  fillInBucket(row: CheckedBucketRow): Statement[] {
+    const { id, versioning, encryption, settings } = row;
+    const modes = [versioning, encryption, settings ?? ''];
+    return [
+      ...(row.row_crc === null ? [{ sql: FILL_BUCKET.row, params: [crcOfBucket(row), id] }] : []),
+      ...(row.settings_crc === null
+        ? [{ sql: FILL_BUCKET.settings, params: [crcOfModes(row), id, ...modes] }]
+        : []),
+    ];
+  }
+
+  damagedBuckets(limit: number): Awaitable<DamagedBucketRow[]> {
+    return this.#reads.all(
+      `SELECT name AS bucket, account_id FROM buckets WHERE damaged_at IS NOT NULL ORDER BY id LIMIT ?`,
+      limit,
+    );
+  }
+
+  async countDamagedBuckets(): Promise<number> {
+    const sql = 'SELECT count(*) AS count FROM buckets WHERE damaged_at IS NOT NULL';
+    return (await this.#reads.get<{ count: number }>(sql))?.count ?? 0;
   }
 
   async countDamaged(): Promise<number> {

@@ -1,8 +1,9 @@
-/** Verifies the rows of all objects against their checksums, as a part of the scrub. */
+/** Verifies the rows of all objects and buckets against their checksums, as a part of the scrub. */
 import type { Changes } from '../metadata/change.ts';
-import type { Statement } from '../metadata/metadata.ts';
+import type { Awaitable, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { RowCheckSql } from './row-check-sql.ts';
+import { isSoundBucket } from './bucket-checksums.ts';
+import type { CheckedBucketRow, DamagedBucketRow, RowCheckSql } from './row-check-sql.ts';
 import { type CheckedRow, isSound } from './row-checksums.ts';
 
 const PAGE = 500;
@@ -13,6 +14,13 @@ export interface RowCheckDeps {
   readonly clock: Clock;
 }
 
+/** One kind of rows. */
+interface Kind<R extends { readonly id: number }> {
+  page(after: number, limit: number): Awaitable<R[]>;
+  /** Statements about a row that was read. */
+  after(row: R): Statement[];
+}
+
 export class RowCheck {
   readonly #deps: RowCheckDeps;
 
@@ -20,15 +28,27 @@ export class RowCheck {
     this.#deps = deps;
   }
 
-  /** Verifies all rows, and marks those that are damaged. Their number. Throws the reason of `signal`. */
-  async run(signal: AbortSignal): Promise<number> {
-    const { rows, changes } = this.#deps;
+  /** Verifies all rows, and marks those that are damaged. Their numbers. Throws the reason of `signal`. */
+  async run(signal: AbortSignal): Promise<{ versions: number; buckets: number }> {
+    const { rows } = this.#deps;
+    const buckets = await this.#walk<CheckedBucketRow>(signal, {
+      page: (after, limit) => rows.buckets(after, limit),
+      after: (row) => this.#afterBucket(row),
+    });
+    const versions = await this.#walk<CheckedRow>(signal, {
+      page: (after, limit) => rows.page(after, limit),
+      after: (row) => this.#after(row),
+    });
+    return { versions, buckets };
+  }
+
+  async #walk<R extends { readonly id: number }>(signal: AbortSignal, kind: Kind<R>): Promise<number> {
     let [checked, after] = [0, 0];
     for (;;) {
-      const page = await rows.page(after, PAGE);
+      const page = await kind.page(after, PAGE);
       const statements: Statement[] = [];
-      for (const row of page) statements.push(...this.#after(row));
-      if (statements.length > 0) await changes.store(statements);
+      for (const row of page) statements.push(...kind.after(row));
+      await this.#store(statements);
       checked += page.length;
       after = page.at(-1)?.id ?? after;
       if (page.length === 0) return checked;
@@ -37,15 +57,32 @@ export class RowCheck {
     }
   }
 
-  /** Looks again at a row, by its id, that a reader found damaged. */
+  /** Looks again at the row of a version, by its id, that a reader found damaged. */
   async look(id: number): Promise<void> {
     const row = await this.#deps.rows.row(id);
-    const statements = row === undefined ? [] : this.#after(row);
-    if (statements.length > 0) await this.#deps.changes.store(statements);
+    if (row !== undefined) await this.#store(this.#after(row));
+  }
+
+  /** The same for the row of a bucket. */
+  async lookAtBucket(id: number): Promise<void> {
+    const row = await this.#deps.rows.bucket(id);
+    if (row !== undefined) await this.#store(this.#afterBucket(row));
   }
 
   countDamaged(): Promise<number> {
     return this.#deps.rows.countDamaged();
+  }
+
+  countDamagedBuckets(): Promise<number> {
+    return this.#deps.rows.countDamagedBuckets();
+  }
+
+  async damagedBuckets(limit: number): Promise<DamagedBucketRow[]> {
+    return this.#deps.rows.damagedBuckets(limit);
+  }
+
+  async #store(statements: Statement[]): Promise<void> {
+    if (statements.length > 0) await this.#deps.changes.store(statements);
   }
 
   #after(row: CheckedRow): Statement[] {
@@ -54,5 +91,13 @@ export class RowCheck {
     const isMarked = row.damaged_at !== null;
     const mark = sound === isMarked ? [rows.setDamaged(row.id, sound ? null : clock.now())] : [];
     return sound ? [...mark, ...rows.fillIn(row)] : mark;
+  }
+
+  #afterBucket(row: CheckedBucketRow): Statement[] {
+    const { rows, clock } = this.#deps;
+    const sound = isSoundBucket(row);
+    const isMarked = row.damaged_at !== null;
+    const mark = sound === isMarked ? [rows.setBucketDamaged(row.id, sound ? null : clock.now())] : [];
+    return sound ? [...mark, ...rows.fillInBucket(row)] : mark;
   }
 }

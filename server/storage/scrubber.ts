@@ -12,6 +12,7 @@ import type { BlobRow, BlobSql, DamageRow } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
 import type { DataKeys } from './encryption.ts';
 import type { RowCheck } from './row-check.ts';
+import type { DamagedBucketRow } from './row-check-sql.ts';
 import { openInline } from './upload.ts';
 
 export interface ScrubberDeps {
@@ -43,6 +44,8 @@ interface Progress {
   readonly checkedDatabases?: number;
   /** Missing in states stored before rows of objects were. */
   readonly checkedRows?: number;
+  /** Missing in states stored before rows of buckets were. */
+  readonly checkedBuckets?: number;
 }
 
 export interface ScrubStatus {
@@ -54,6 +57,7 @@ export interface ScrubStatus {
   readonly damaged_blobs: number;
   readonly checked_rows: number;
   readonly damaged_rows: number;
+  readonly checked_buckets: number;
   readonly checked_databases: number;
 }
 
@@ -102,6 +106,7 @@ export class Scrubber {
       damaged_blobs: await this.#deps.store.countDamaged(),
       checked_rows: run?.state.checkedRows ?? 0,
       damaged_rows: await this.#deps.rowCheck.countDamaged(),
+      checked_buckets: run?.state.checkedBuckets ?? 0,
       checked_databases: run?.state.checkedDatabases ?? 0,
     };
   }
@@ -109,6 +114,11 @@ export class Scrubber {
   /** The object versions known to be damaged, at most 100. */
   async damage(): Promise<DamageRow[]> {
     return this.#deps.store.damage(DAMAGE_SHOWN);
+  }
+
+  /** The buckets whose rows are known to be damaged, at most 100. */
+  async bucketDamage(): Promise<DamagedBucketRow[]> {
+    return this.#deps.rowCheck.damagedBuckets(DAMAGE_SHOWN);
   }
 
   /** Marks a blob, by its row id, as damaged and raises the alarm: a reader has found the damage. */
@@ -121,6 +131,12 @@ export class Scrubber {
   /** The same for the row of a version, by its row id. */
   async noteDamagedRow(version: number): Promise<void> {
     await this.#deps.rowCheck.look(version);
+    await this.#tellAlarm();
+  }
+
+  /** The same for the row of a bucket, by its row id. */
+  async noteDamagedBucket(bucket: number): Promise<void> {
+    await this.#deps.rowCheck.lookAtBucket(bucket);
     await this.#tellAlarm();
   }
 
@@ -173,10 +189,11 @@ export class Scrubber {
       await new Promise(setImmediate);
       this.#stop.signal.throwIfAborted();
     }
-    const checkedRows = await this.#deps.rowCheck.run(this.#stop.signal);
+    const rows = await this.#deps.rowCheck.run(this.#stop.signal);
     await this.#checkMetadata();
     const checkedDatabases = (await this.#databases?.run(this.#stop.signal)) ?? 0;
-    const state = { ...progress, checkedRows, checkedDatabases };
+    const checked = { checkedRows: rows.versions, checkedBuckets: rows.buckets, checkedDatabases };
+    const state = { ...progress, ...checked };
     await runs.write(JOB, { startedAt, finishedAt: clock.now(), state, cursor: null });
   }
 
@@ -225,16 +242,18 @@ export class Scrubber {
   async #tellAlarm(): Promise<void> {
     const blobs = await this.#deps.store.countDamaged();
     const rows = await this.#deps.rowCheck.countDamaged();
+    const buckets = await this.#deps.rowCheck.countDamagedBuckets();
     const said = [
       ...(blobs > 0 ? [`${blobs} stored blobs`] : []),
       ...(rows > 0 ? [`the metadata of ${rows} object versions`] : []),
+      ...(buckets > 0 ? [`the settings of ${buckets} buckets`] : []),
     ];
     if (said.length === 0) this.#deps.alarms.clear('damaged_objects');
     else
       this.#deps.alarms.raise(
         'damaged_objects',
         `${said.join(' and ')} are damaged`,
-        'Run `cloudlet scrub`, which names the objects, and upload them again; a recovery point may have intact copies',
+        'Run `cloudlet scrub`, which names the objects and buckets, and store them again; a recovery point may have intact copies',
       );
   }
 }

@@ -24,6 +24,7 @@ import { transferStatements } from '../billing/ledger/ledger.ts';
 import { type Call, NOBODY, type Principal } from '../calls/principal.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { BACKGROUND, Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
@@ -75,14 +76,20 @@ export interface AccountFixtureOptions {
   readonly loginFailures?: number;
   readonly closedAccountDays?: number;
   readonly registration?: 'open' | 'closed';
+  /** Default: SQLite in the directory. */
+  readonly openMetadata?: (directory: string, clock: FakeClock) => Promise<Metadata>;
 }
+
+const openSqlite = (directory: string, clock: FakeClock): Promise<Metadata> =>
+  SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });
 
 export type AccountFixture = Awaited<ReturnType<typeof openAccountFixture>>;
 
 export async function openAccountFixture(options: AccountFixtureOptions = {}) {
+  const { openMetadata: open = openSqlite, registration = 'open' } = options;
   const directory = await mkdtemp(join(tmpdir(), 'cloudlet-accounts-'));
   const clock = new FakeClock();
-  const metadata = await SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });
+  const metadata = await open(directory, clock);
   const store = new AccountStore({ reads: metadata });
   const sessionStore = new SessionStore({ reads: metadata });
   const sealer = testSealer();
@@ -98,7 +105,6 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const logged: object[] = [];
   const accountChanged = (accountId: number) => void changed.push(accountId);
   const reactivation = (accountId: number) => [new BillingAccountStore(metadata).resumeDue(accountId)];
-  const { registration = 'open' } = options;
   const signupMicro = 10_000_000;
   const accounts = new Accounts({ ...base, apiKeys, sessionStore, transfer, signupMicro, registration });
   return {

@@ -25,13 +25,19 @@ import { RowCheckSql } from '../storage/row-check-sql.ts';
 import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import { Sweeper } from '../storage/sweeper.ts';
-import { newPrincipal, openAccountFixture, testSealer } from './account-fixture.ts';
+import {
+  type AccountFixtureOptions,
+  newPrincipal,
+  openAccountFixture,
+  testSealer,
+} from './account-fixture.ts';
 
-export interface StorageFixtureOptions {
+export interface StorageFixtureOptions extends Pick<AccountFixtureOptions, 'openMetadata'> {
   readonly maxObjectBytes?: number;
   /** Default: nothing is marked. */
   readonly onDamaged?: (blob: number) => void;
   readonly onDamagedRow?: (version: number) => void;
+  readonly onDamagedBucket?: (bucket: number) => void;
 }
 
 export const TEST_GRACE_MS = 600_000;
@@ -54,7 +60,8 @@ function openBlobs({ directory, ...rest }: Omit<FileBlobStoreDeps, 'threads' | '
 
 /** Opens all of it. The one setting that moves is `diskSpace.freeBytes`, the free bytes of the disk. */
 export async function openStorageFixture(options: StorageFixtureOptions = {}) {
-  const fixture = await openAccountFixture();
+  const { openMetadata } = options;
+  const fixture = await openAccountFixture(openMetadata && { openMetadata });
   const { metadata, changes, clock, accounts, directory } = fixture;
   const alarms = new Alarms(clock);
   const diskSpace = {
@@ -82,8 +89,8 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
   };
-  const { onDamaged = () => {}, onDamagedRow = () => {} } = options;
-  const services = objectServices({ ...shared, onDamaged, onDamagedRow });
+  const { onDamaged = () => {}, onDamagedRow = () => {}, onDamagedBucket = () => {} } = options;
+  const services = objectServices({ ...shared, onDamaged, onDamagedRow, onDamagedBucket });
   const { store, accessTimes, listing, downloads, objects, partUploadSql } = services;
   const runs = new JobRuns(metadata);
   const browseSql = new BrowseSql(metadata);

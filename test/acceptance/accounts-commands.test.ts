@@ -139,7 +139,7 @@ describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
       await operator.fail(1, 'admin', 'setup-link'),
       /No server is running on \S+: start it first/,
     );
-    await tellAdminStory(operator, 'boss', '0 blobs, 0 bytes, 0 object versions');
+    await tellAdminStory(operator, 'boss', '0 blobs, 0 bytes, 0 object versions, 0 buckets');
   });
 
   test('beside a running server, which sees it at once', async () => {
@@ -155,7 +155,7 @@ describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
       assert.equal((await boss.expect(200, '/api/account')).credits, 12);
       await boss.expect(201, '/api/buckets', { json: { name: 'encrypted', encryption: true } });
       const { body } = await boss.upload('encrypted', 'a', 'x'.repeat(100_000));
-      await tellAdminStory(operator, 'boss', '1 blob, 100000 bytes, 1 object version');
+      await tellAdminStory(operator, 'boss', '1 blob, 100000 bytes, 1 object version, 1 bucket');
       const printed = await operator.succeed('admin', 'reset-link', 'BOSS-before');
       const link =
         /^Whoever opens .* for boss-before:\n(http\S+)$/.exec(printed)?.[1] ?? assert.fail(printed);

@@ -39,7 +39,10 @@ function Section({ title, lead, children }: { title: string; lead: string; child
 }
 
 const damagedOf = (report: Awaited<ReturnType<typeof cloud.getScrub>>) =>
-  report.damaged_blobs + report.damaged_rows + report.damaged_databases.length;
+  report.damaged_blobs +
+  report.damaged_rows +
+  report.damaged_buckets.length +
+  report.damaged_databases.length;
 
 function Scrub() {
   const scrub = useQuery(scrubQuery);
@@ -67,6 +70,7 @@ function Scrub() {
                 {administration.damaged(damagedOf(report))}{' '}
                 {[
                   ...report.damaged.map(({ bucket, name }) => `${bucket}/${name}`),
+                  ...report.damaged_buckets.map(({ bucket }) => bucket),
                   ...report.damaged_databases.map(({ database_id: id }) => id),
                 ].join(', ')}
               </Text>
