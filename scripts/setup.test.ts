@@ -312,7 +312,7 @@ describe('bin/cloudlet', () => {
   const installation = join(PARENT, 'installation with spaces');
   const launcher = join(installation, 'bin/cloudlet');
   mkdirSync(join(installation, 'bin'), { recursive: true });
-  mkdirSync(join(installation, 'server'));
+  mkdirSync(join(installation, 'build/server/current'), { recursive: true });
   copyFileSync(join(ROOT, 'bin/cloudlet'), launcher);
   const main = `
     const [, , how] = process.argv;
@@ -320,7 +320,7 @@ describe('bin/cloudlet', () => {
     else process.exitCode = 7;
     console.log(JSON.stringify([process.argv.slice(2), process.env.UV_THREADPOOL_SIZE, process.cwd()]));
   `;
-  writeFileSync(join(installation, 'server/main.ts'), main);
+  writeFileSync(join(installation, 'build/server/current/main.js'), main);
 
   test('says in one line when set-up has not run', () => {
     const { status, stderr } = spawnSync(launcher, ['start'], { encoding: 'utf8' });

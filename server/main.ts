@@ -4,6 +4,7 @@ import { type Command, UsageError, type Words } from './commands/command.ts';
 import { ignoredSettings, loadConfig } from './config/config.ts';
 import { didYouMean } from './config/did-you-mean.ts';
 import { ConfigError } from './config/setting-kinds.ts';
+import { withSourceFrames } from './platform/source-frames.ts';
 import { VERSION } from './platform/version.ts';
 
 const HELP = `Usage: cloudlet <command>
@@ -137,6 +138,10 @@ function guessOf(typed: string, known: Iterable<string>, prefix = ''): string {
   return meant === undefined ? '' : ` (did you mean ${prefix}${meant}?)`;
 }
 
+// An error that ends the process names the sources.
+process.on('uncaughtExceptionMonitor', (error) => {
+  if (error.stack !== undefined) error.stack = withSourceFrames(error.stack);
+});
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

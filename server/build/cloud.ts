@@ -31,6 +31,7 @@ import type { SocketRoute } from '../http/web-sockets.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Job, Jobs } from '../platform/jobs.ts';
+import { ROOT } from '../platform/program-files.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { s3Routes } from '../s3/s3-routes.ts';
 import { systemPart } from '../status/part.ts';
@@ -48,8 +49,8 @@ import { type AccountsBack, buildRecovery, openedPoints, recoveryHold } from './
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
-const CONSOLE_FOLDER = join(import.meta.dirname, '../../build/console');
-const CLIENT_PACKAGE = join(import.meta.dirname, '../../build/cli/cloudlet.tgz');
+const CONSOLE_FOLDER = join(ROOT, 'build/console');
+const CLIENT_PACKAGE = join(ROOT, 'build/cli/cloudlet.tgz');
 
 export interface BuildOptions {
   readonly config: Config;

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { LedgerStore } from '../billing/ledger/ledger-store.ts';
 import { DrillProcesses } from '../drivers/drill-process/drill-ground.ts';
+import { programFile } from '../platform/program-files.ts';
 import { DrillStore } from '../recovery/drill-store.ts';
 import { Drills, type DrillsDeps } from '../recovery/drills.ts';
 import { KeySlot } from '../recovery/key-slot.ts';
@@ -12,7 +13,7 @@ import type { DrillMeans } from './rehearsal.ts';
 
 const DAY_MS = 86_400_000;
 /** Runs in a process of its own. */
-const DRILL_PROGRAM = join(import.meta.dirname, './drill-main.ts');
+const DRILL_PROGRAM = programFile('build/drill-main');
 
 type DrillParts = Pick<RecoveryDeps, 'config' | 'clock' | 'base'> & {
   readonly target: Target;

@@ -1,13 +1,11 @@
 /** The banner printed once everything is ready. */
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Cloud } from '../build/cloud.ts';
 import type { Config } from '../config/config.ts';
 import { isLoopback } from '../http/origins.ts';
 import { openParentOf } from '../platform/data-directory.ts';
-
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+import { ROOT } from '../platform/program-files.ts';
 
 /**
  * Addresses, warnings, and how to become administrator. `isTerminal`: someone looks at it now. Elsewhere it

@@ -11,6 +11,7 @@ import type { Config } from '../config/config.ts';
 import { controlPath, listenOnControlSocket } from '../http/control-server.ts';
 import { systemClock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
+import { withSourceFrames } from '../platform/source-frames.ts';
 import { VERSION } from '../platform/version.ts';
 import { banner } from './banner.ts';
 import { type Command, UsageError, type Words } from './command.ts';
@@ -180,7 +181,12 @@ export function openLog({ logLevel: level, logFormat: format }: Config): Logger 
   const output = isTerminal ? process.stderr : fileOutput();
   const isText = format === 'text' || (format === 'auto' && isTerminal);
   const write = (line: string) => output.write(isText ? readableLine(line, process.stderr) : line);
-  return pino({ level, redact: SECRETS }, { write });
+  return pino({ level, redact: SECRETS, serializers: { err: errorFields } }, { write });
+}
+
+function errorFields(error: Error) {
+  const fields = pino.stdSerializers.err(error);
+  return { ...fields, stack: withSourceFrames(fields.stack ?? '') };
 }
 
 /** Never waits for the reader of a pipe. Output that a full disk refuses is written once there is space. */

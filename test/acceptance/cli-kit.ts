@@ -11,8 +11,8 @@ import { inTerminal } from '../harness/terminal.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const { isCliCurrent } = (await import(join(ROOT, 'scripts/console-build.js'))) as {
-  isCliCurrent: (root: string) => boolean;
+const { oldBuilds } = (await import(join(ROOT, 'scripts/builds.js'))) as {
+  oldBuilds: (root: string) => readonly string[];
 };
 export const PROGRAM = join(ROOT, 'build/cli/cloudlet.mjs');
 
@@ -45,7 +45,7 @@ export class CliUser {
 
   constructor() {
     // What is tested must be what is there.
-    assert.ok(isCliCurrent(ROOT), 'build/cli is out of date: run `node scripts/console-build.js`');
+    assert.ok(!oldBuilds(ROOT).includes('client'), 'build/cli is out of date: run `node scripts/builds.js`');
     this.home = mkdtempSync(join(tmpdir(), 'cloudlet-cli-'));
   }
 

@@ -9,13 +9,16 @@ import { CloudProcess } from '../harness/cloud-process.ts';
 import { launchBrowser } from './browser-kit.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const { isConsoleCurrent } = (await import(join(ROOT, 'scripts/console-build.js'))) as {
-  isConsoleCurrent: (root: string) => boolean;
+const { oldBuilds } = (await import(join(ROOT, 'scripts/builds.js'))) as {
+  oldBuilds: (root: string) => readonly string[];
 };
 
 /** Fails when build/console is not of the present sources: what is tested must be what is there. */
 export function assertConsoleBuilt(): void {
-  assert.ok(isConsoleCurrent(ROOT), 'build/console is out of date: run `node scripts/console-build.js`');
+  assert.ok(
+    !oldBuilds(ROOT).includes('console'),
+    'build/console is out of date: run `node scripts/builds.js`',
+  );
 }
 
 export const PASSWORD = 'correct horse battery';

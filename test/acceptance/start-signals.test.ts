@@ -43,7 +43,7 @@ function serversOf(cloud: CloudProcess): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => {
     try {
-      const isServer = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('server/main.ts\0start');
+      const isServer = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('/main.js\0start');
       return isServer && readFileSync(`/proc/${pid}/environ`, 'utf8').includes(cloud.dataDir);
     } catch {
       return false; // it ended meanwhile, or is not ours

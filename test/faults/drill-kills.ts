@@ -99,7 +99,7 @@ function isDrill(lost: LosableCloud, pid: string): boolean {
   try {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
     const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
-    return words.includes('drill-main.ts') && environment.includes(lost.dataDir);
+    return words.includes('build.drill-main.js') && environment.includes(lost.dataDir);
   } catch {
     // It ended meanwhile.
     return false;

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './dead-code.ts';
 import { locations, sample } from './sample.ts';
 
-test('files are reached by imports, workers, package.json and tests; the rest is dead', () => {
+test('files are reached by imports, programs, package.json and tests; the rest is dead', () => {
   const files = sample({
     'package.json': '{"scripts": {"bench": "node bench/run.ts"}}',
     'bench/run.ts': '',
     'bench/old.ts': '',
     'server/main.ts': "import './build/cloud.ts';",
-    'server/build/cloud.ts': "new Worker(new URL('../drivers/worker.ts', import.meta.url));",
+    'server/build/cloud.ts': "new Worker(programFile('drivers/worker'));",
     'server/drivers/worker.ts': "const lazy = await import('./lazy.ts');",
     'server/drivers/lazy.ts': '',
     'server/forgotten.ts': '',

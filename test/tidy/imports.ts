@@ -32,8 +32,12 @@ export function readImports({ path, text }: SourceFile): Import[] {
   });
 }
 
-/** Files that a string names: for an import, or for a worker's `new URL('./x.ts', import.meta.url)`. */
+/** Files that a string names: for an import, or of a program as `programFile('drivers/x')` has it. */
 export function mentionedFiles({ path, text }: SourceFile): string[] {
   const named = text.matchAll(/'(\.{1,2}\/[\w./-]+\.(?:ts|tsx|js))'/g);
-  return [...named].map(([, name = '']) => posix.join(posix.dirname(path), name));
+  const programs = text.matchAll(/\bprogramFile\('([^']+)'\)/g);
+  return [
+    ...[...named].map(([, name = '']) => posix.join(posix.dirname(path), name)),
+    ...[...programs].map(([, name = '']) => `server/${name}.ts`),
+  ];
 }

@@ -33,7 +33,8 @@ interface Waiting<Reply> {
 
 /** The program of a thread, and its `workerData`. */
 export interface ThreadProgram {
-  readonly script: URL;
+  /** Path of its file. */
+  readonly script: string;
   readonly setup: unknown;
 }
 

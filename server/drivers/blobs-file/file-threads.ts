@@ -1,5 +1,6 @@
 /** The worker threads that write and read the files. */
 import type { Alarms } from '../../platform/alarms.ts';
+import { programFile } from '../../platform/program-files.ts';
 import { type BlobThread, WorkerPool } from '../blob-frames/worker-pool.ts';
 import type { BlobReply, BlobRequest, BlobThreadSetup } from './blob-messages.ts';
 
@@ -19,5 +20,5 @@ export interface FileThreadsDeps {
 /** Starts threads when there is work for them. */
 export function fileThreads({ directory, threads, directWrites, alarms }: FileThreadsDeps): FileThreads {
   const setup: BlobThreadSetup = { directory, directWrites: Math.floor(directWrites / threads) };
-  return new WorkerPool({ script: new URL('./blob-worker.ts', import.meta.url), setup, threads, alarms });
+  return new WorkerPool({ script: programFile('drivers/blobs-file/blob-worker'), setup, threads, alarms });
 }

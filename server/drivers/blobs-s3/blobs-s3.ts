@@ -7,6 +7,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
+import { programFile } from '../../platform/program-files.ts';
 import type {
   BlobRange,
   BlobReader,
@@ -82,7 +83,7 @@ export class S3BlobStore implements BlobStore {
     const { address, alarms, clock, threads, memoryBytes, cloudId, mayMark } = deps;
     this.#deps = deps;
     const setup: S3ThreadSetup = { address, counters: this.counters.memory };
-    const script = new URL('./s3-worker.ts', import.meta.url);
+    const script = programFile('drivers/blobs-s3/s3-worker');
     this.#workers = new WorkerPool({ script, setup, threads, alarms });
     this.#memory = new PartMemory({ limitBytes: memoryBytes, clock });
     this.#requests = new S3Requests({ address, counters: this.counters, clock });

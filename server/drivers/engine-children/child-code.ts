@@ -8,10 +8,10 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CODE_FOLDER } from '../../platform/program-files.ts';
 
-const SERVER = join(import.meta.dirname, '../..');
-/** A relative import left after type stripping. */
-const IMPORT = /(\b(?:from\s*|import\()')(\.[^']+)\.ts'/g;
+/** A relative import: in a source after its types are stripped, or in a build. */
+const IMPORT = /(\b(?:from\s*|import\s*\(?\s*)(['"]))(\.[^'"]+)\.([jt]s)\2/g;
 
 /** File types needed at run time; the rest of packages is documentation and types. */
 const CODE = new Set(['', '.js', '.cjs', '.mjs', '.json']);
@@ -22,11 +22,12 @@ const written = new Set<string>();
 function write(path: string): void {
   if (written.has(path)) return;
   written.add(path);
-  const code = stripTypeScriptTypes(readFileSync(path, 'utf8'));
-  const target = join(folder, relative(SERVER, path).replace(/\.ts$/, '.mjs'));
+  const text = readFileSync(path, 'utf8');
+  const code = path.endsWith('.ts') ? stripTypeScriptTypes(text) : text;
+  const target = join(folder, relative(CODE_FOLDER, path).replace(/\.[jt]s$/, '.mjs'));
   mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, code.replace(IMPORT, "$1$2.mjs'"));
-  for (const [, , name] of code.matchAll(IMPORT)) write(join(dirname(path), `${name}.ts`));
+  writeFileSync(target, code.replace(IMPORT, '$1$3.mjs$2'));
+  for (const [, , , name, ending] of code.matchAll(IMPORT)) write(join(dirname(path), `${name}.${ending}`));
 }
 
 /** The whole package of an import, which may be of one of its parts: some packages have no main one. */

@@ -2,18 +2,17 @@
 import { execFile } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Clock } from '../../platform/clock.ts';
 import { findHostProgram } from '../../platform/host-programs.ts';
 import type { UserRange } from '../../platform/other-users.ts';
+import { CODE_FOLDER, programFile } from '../../platform/program-files.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { WITH_US } from '../host-process/launch-script.ts';
 import { findFilter } from '../host-process/system-calls.ts';
 
 const run = promisify(execFile);
-const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
-const SERVER = join(import.meta.dirname, '../..');
+const WRITER = programFile('drivers/engine-children/child-code');
 
 /** Options of Node; SQLite's memory comes on top. Few threads, because a child serves one tenant. */
 const NODE_OPTIONS = ['--v8-pool-size=1', '--no-warnings'];
@@ -102,7 +101,7 @@ export class ChildHost {
    */
   async launch(folder: string, { name, number }: { name: string; number: number }): Promise<LaunchedChild> {
     const { codeFolder, program } = this.#options;
-    const entry = relative(SERVER, program.entry).replace(/\.ts$/, '.mjs');
+    const entry = relative(CODE_FOLDER, program.entry).replace(/\.[jt]s$/, '.mjs');
     const running = await this.#processes.start(
       {
         name: `${program.name}-${name.replace(/[^a-z0-9]/g, '-')}`,

@@ -14,6 +14,7 @@ import type {
   UserConnection,
 } from '../../databases/engine.ts';
 import { isAppError } from '../../platform/errors.ts';
+import { programFile } from '../../platform/program-files.ts';
 import { socketPair } from '../dialed.ts';
 import {
   ChildEngine,
@@ -58,7 +59,7 @@ const WHAT_IT_IS =
 const KIND: ChildEngineKind = {
   program: {
     name: 'mongodb',
-    entry: join(import.meta.dirname, './child/child.ts'),
+    entry: programFile('drivers/engine-mongodb/child/child'),
     // Documents of one command are objects: of a sort, a group, a reply.
     heapMb: 192,
     youngMb: 4,

@@ -1,6 +1,6 @@
 /** SQLite: one file per database, opened by a process of its own. */
-import { join } from 'node:path';
 import type { Endpoint, Engine, EngineDatabase } from '../../databases/engine.ts';
+import { programFile } from '../../platform/program-files.ts';
 import {
   ChildEngine,
   type ChildEngineKind,
@@ -16,7 +16,7 @@ export interface SqliteEngineOptions extends ChildEngineOptions {
 const KIND: ChildEngineKind = {
   program: {
     name: 'sqlite',
-    entry: join(import.meta.dirname, './child.ts'),
+    entry: programFile('drivers/engine-sqlite/child'),
     heapMb: 96,
     youngMb: 1,
     packages: ['@bufbuild/protobuf'],

@@ -1,10 +1,10 @@
 /** Programs of database engines that the set-up fetched; where it could not, it wrote down why. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from '../../platform/program-files.ts';
 
 /** The folder that scripts/database-programs.js fills. */
-const FOLDER = fileURLToPath(new URL('../../../build/programs/', import.meta.url));
+const FOLDER = join(ROOT, 'build/programs');
 /** Folders of libraries, by Debian's name and by others'. */
 const LIBRARIES = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'];
 const ARM_LIBRARIES = ['usr/lib/aarch64-linux-gnu', 'lib/aarch64-linux-gnu'];

@@ -20,6 +20,7 @@ import { StoreFigures } from '../../metadata/store-figures.ts';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import { programFile } from '../../platform/program-files.ts';
 import { type BatchFailure, packBatch, SqlNumbers, type WriterReply, type WriterRequest } from './batch.ts';
 import { openReader, openSnapshot } from './connection.ts';
 import { SqliteReads } from './sqlite-reads.ts';
@@ -79,7 +80,7 @@ export class SqliteMetadata implements Metadata {
    */
   static async open(deps: SqliteMetadataDeps): Promise<SqliteMetadata> {
     const options: WriterOptions = { directory: deps.directory, nowMs: deps.clock.now() };
-    const writer = new Worker(new URL('./writer.ts', import.meta.url), {
+    const writer = new Worker(programFile('drivers/metadata-sqlite/writer'), {
       workerData: options,
       // Not the flags of the process: --input-type and the like are refused for a file.
       execArgv: [],

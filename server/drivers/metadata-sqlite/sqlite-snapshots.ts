@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { programFile } from '../../platform/program-files.ts';
 import type { Snapshot, Snapshots } from '../../recovery/sources.ts';
 import { DATABASE_FILE, openReader } from './connection.ts';
 import { SqliteReads } from './sqlite-reads.ts';
@@ -69,7 +70,10 @@ export class SqliteSnapshots implements Snapshots {
 }
 
 function copyInThread(workerData: SnapshotInput): Promise<void> {
-  const worker = new Worker(new URL('./snapshot-thread.ts', import.meta.url), { workerData, execArgv: [] });
+  const worker = new Worker(programFile('drivers/metadata-sqlite/snapshot-thread'), {
+    workerData,
+    execArgv: [],
+  });
   return new Promise((resolve, reject) => {
     worker.once('error', reject);
     worker.once('exit', (code) =>

@@ -4,6 +4,7 @@ import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { HeldSocket } from '../../compute/hypervisor.ts';
 import type { NetworkMember, NetworkServices, PrivateSwitch } from '../../compute/private-network.ts';
 import { GatheredWrites } from '../../platform/gathered-writes.ts';
+import { programFile } from '../../platform/program-files.ts';
 import type { DataOrigin, DialRequest, DialTarget, ThreadCall, ThreadMessage } from './network-thread.ts';
 import { ThreadStream } from './thread-stream.ts';
 
@@ -84,7 +85,7 @@ export class PrivateNetworks implements PrivateSwitch {
 
   #start(): Worker {
     const { data, warn } = this.#deps;
-    const thread = new Worker(new URL('./network-thread.ts', import.meta.url), {
+    const thread = new Worker(programFile('drivers/private-network/network-thread'), {
       execArgv: [],
       workerData: data(),
     });

@@ -1,7 +1,7 @@
 /** The built-in image, which the set-up builds; where it could not, it wrote down why. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from '../../platform/program-files.ts';
 
 export interface TinyImage {
   readonly kernel: string;
@@ -14,7 +14,7 @@ interface NoTinyImage {
 }
 
 /** Files that set-up builds; missing until then. */
-export const TINY_FOLDER = fileURLToPath(new URL('../../../build/guest/', import.meta.url));
+export const TINY_FOLDER = join(ROOT, 'build/guest');
 const REASON = 'problem.json';
 const NOT_TRIED: NoTinyImage = {
   problem: 'the built-in image has not been built',

@@ -22,6 +22,7 @@ import { promisify } from 'node:util';
 import { syncFolderAsync } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
+import { programFile } from '../../platform/program-files.ts';
 import type { PieceStore, Target } from '../../recovery/target.ts';
 import { codeOf, isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
 import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
@@ -46,7 +47,7 @@ export class DirectoryTarget implements Target {
     const made =
       this.#pieces.get(id) ??
       new PieceThreads({
-        thread: new URL('./directory-thread.ts', import.meta.url),
+        thread: programFile('drivers/recovery-directory/directory-thread'),
         setup: () => ({ location: this.location }),
         key,
         explain: (cause) => this.#explain(cause),

@@ -15,8 +15,8 @@ const MAX_THREADS = 4;
 const IDLE_MS = 5000;
 
 export interface PieceThreadsDeps {
-  /** The driver's thread: calls answerPieceJobs(). */
-  readonly thread: URL;
+  /** File of the driver's thread, which calls answerPieceJobs(). */
+  readonly thread: string;
   /** More than a PieceSetup, for that thread. */
   readonly setup: () => Readonly<Record<string, unknown>>;
   readonly key: Uint8Array;
@@ -146,7 +146,7 @@ class PieceThread {
   #isToEnd = false;
   isAlive = true;
 
-  constructor(thread: URL, workerData: PieceSetup) {
+  constructor(thread: string, workerData: PieceSetup) {
     this.#worker = new Worker(thread, { workerData, execArgv: [] });
     this.#worker.unref();
     this.#worker.on('message', ({ id, answer }: { id: number; answer: PieceAnswer }) => {

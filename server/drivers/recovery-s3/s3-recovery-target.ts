@@ -1,6 +1,7 @@
 /** Recovery points in a bucket of any S3. Each request that S3 answered is durable by itself. */
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { programFile } from '../../platform/program-files.ts';
 import { pieceLockEnd, pointLockEnd } from '../../recovery/piece-locks.ts';
 import { NotRemovable, type PieceStore, type Removal, type Target } from '../../recovery/target.ts';
 import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
@@ -60,7 +61,7 @@ export class S3RecoveryTarget implements Target {
     const made =
       this.#pieces.get(id) ??
       new PieceThreads({
-        thread: new URL('./s3-piece-thread.ts', import.meta.url),
+        thread: programFile('drivers/recovery-s3/s3-piece-thread'),
         setup: () => ({ address: this.#deps.address, counters: this.#counters.memory, lock: this.#lock }),
         key,
         explain,

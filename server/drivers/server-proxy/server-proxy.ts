@@ -6,6 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import { programFile } from '../../platform/program-files.ts';
 import type { CloudClaim } from '../host-network/cloud-claim.ts';
 import { holderOf } from '../server-port.ts';
 import { DirectRoutes } from './direct-routes.ts';
@@ -163,7 +164,7 @@ export class ServerProxy {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./proxy-thread.ts', import.meta.url), { execArgv: [] });
+    const thread = new Worker(programFile('drivers/server-proxy/proxy-thread'), { execArgv: [] });
     this.#startedAt = systemClock.monotonic();
     thread.on('message', (message: ProxyMessage) => this.#receive(message));
     thread.once('error', (error) => this.#deps.warn(`the database proxy failed: ${error}`));

@@ -1,5 +1,7 @@
 /** All migrations of the schema, in order. Append only: a released migration is never edited. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CODE_FOLDER } from '../../platform/program-files.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -8,11 +10,13 @@ export interface Migration {
   readonly sql: string;
 }
 
+const FOLDER = join(CODE_FOLDER, 'metadata/migrations');
+
 /** The migrations of SQLite. */
-export const migrations = migrationsIn(import.meta.dirname);
+export const migrations = migrationsIn(FOLDER);
 
 /** PostgreSQL has: the schema as of migration 21, then a text for each later migration of SQLite. */
-export const postgresqlMigrations = migrationsIn(`${import.meta.dirname}/postgresql`);
+export const postgresqlMigrations = migrationsIn(join(FOLDER, 'postgresql'));
 
 /** `0012-free-plan-databases.sql`. The comment at its top may change; its checksum is that of the rest. */
 function migrationsIn(directory: string): readonly Migration[] {

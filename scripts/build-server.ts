@@ -1,0 +1,102 @@
+/**
+ * Bundles the server into build/server/STAMP/: main.js, a file for each program and thread that
+ * server/platform/program-files.ts names, and the migrations. Each build has a folder of its own, because a
+ * cloud that runs loads the files of its own build for threads and children that it starts later.
+ * scripts/builds.js runs it when a source changed.
+ */
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'rolldown';
+
+const ROOT = join(import.meta.dirname, '..');
+const SERVER = join(ROOT, 'server');
+const BUILDS = join(ROOT, 'build/server');
+/** The link to the build that the next start runs. */
+const CURRENT = 'current';
+/** Builds that stay, for clouds that still run them. */
+const KEPT_BUILDS = 4;
+/** Packages that stay outside: binaries, what others load by name at run time, and optional ones. */
+const OUTSIDE = ['better-sqlite3', '@node-rs/crc32', 'pg-native'];
+
+/** Names of programs and threads: `programFile('drivers/…')`. */
+function programNames(): string[] {
+  const files = globSync('**/*.ts', { cwd: SERVER }).filter((file) => !file.endsWith('.test.ts'));
+  return files.flatMap((file) => {
+    const text = readFileSync(join(SERVER, file), 'utf8');
+    return [...text.matchAll(/\bprogramFile\('([^']+)'\)/g)].map(([, name = '']) => name);
+  });
+}
+
+async function bundle(folder: string): Promise<void> {
+  const names = ['main', ...programNames()];
+  const input = Object.fromEntries(
+    names.map((name) => [name.replaceAll('/', '.'), join(SERVER, `${name}.ts`)]),
+  );
+  await build({
+    input,
+    cwd: ROOT,
+    platform: 'node',
+    external: OUTSIDE,
+    logLevel: 'warn',
+    onLog: (_level, log) => {
+      throw new Error(log.message);
+    },
+    output: {
+      dir: folder,
+      entryFileNames: '[name].js',
+      chunkFileNames: '[name]-[hash].js',
+      sourcemap: true,
+      sourcemapExcludeSources: true,
+    },
+  });
+  cpSync(join(SERVER, 'metadata/migrations'), join(folder, 'metadata/migrations'), {
+    recursive: true,
+    filter: (path) => statSync(path).isDirectory() || path.endsWith('.sql'),
+  });
+}
+
+/** Points `current` at a build, at once. A new link each time: bin/cloudlet compares its age with sources. */
+function makeCurrent(stamp: string): void {
+  const link = join(BUILDS, `.${CURRENT}-${process.pid}`);
+  symlinkSync(stamp, link);
+  renameSync(link, join(BUILDS, CURRENT));
+}
+
+function removeOld(stamp: string): void {
+  const others = readdirSync(BUILDS).filter((name) => name !== CURRENT && name !== stamp);
+  const ageOf = (name: string) => statSync(join(BUILDS, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const newestFirst = others.sort((a, b) => ageOf(b) - ageOf(a));
+  for (const name of newestFirst.slice(KEPT_BUILDS - 1)) {
+    rmSync(join(BUILDS, name), { recursive: true, force: true });
+  }
+}
+
+/** Builds the server, unless another process just did. `stamp`: of the sources. */
+async function buildServer(stamp: string): Promise<void> {
+  const folder = join(BUILDS, `.${stamp}-${process.pid}`);
+  const target = join(BUILDS, stamp);
+  try {
+    if (!existsSync(target)) {
+      mkdirSync(folder, { recursive: true });
+      await bundle(folder);
+      if (!existsSync(target)) renameSync(folder, target);
+    }
+    makeCurrent(stamp);
+    removeOld(stamp);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+await buildServer(process.argv[2] ?? '');

@@ -1,0 +1,20 @@
+/**
+ * Finds our own files: they lie elsewhere when the server runs from its sources than when it was built.
+ * scripts/build-server.ts puts everything into build/server/STAMP/, and reads the names of programs here.
+ */
+import { join } from 'node:path';
+
+const IS_BUILT = !import.meta.filename.endsWith('.ts');
+
+/** Folder of the project, with bin/, build/ and package.json. */
+export const ROOT = join(import.meta.dirname, IS_BUILT ? '../../..' : '../..');
+/** Folder of the code that runs: server/, or the build of it. */
+export const CODE_FOLDER = IS_BUILT ? import.meta.dirname : join(ROOT, 'server');
+
+/**
+ * The file of a program or thread: `drivers/qemu/thread` for server/drivers/qemu/thread.ts. The bundler makes
+ * one file of each name that is written in a call of this function.
+ */
+export function programFile(name: string): string {
+  return join(CODE_FOLDER, IS_BUILT ? `${name.replaceAll('/', '.')}.js` : `${name}.ts`);
+}
