@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 /** Inputs of console and client, from the root. The lock file has the versions of the libraries. */
 const SHARED = ['sdk', 'openapi.json', 'package-lock.json', 'scripts/write-sdk.ts'];
 
-/** Each is built by its program, which lies beside this file, when an input changed. `folder`: its sources. */
+/** Built by a program beside this file when an input changed. `folder`: of the sources. */
 const BUILDS = [
   {
     name: 'server',
