@@ -57,7 +57,7 @@ async function bundle(folder: string): Promise<void> {
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
       sourcemap: true,
-      // Names stay, for stacks and for errors that say their class. Half of the bytes are blanks and comments.
+      // Names stay, for stacks and for errors that say their class; half of the bytes are blanks.
       minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
       sourcemapExcludeSources: true,
     },
