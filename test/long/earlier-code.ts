@@ -8,7 +8,15 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Versions that were given out, by commit. Whoever gives out another one adds it here. */
-export const LANDINGS = ['bb00530a', '982706db', 'd7bdb8c0', '8ef8afef', '99928534', 'fdaf882c'] as const;
+export const LANDINGS = [
+  'bb00530a',
+  '982706db',
+  'd7bdb8c0',
+  '8ef8afef',
+  '99928534',
+  'fdaf882c',
+  'f6d524d6',
+] as const;
 
 /** Why that commit is not in this clone; false: it is. For the `skip` of tests. */
 export function notInHistory(commit: string): string | false {
