@@ -10,7 +10,7 @@ import type { Tickets } from '../calls/tickets.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
 import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import type { Route } from './route.ts';
 
 /** Both secrets of a session, as they were sent. */
@@ -311,8 +311,8 @@ export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): P
   try {
     found = callerOf(deps, route, request);
   } catch (error) {
-    limit(deps, route, request);
-    throw error;
+    refuse(deps, route, request, error);
+    return undefined;
   }
   if (!(found instanceof Promise)) {
     request.principal = found;
@@ -324,11 +324,19 @@ export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): P
       request.principal = principal;
       enter(deps, route, request);
     },
-    (error) => {
-      limit(deps, route, request);
-      throw error;
-    },
+    (error) => refuse(deps, route, request, error),
   );
+}
+
+/**
+ * Throws the error, unless the route is public: a browser that follows a link sends its cookie alone, and the
+ * metadata may be away. These are answered as nobody; a key that is wrong is told.
+ */
+// biome-ignore lint/complexity/useMaxParams: as its siblings, and the error
+function refuse(deps: AdmitDeps, route: Route, request: FastifyRequest, error: unknown): void {
+  limit(deps, route, request);
+  const isNobody = !carriesKey(request.raw) || isAppError(error, 'overloaded');
+  if (route.permission !== 'public' || !isNobody) throw error;
 }
 
 /** A key counts first, then what is in the address, then the session. */

@@ -15,22 +15,39 @@ export interface Alarm {
   readonly since: string;
 }
 
+/** Words of an alarm that is about some accounts. */
+export interface AccountsDetail {
+  readonly all: string;
+  /** By account. */
+  readonly of: ReadonlyMap<number, Pick<Alarm, 'detail' | 'fix'>>;
+}
+
 export class Alarms {
   readonly #clock: Clock;
   readonly #active = new Map<string, Alarm>();
+  readonly #ofAccounts = new Map<string, AccountsDetail['of']>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Raises an alarm; a second call of the same code only renews its text. */
-  raise(code: string, detail: string, fix: string): void {
+  raise(code: string, said: string | AccountsDetail, fix: string): void {
+    const detail = typeof said === 'string' ? said : said.all;
+    if (typeof said === 'string') this.#ofAccounts.delete(code);
+    else this.#ofAccounts.set(code, said.of);
     const since = this.#active.get(code)?.since ?? formatTime(this.#clock.now());
     this.#active.set(code, { code, detail, fix, since });
   }
 
   clear(code: string): void {
     this.#active.delete(code);
+    this.#ofAccounts.delete(code);
+  }
+
+  /** The words of an active alarm about that account; undefined: it is not, or not known to be, about it. */
+  ofAccount(code: string, accountId: number): Pick<Alarm, 'detail' | 'fix'> | undefined {
+    return this.#ofAccounts.get(code)?.get(accountId);
   }
 
   list(): Alarm[] {

@@ -4,10 +4,10 @@ import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
 import { gaugeLoopDelay } from './host-metrics.ts';
 import { type SystemRoutesDeps, systemRoutes } from './routes.ts';
-import { Status, type StatusDeps } from './status.ts';
+import { Status, type StatusDeps, type WithFailure } from './status.ts';
 
 type SystemDeps = Omit<SystemRoutesDeps, 'status'> &
-  Omit<StatusDeps<unknown, unknown>, 'version'> & { readonly alarms: Alarms };
+  Omit<StatusDeps<unknown, WithFailure>, 'version'> & { readonly alarms: Alarms };
 
 export function systemPart(deps: SystemDeps) {
   const { alarms } = deps;
@@ -24,7 +24,7 @@ export function systemPart(deps: SystemDeps) {
     // Once at the start, so that figures are known when the metadata store goes away.
     start: () => {
       status.serve();
-      void status.read().catch(() => {});
+      void status.read({ accountId: 0, seesAll: true }).catch(() => {});
     },
     close: async () => loopDelay?.stop(),
   };

@@ -1,10 +1,11 @@
 /** Status, health, metrics, and the operator's maintenance calls. */
+import { permits } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { AppError } from '../platform/errors.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { KeyRotation, ScrubReport, SystemStatus } from './schema.ts';
-import type { Status } from './status.ts';
+import type { Status, WithFailure } from './status.ts';
 
 interface Scrubs {
   status(): Promise<{ running: boolean }>;
@@ -15,7 +16,7 @@ interface Scrubs {
 }
 
 export interface SystemRoutesDeps {
-  readonly status: Status<unknown, unknown>;
+  readonly status: Status<unknown, WithFailure>;
   readonly meters: Meters;
   readonly scrubber: Scrubs;
   readonly rotateMasterKey: () => Promise<{ key_id: string; resealed: number }>;
@@ -36,8 +37,15 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       path: '/api/system/status',
       name: 'getSystemStatus',
       summary: 'Status of the cloud, with CPU, memory and disk usage of the host in percent',
+      description:
+        "Alarms that concern accounts are told in full with an administrator's key, and to an account as far as " +
+        'they are about itself. Others see that there is one.',
+      knowsCaller: true,
       responses: { 200: SystemStatus },
-      handler: () => status.read(),
+      handler: ({ principal }) => {
+        const accountId = permits(principal, 'databases:read') ? principal.accountId : 0;
+        return status.read({ accountId, seesAll: permits(principal, 'admin') });
+      },
     }),
     defineRoute({
       ...common,

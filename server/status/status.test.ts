@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import { type ComputeStatus, Status } from './status.ts';
+import { type ComputeStatus, Status, type WithFailure } from './status.ts';
 
 const SQLITE = {
   engine: 'sqlite',
@@ -25,9 +25,16 @@ const ENGINE: ComputeStatus = {
   fix: '',
 };
 
+interface TestRecovery extends WithFailure {
+  readonly points: number;
+}
+
+const OPERATOR = { accountId: 0, seesAll: true };
+const NOBODY = { accountId: 0, seesAll: false };
+
 function open(
   engine: Partial<ComputeStatus> = {},
-  own: { scrub?: () => Promise<{ running: boolean }> } = {},
+  own: { scrub?: () => Promise<{ running: boolean }>; recovery?: () => Promise<TestRecovery> } = {},
 ) {
   const clock = new FakeClock();
   clock.advance(90_000);
@@ -36,7 +43,7 @@ function open(
   const compute = async () => ({ ...ENGINE, ...engine });
   const databases = async () => [SQLITE];
   const version = '1.2.3';
-  const recovery = async () => ({ points: 0 });
+  const recovery = async (): Promise<TestRecovery> => ({ points: 0 });
   const parts = { scrub, compute, databases, recovery, ...own };
   const stores = { metadata: 'postgresql', storage: 's3' } as const;
   const status = new Status({ clock, alarms, version, stores, metrics: () => METRICS, ...parts });
@@ -47,7 +54,7 @@ test('without alarms all is well, and the time since the start is told', async (
   const { clock, status } = open();
   clock.advance(61_400);
   clock.jump(-3_600_000);
-  assert.deepEqual(await status.read(), {
+  assert.deepEqual(await status.read(OPERATOR), {
     status: 'ok',
     version: '1.2.3',
     uptime_seconds: 61,
@@ -75,14 +82,16 @@ test('without alarms all is well, and the time since the start is told', async (
 
 test('without an engine for machines the cloud is degraded, with the reason and the fix', async () => {
   const engine = { isUsable: false, problem: 'QEMU is not installed', fix: 'install it' };
-  const { status, components } = await open(engine).status.read();
+  const { status, components } = await open(engine).status.read(OPERATOR);
   const { status: state, problem, fix } = components.compute;
   assert.deepEqual([status, state, problem, fix], ['degraded', 'unavailable', engine.problem, engine.fix]);
   assert.deepEqual(components.storage.status, 'ok');
 });
 
 test('a usable engine with a weaker wall says so and is well', async () => {
-  const { status, components } = await open({ problem: 'no nftables', fix: 'install them' }).status.read();
+  const { status, components } = await open({ problem: 'no nftables', fix: 'install them' }).status.read(
+    OPERATOR,
+  );
   assert.deepEqual([status, components.compute.status], ['ok', 'ok']);
   assert.equal(components.compute.problem, 'no nftables');
 });
@@ -109,7 +118,7 @@ test('an alarm shows on its component, and on readiness only when nothing can be
   for (const { code, component, ready } of cases) {
     const { alarms, status } = open();
     alarms.raise(code, 'what happened', 'what to do');
-    const { status: state, components, alarms: shown } = await status.read();
+    const { status: state, components, alarms: shown } = await status.read(OPERATOR);
     assert.equal(state, 'degraded');
     for (const [name, shownAs] of Object.entries(components)) {
       const isMeant = [component].flat().includes(name);
@@ -120,7 +129,7 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     assert.deepEqual(shown, [{ code, detail: 'what happened', fix: 'what to do', since }]);
     assert.equal(status.whyNotReady() === undefined, ready, code);
     alarms.clear(code);
-    assert.equal((await status.read()).status, 'ok');
+    assert.equal((await status.read(OPERATOR)).status, 'ok');
     assert.equal(status.whyNotReady(), undefined);
   }
 });
@@ -162,11 +171,11 @@ test('while the metadata store is away, the status has what was read last, and o
     return { running: true };
   };
   const { status } = open({}, { scrub });
-  await status.read();
+  await status.read(OPERATOR);
   failure = new AppError('overloaded', 'The metadata store cannot be reached; nothing was stored');
-  assert.deepEqual((await status.read()).components.storage.scrub, { running: true });
+  assert.deepEqual((await status.read(OPERATOR)).components.storage.scrub, { running: true });
   failure = new Error('a mistake');
-  await assert.rejects(status.read(), /a mistake/);
+  await assert.rejects(status.read(OPERATOR), /a mistake/);
 });
 
 test('an alarm that is raised again keeps its first moment and takes the new text', () => {
@@ -176,4 +185,35 @@ test('an alarm that is raised again keeps its first moment and takes the new tex
   alarms.raise('damaged_objects', 'two', 'act');
   const since = '2026-01-01 00:01:30';
   assert.deepEqual(alarms.list(), [{ code: 'damaged_objects', detail: 'two', fix: 'act', since }]);
+});
+
+test('words of alarms that concern accounts are told to these and to the operator, and the code to all', async () => {
+  const { alarms, status } = open();
+  const words = { detail: 'the server ended: FATAL: of my table', fix: 'mend it' };
+  const of = new Map([[7, words]]);
+  alarms.raise('postgresql_unavailable', { all: `account 7: ${words.detail}`, of }, 'mend it');
+  alarms.raise('mongodb_login_damaged_db7', 'The log-in of db7 is damaged', 'rotate it');
+  alarms.raise('damaged_databases', 'db-7: missing', 'load it');
+  alarms.raise('recovery_schedule_failed', 'failed: the dump of shop', 'mend it');
+  alarms.raise('out_of_space', 'the disk is full', 'free it');
+  const seen = async (viewer: typeof NOBODY) => JSON.stringify(await status.read(viewer));
+  for (const stranger of [NOBODY, { accountId: 8, seesAll: false }]) {
+    const text = await seen(stranger);
+    assert.doesNotMatch(text, /account 7|my table|db7|db-7|shop|mend it/);
+    assert.match(text, /postgresql_unavailable.*damaged_databases.*the disk is full/);
+  }
+  const owner = await seen({ accountId: 7, seesAll: false });
+  assert.match(owner, /"detail":"the server ended: FATAL: of my table","fix":"mend it"/);
+  assert.doesNotMatch(owner, /db7|db-7|shop/);
+  const all = await seen(OPERATOR);
+  for (const word of ['account 7', 'my table', 'login_damaged_db7', 'db-7', 'shop'])
+    assert.ok(all.includes(word), word);
+});
+
+test('why the last recovery point failed is for administrators', async () => {
+  const failure = { at: '2026-01-01 00:00:00', reason: 'the dump of shop failed' };
+  const { status } = open({}, { recovery: async () => ({ points: 0, last_failure: failure }) });
+  const seen = async (viewer: typeof NOBODY) => (await status.read(viewer)).components.recovery.last_failure;
+  assert.deepEqual(await seen(OPERATOR), failure);
+  assert.deepEqual(await seen(NOBODY), { ...failure, reason: null });
 });

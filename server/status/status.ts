@@ -2,6 +2,7 @@
 import { type Alarm, type Alarms, whyReadOnly } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
+import { toldTo, type Viewer } from './told-alarms.ts';
 
 /** Status of the hypervisor. */
 export interface ComputeStatus {
@@ -28,6 +29,11 @@ export interface DatabaseEngineStatus {
 export interface StoreEngines {
   readonly metadata: 'sqlite' | 'postgresql';
   readonly storage: 'files' | 's3';
+}
+
+/** The last recovery point, if it failed. */
+export interface WithFailure {
+  readonly last_failure?: { readonly at: string; readonly reason: string | null } | null;
 }
 
 export interface StatusDeps<Scrub, Recovery> {
@@ -87,7 +93,7 @@ const COMPONENT_ALARMS = {
   ],
 } as const;
 
-export class Status<Scrub, Recovery> {
+export class Status<Scrub, Recovery extends WithFailure> {
   readonly #deps: StatusDeps<Scrub, Recovery>;
   readonly #startedAt: number;
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
@@ -98,10 +104,11 @@ export class Status<Scrub, Recovery> {
     this.#startedAt = deps.clock.monotonic();
   }
 
-  async read() {
+  /** The reason why the last recovery point failed may name what accounts have: administrators see it. */
+  async read(viewer: Viewer) {
     const [scrub, recovery] = [await this.#lastOf('scrub'), await this.#lastOf('recovery')];
     const compute = await this.#deps.compute();
-    const alarms = this.#deps.alarms.list();
+    const alarms = toldTo(viewer, this.#deps.alarms);
     const isWell = alarms.length === 0 && compute.isUsable;
     return {
       status: isWell ? ('ok' as const) : ('degraded' as const),
@@ -114,7 +121,10 @@ export class Status<Scrub, Recovery> {
         billing: stateOf('billing', alarms),
         compute: presentCompute(compute, alarms),
         databases: { ...stateOf('databases', alarms), engines: await this.#deps.databases() },
-        recovery: { ...stateOf('recovery', alarms), ...recovery },
+        recovery: {
+          ...stateOf('recovery', alarms),
+          ...(viewer.seesAll ? recovery : withoutReason(recovery)),
+        },
       },
       alarms,
     };
@@ -171,6 +181,11 @@ function presentCompute(compute: ComputeStatus, alarms: readonly Alarm[]) {
     problem: problem || state.problem,
     fix: fix || state.fix,
   };
+}
+
+function withoutReason<Recovery extends WithFailure>(recovery: Recovery): Recovery {
+  const { last_failure: failure } = recovery;
+  return failure ? { ...recovery, last_failure: { ...failure, reason: null } } : recovery;
 }
 
 function stateOf(component: keyof typeof COMPONENT_ALARMS, alarms: readonly Alarm[]) {

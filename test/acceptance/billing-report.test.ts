@@ -236,10 +236,14 @@ describe('cloudlet ledger verify', () => {
       await other.start();
       const user = (await CheckedClient.open(other.api)).as(key);
       for (let i = 0; ; i++) {
-        const { status, components, alarms } = await user.expect(200, '/api/system/status');
+        const operator = user.as(ADMIN_KEY);
+        const { status, components, alarms } = await operator.expect(200, '/api/system/status');
         if (components.billing.status === 'degraded') {
           assert.equal(status, 'degraded');
           assert.match(alarms[0].detail, /transfer 1/);
+          const { alarms: told } = await user.expect(200, '/api/system/status');
+          assert.deepEqual([told.length, told[0].code], [1, 'billing_inconsistent']);
+          assert.doesNotMatch(told[0].detail, /transfer/);
           break;
         }
         assert.ok(i < 100, 'no alarm');

@@ -103,6 +103,15 @@ describe('the system status', () => {
     }
   });
 
+  test('a cookie alone, as browsers send it for a link, is nobody; a wrong key is told', async () => {
+    const ask = (headers: Record<string, string>) => fetch(`${cloud.api}/api/system/status`, { headers });
+    for (const cookie of ['cloudlet_session=none', `cloudlet_session=${'x'.repeat(43)}`]) {
+      assert.equal((await ask({ cookie })).status, 200, cookie);
+      assert.equal((await ask({ cookie, 'sec-fetch-site': 'cross-site' })).status, 200, cookie);
+    }
+    assert.equal((await ask({ 'x-api-key': 'clk_none' })).status, 401);
+  });
+
   test('cpu is measured: it is high while all processors are busy', async () => {
     const busy = Array.from({ length: 2 * availableParallelism() }, () =>
       spawn(process.execPath, ['-e', 'for (;;) {}'], { stdio: 'ignore' }),

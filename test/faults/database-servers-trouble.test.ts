@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { DATABASES, rowsOf, run } from '../acceptance/databases-kit.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const isThere = (name: string) => globSync(`build/programs/${name}-*/usr`).length > 0;
@@ -63,8 +63,8 @@ for (const { engine, skip } of KINDS)
 
     /** Kept by what waits for it. */
     const serverPid = () => Number(readFileSync(here('keeper/run'), 'latin1').split(' ')[1]);
-    const alarmOf = async (code: string) => {
-      const { alarms } = await user.expect(200, '/api/system/status');
+    const alarmOf = async (code: string, viewer = user) => {
+      const { alarms } = await viewer.expect(200, '/api/system/status');
       return alarms.find((alarm: { code: string }) => alarm.code === code);
     };
 
@@ -74,6 +74,12 @@ for (const { engine, skip } of KINDS)
       try {
         const { detail } = await eventually('the alarm', () => alarmOf(`${engine}_unavailable`));
         assert.match(detail, /has not answered for 5 seconds|does not answer/);
+        assert.doesNotMatch(detail, /account \d/);
+        const operator = await alarmOf(`${engine}_unavailable`, user.as(ADMIN_KEY));
+        assert.match(operator.detail, /^account \d+: .*answer/);
+        // The public status tells nobody else what is wrong with it.
+        const hidden = await alarmOf(`${engine}_unavailable`, user.as(undefined));
+        assert.match(hidden.detail, /administrator sees/);
       } finally {
         process.kill(pid, 'SIGCONT');
       }
@@ -134,7 +140,9 @@ for (const { engine, skip } of KINDS)
       ]);
       assert.match(refused.hint, /load/);
       await isInError('data_damaged');
-      const { detail } = await eventually('the alarm', () => alarmOf('damaged_databases'));
+      const { detail } = await eventually('the alarm', () =>
+        alarmOf('damaged_databases', user.as(ADMIN_KEY)),
+      );
       assert.match(detail, new RegExp(path.split('/').at(-1) ?? ''));
       // The rest of it can be read, and written to.
       await run(user, path, 'DROP TABLE marked');
