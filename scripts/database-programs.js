@@ -78,18 +78,13 @@ export function forgetFailure(root, name) {
   rmSync(noteOf(root, name), { force: true });
 }
 
-/** For humans. */
-export function titleOf(name) {
-  return PROGRAMS[name].title;
-}
-
 /** Fetches them; returns their version. Throws an Error of one line when this host cannot, or NoPackages. */
-export function fetchDatabasePrograms({ root, outsidePath, name }) {
+export function fetchDatabasePrograms({ root, outsidePath, name, onProgress }) {
   const output = folderOf(root);
   mkdirSync(output, { recursive: true });
   const directory = mkdtempSync(join(output, 'work-'));
   try {
-    const packages = new DebianPackages({ directory, path: outsidePath });
+    const packages = new DebianPackages({ directory, path: outsidePath, onProgress });
     const version = fetch(packages, { name, output });
     forgetFailure(root, name);
     return version;

@@ -57,7 +57,7 @@ const EMPTY_DIRECTORIES = ['dev', 'proc', 'sys', 'run', 'mnt', 'tmp', 'root'];
  * `root` is the repository, `outsidePath` the PATH for Debian's tools. Returns whether it was built. Throws
  * GuestImageError, whose message is one line, when this host cannot build it.
  */
-export function buildGuestImage({ root, outsidePath }) {
+export function buildGuestImage({ root, outsidePath, onProgress }) {
   if (isGuestImageCurrent(root)) return false;
   const { output, stampFile, results, problemFile } = pathsOf(root);
   const stamp = inputsStamp(root);
@@ -68,7 +68,7 @@ export function buildGuestImage({ root, outsidePath }) {
   mkdirSync(output, { recursive: true });
   const directory = mkdtempSync(join(output, 'work-'));
   try {
-    const packages = new DebianPackages({ directory, path: outsidePath });
+    const packages = new DebianPackages({ directory, path: outsidePath, onProgress });
     const { kernel, initrd } = assemble({ packages, root, stamp });
     writeFileSync(join(directory, 'tiny-kernel'), kernel);
     writeFileSync(join(directory, 'tiny-initrd'), initrd);
@@ -99,6 +99,11 @@ export function noteNoGuestImage(root, { message, fix }) {
 export function isGuestImageCurrent(root) {
   const { stampFile, results } = pathsOf(root);
   return [...results, stampFile].every(existsSync) && readFileSync(stampFile, 'utf8') === inputsStamp(root);
+}
+
+/** Makes the next server build an image that is not of the present sources. The old one serves until then. */
+export function askForGuestImage(root) {
+  rmSync(pathsOf(root).stampFile, { force: true });
 }
 
 /** A hash of what the image is made of, packages' versions apart: those are looked up when it is built. */

@@ -11,22 +11,28 @@ export class GuestImageError extends Error {
   }
 }
 
+/** Packages that one call of apt-get fetches, and the share of the work that is done when all are there. */
+const FETCHED_AT_ONCE = 6;
+const FETCHED_PERCENT = 70;
+
 /** On a host that cannot build the image. It is the same on every host: nothing in it is of the host. */
 export const COPY_IMAGE =
   'copy the folder build/guest from the same version of Cloudlet that was set up on Debian or Ubuntu on x64';
 
 /**
  * Fetches packages and unpacks them. `directory` is ours to fill, `path` the PATH on which apt-get and
- * dpkg-deb are looked for.
+ * dpkg-deb are looked for. `onProgress(percent, step)`: called while packages are fetched and unpacked.
  */
 export class DebianPackages {
   #directory;
   #path;
+  #onProgress;
   #options = [];
 
-  constructor({ directory, path }) {
+  constructor({ directory, path, onProgress = () => {} }) {
     this.#directory = directory;
     this.#path = path;
+    this.#onProgress = onProgress;
   }
 
   /** The packages' names and versions as apt knows them now: `{ name: version }`. Throws GuestImageError. */
@@ -80,8 +86,14 @@ export class DebianPackages {
     const tree = join(this.#directory, 'tree');
     mkdirSync(debs, { recursive: true });
     mkdirSync(tree, { recursive: true });
-    const fetched = this.#run('apt-get', ['download', '-qq', ...names], debs);
-    if (fetched.status !== 0) throw new GuestImageError(`packages could not be fetched${said(fetched)}`);
+    // Not all at once, so that somebody who waits sees it go on.
+    for (let at = 0; at < names.length; at += FETCHED_AT_ONCE) {
+      this.#onProgress(Math.round((FETCHED_PERCENT * at) / names.length), 'fetching packages');
+      const some = names.slice(at, at + FETCHED_AT_ONCE);
+      const fetched = this.#run('apt-get', ['download', '-qq', ...some], debs);
+      if (fetched.status !== 0) throw new GuestImageError(`packages could not be fetched${said(fetched)}`);
+    }
+    this.#onProgress(FETCHED_PERCENT, 'unpacking packages');
     for (const name of readdirSync(debs)) {
       const result = this.#run('dpkg-deb', ['-x', join(debs, name), tree]);
       if (result.status !== 0) throw new GuestImageError(`${name} could not be unpacked${said(result)}`);

@@ -8,6 +8,8 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 /** Whose programs each purpose takes. */
 const PARTS = {
   start: ['start'],
+  // The same, and all parts: for images and packages.
+  whole: ['start'],
   test: ['start', 'test'],
   long: ['start', 'test', 'long'],
   bench: ['start', 'bench'],

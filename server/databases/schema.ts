@@ -2,6 +2,7 @@
 import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+import { Preparing } from '../platform/preparing.ts';
 import { ENGINES } from './engine.ts';
 import { DATABASE_STATES } from './states.ts';
 
@@ -180,6 +181,9 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   }),
   reason: textOrNull('Why the engine is unavailable, or a known limitation'),
   fix: textOrNull('Fix for the operator'),
+  preparing: Type.Union([Preparing, Type.Null()], {
+    description: 'The host still fetches the engine: databases can be created, and wait for it',
+  }),
   default: Type.Boolean({ description: 'Whether new databases use it by default' }),
   extensions: Type.Array(Type.String(), {
     description: 'Extensions available to `CREATE EXTENSION`; PostgreSQL only',

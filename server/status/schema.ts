@@ -1,5 +1,6 @@
 /** Public schemas of the system's state. */
 import { namedObject, Type } from '../platform/json-schema.ts';
+import { Preparing } from '../platform/preparing.ts';
 
 const Percent = Type.Number({ minimum: 0, maximum: 100 });
 const Time = Type.Union([Type.String(), Type.Null()]);
@@ -77,6 +78,9 @@ export const SystemStatus = namedObject('SystemStatus', {
       version: Type.String(),
       accel: Type.String({ description: 'Accelerator that new machines use' }),
       accel_reason: Type.String({ description: 'Why no faster accelerator is used' }),
+      preparing: Type.Union([Preparing, Type.Null()], {
+        description: 'The host still builds the image of machines: those that start wait for it',
+      }),
       problem: component.problem,
       fix: component.fix,
     }),
@@ -90,6 +94,9 @@ export const SystemStatus = namedObject('SystemStatus', {
           source: Type.String(),
           reason: OrNull,
           fix: OrNull,
+          preparing: Type.Union([Preparing, Type.Null()], {
+            description: 'The host still fetches the engine: databases can be created, and wait for it',
+          }),
         }),
         { description: 'A missing engine is a problem only if databases of it exist' },
       ),

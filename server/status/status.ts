@@ -2,6 +2,7 @@
 import { type Alarm, type Alarms, whyReadOnly } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
+import type { Preparing } from '../platform/preparing.ts';
 import { toldTo, type Viewer } from './told-alarms.ts';
 
 /** Status of the hypervisor. */
@@ -13,6 +14,7 @@ export interface ComputeStatus {
   readonly accelReason: string;
   readonly problem: string;
   readonly fix: string;
+  readonly preparing?: Preparing | undefined;
 }
 
 /** Status of a database engine. */
@@ -23,6 +25,7 @@ export interface DatabaseEngineStatus {
   readonly source: string;
   readonly reason: string | null;
   readonly fix: string | null;
+  readonly preparing?: Preparing | undefined;
 }
 
 /** Where the metadata and the bytes of objects are. */
@@ -120,7 +123,10 @@ export class Status<Scrub, Recovery extends WithFailure> {
         storage: { ...stateOf('storage', alarms), engine: this.#deps.stores.storage, scrub },
         billing: stateOf('billing', alarms),
         compute: presentCompute(compute, alarms),
-        databases: { ...stateOf('databases', alarms), engines: await this.#deps.databases() },
+        databases: {
+          ...stateOf('databases', alarms),
+          engines: (await this.#deps.databases()).map(presentEngine),
+        },
         recovery: {
           ...stateOf('recovery', alarms),
           ...(viewer.seesAll ? recovery : withoutReason(recovery)),
@@ -170,14 +176,17 @@ export class Status<Scrub, Recovery extends WithFailure> {
   }
 }
 
+const presentEngine = (engine: DatabaseEngineStatus) => ({ ...engine, preparing: engine.preparing ?? null });
+
 /** Running machines with a lesser problem of the engine, such as weaker isolation, are not degraded. */
 function presentCompute(compute: ComputeStatus, alarms: readonly Alarm[]) {
-  const { isUsable, accelReason, problem, fix, ...rest } = compute;
+  const { isUsable, accelReason, problem, fix, preparing = null, ...rest } = compute;
   const state = stateOf('compute', alarms);
   return {
     status: isUsable ? state.status : 'unavailable',
     ...rest,
     accel_reason: accelReason,
+    preparing,
     problem: problem || state.problem,
     fix: fix || state.fix,
   };

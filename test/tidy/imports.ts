@@ -32,12 +32,13 @@ export function readImports({ path, text }: SourceFile): Import[] {
   });
 }
 
-/** Files that a string names: for an import, or of a program as `programFile('drivers/x')` has it. */
+/** Files that a string names: for an import, a script, or a program as `programFile('drivers/x')` has it. */
 export function mentionedFiles({ path, text }: SourceFile): string[] {
   const named = text.matchAll(/'(\.{1,2}\/[\w./-]+\.(?:ts|tsx|js))'/g);
   const programs = text.matchAll(/\bprogramFile\('([^']+)'\)/g);
   return [
     ...[...named].map(([, name = '']) => posix.join(posix.dirname(path), name)),
+    ...[...text.matchAll(/'(scripts\/[\w-]+\.js)'/g)].map(([, name = '']) => name),
     ...[...programs].map(([, name = '']) => `server/${name}.ts`),
   ];
 }

@@ -112,6 +112,8 @@ function whyNone(series: string | null): NoPrograms {
       fix: `install MariaDB ${series} again, or copy build/programs of the Cloudlet that made the data`,
     };
   }
-  const { reason, fix } = whyNoPrograms(NAME);
+  const why = whyNoPrograms(NAME);
+  if (why.preparing !== undefined) return why;
+  const { reason, fix } = why;
   return { reason, fix: `${fix}; or install MariaDB ${OLDEST} or newer: apt-get install mariadb-server` };
 }

@@ -159,7 +159,8 @@ function isSafe(version: string): boolean {
 }
 
 function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): NoPrograms {
-  const { reason, fix } = whyNoPrograms(NAME);
+  const why = whyNoPrograms(NAME);
+  const { reason, fix } = why;
   const [old] = hosts;
   if (major !== null && old === undefined) {
     return {
@@ -167,6 +168,7 @@ function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): No
       fix: `install PostgreSQL ${major} again, or copy build/programs of the Cloudlet that made the data`,
     };
   }
+  if (why.preparing !== undefined) return why;
   if (old === undefined) return { reason, fix: `${fix}; or install PostgreSQL: apt-get install postgresql` };
   return { reason: `PostgreSQL ${old.version} on this host is too old, and ${reason}`, fix };
 }

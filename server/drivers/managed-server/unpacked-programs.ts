@@ -1,7 +1,9 @@
 /** Programs of database engines that the set-up fetched; where it could not, it wrote down why. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Preparing } from '../../platform/preparing.ts';
 import { ROOT } from '../../platform/program-files.ts';
+import { preparing, saysPreparing, WAIT_FOR_IT } from '../preparation/preparing.ts';
 
 /** The folder that scripts/database-programs.js fills. */
 const FOLDER = join(ROOT, 'build/programs');
@@ -21,6 +23,8 @@ export interface UnpackedPrograms {
 export interface NoPrograms {
   readonly reason: string;
   readonly fix: string;
+  /** They come by themselves. */
+  readonly preparing?: Preparing;
 }
 
 /** All of that name, newest first. */
@@ -39,7 +43,9 @@ export function unpackedPrograms(name: string, folder = FOLDER): UnpackedProgram
 }
 
 /** Why there are none of that name, in the set-up's words. */
-export function whyNoPrograms(name: string, folder = FOLDER): NoPrograms {
+export function whyNoPrograms(name: 'postgresql' | 'mariadb', folder = FOLDER): NoPrograms {
+  const coming = preparing(name);
+  if (coming !== null) return { reason: saysPreparing(coming), fix: WAIT_FOR_IT, preparing: coming };
   try {
     const { reason, fix } = JSON.parse(readFileSync(join(folder, `${name}.problem.json`), 'utf8'));
     // Everyone may read it in the status; whence this host has its packages is not theirs to know.

@@ -9,6 +9,11 @@ export interface Accel {
   readonly fix: string;
 }
 
+/** `no device. Fix: load the module`, for people; empty for KVM. */
+export function withFix({ reason, fix }: Pick<Accel, 'reason' | 'fix'>): string {
+  return fix === '' ? reason : `${reason}. Fix: ${fix}`;
+}
+
 /** One test boot. */
 export interface Boot {
   /** null: it was ended when its time was over. */

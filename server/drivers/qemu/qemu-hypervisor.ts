@@ -15,12 +15,12 @@ import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-net
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
 import { ImageLibrary } from './image-library.ts';
-import { type Accel, KVM_DEVICE } from './kvm.ts';
+import { type Accel, KVM_DEVICE, withFix } from './kvm.ts';
 import { AccelProbe } from './probe.ts';
 import { type QemuProgram, QemuPrograms } from './program.ts';
 import { sampleRun, showsLife } from './sampling.ts';
 import { stopRun } from './stopping.ts';
-import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
+import { type TinyImage, whenTinyBuilt, whyNoTinyImage } from './tiny-image.ts';
 
 export interface QemuDeps {
   /** Everything of every guest is in here. */
@@ -144,9 +144,11 @@ export class QemuHypervisor implements hv.Hypervisor {
     const { accel, reason, fix } = this.#accel(program);
     const { message = '', hint = '' } = this.#networks.refusal ?? {};
     const noTiny = whyNoTinyImage(this.#deps.tiny);
-    const problem = noTiny === null || message !== '' ? { problem: message, fix: hint } : noTiny;
-    const fine = { isUsable: noTiny === null || this.#images.list().length > 0, ...problem };
-    return { ...fine, version: program.version, accel, accelReason: withFix(reason, fix) };
+    const isComing = noTiny === null || noTiny.preparing !== undefined;
+    const problem = isComing || message !== '' ? { problem: message, fix: hint } : noTiny;
+    const isUsable = isComing || this.#images.list().length > 0;
+    const how = { isUsable, version: program.version, accel, accelReason: withFix({ reason, fix }) };
+    return { ...problem, ...how, preparing: noTiny?.preparing };
   }
 
   #warn(vmId: string, text: string): void {
@@ -202,6 +204,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       const existing = this.#runs.find(spec.vmId);
       if (existing !== null && !(await this.#endUnguarded(existing, spec)))
         return this.#complete(existing, spec);
+      if (spec.image.imageId === 'tiny') await whenTinyBuilt(this.#deps.tiny, this.#closing.signal);
       const record = await this.#prepared(spec);
       if (record.uid !== null) this.#networks.assertUsers();
       const means = { program, ...this.#accel(program) };
@@ -393,8 +396,4 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#consoles.clear();
     await this.#probe.close();
   }
-}
-
-function withFix(reason: string, fix: string): string {
-  return fix === '' ? reason : `${reason}. Fix: ${fix}`;
 }

@@ -12,7 +12,7 @@ import { SHARED, userOfData } from '../../managed-server/server-owner.ts';
 import { readServerSecret, rolePassword } from '../../managed-server/server-secret.ts';
 import type { OperatorMongodb } from './choice.ts';
 import type { MongodbDeployment } from './deployment.ts';
-import { findMongod, type Mongod } from './mongod-program.ts';
+import { findMongod } from './mongod-program.ts';
 import { MongodServer } from './mongod-server.ts';
 import { clientOf } from './operator-mongodb.ts';
 
@@ -25,7 +25,7 @@ const WHAT_IT_IS =
 export interface HostDeploymentOptions
   extends Pick<ManagedEngineOptions, 'folder' | 'processes' | 'uidBase' | 'alarms' | 'warn' | 'firstPort'> {
   /** For tests. */
-  readonly find?: (series: string | null) => Promise<Mongod | { reason: string; fix: string }>;
+  readonly find?: (series: string | null) => ReturnType<typeof findMongod>;
 }
 
 export function hostDeployment(options: HostDeploymentOptions): MongodbDeployment {

@@ -1,0 +1,21 @@
+/** Runs scripts/prepare.js beside the server while a part of this host is missing. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../platform/program-files.ts';
+
+const PROGRAM = join(ROOT, 'scripts/prepare.js');
+
+/**
+ * Starts it; it prints a line to our standard output when a part is there, or why it is not. `words`: its
+ * arguments. Returns the function that ends it. Does nothing where the installation lacks the program.
+ */
+export function startPreparing(words: readonly string[]): () => void {
+  if (!existsSync(PROGRAM)) return () => {};
+  // Its input ends with us, however we end.
+  const stdio = ['pipe', 'inherit', 'inherit'] as const;
+  const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...words], { cwd: ROOT, stdio: [...stdio] });
+  child.on('error', (error) => console.error(`  ${PROGRAM} could not be started: ${error.message}`));
+  child.unref();
+  return () => void child.kill();
+}

@@ -1,0 +1,31 @@
+/** Reads how far scripts/prepare.js is with a part of this host that it prepares while the server runs. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Preparing } from '../../platform/preparing.ts';
+import { ROOT } from '../../platform/program-files.ts';
+
+/** Names of the parts in scripts/parts.js. */
+export type Part = 'guest-image' | 'postgresql' | 'mariadb';
+
+const FOLDER = join(ROOT, 'build/preparing');
+
+/** How far a part is; null: nobody prepares it now. A program that was killed prepares nothing. */
+export function preparing(part: Part, folder = FOLDER): Preparing | null {
+  try {
+    const { pid, percent, step } = JSON.parse(readFileSync(join(folder, `${part}.json`), 'utf8'));
+    process.kill(pid, 0);
+    return { percent, step };
+  } catch (error) {
+    // A program of another user, which we may not signal, is there.
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return null;
+    return { percent: null, step: 'preparing' };
+  }
+}
+
+/** `it is being prepared: fetching packages (42 %)` */
+export function saysPreparing({ percent, step }: Preparing): string {
+  return `it is being prepared: ${step}${percent === null ? '' : ` (${percent} %)`}`;
+}
+
+/** Advice to a caller meanwhile. */
+export const WAIT_FOR_IT = 'wait a minute: what you create now starts when it is there';
