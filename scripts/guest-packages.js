@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 
 /** Something about this host keeps the image from being built. Message and fix are one line for humans. */
 export class GuestImageError extends Error {
-  constructor(message, fix = 'mend that, then run the set-up again (node scripts/setup.js start)') {
+  constructor(message, fix = 'mend that, then run the set-up again (node scripts/setup.js whole)') {
     super(message);
     this.fix = fix;
   }

@@ -5,7 +5,7 @@
  *
  *   node scripts/prepare.js [has-postgresql]
  */
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { outsidePath } from './outside-programs.js';
@@ -61,7 +61,15 @@ async function attempt(part) {
 }
 
 async function main() {
-  mkdirSync(FOLDER, { recursive: true });
+  try {
+    mkdirSync(FOLDER, { recursive: true });
+    accessSync(FOLDER, constants.W_OK);
+  } catch (error) {
+    // Installed by somebody else, or read-only as under systemd.
+    console.log(`  Parts of this host are missing, and ${FOLDER} cannot be written (${error.code}): run`);
+    console.log('  node scripts/setup.js whole as its owner.');
+    return;
+  }
   const lost = new Set();
   let pauseMs = FIRST_RETRY_MS;
   for (;;) {

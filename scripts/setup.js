@@ -228,6 +228,7 @@ async function builds() {
 
 /** Parts beyond the server, for machines and databases. Without one, its kind answers why. */
 async function parts() {
+  if (!existsSync(join(ROOT, 'guest'))) return;
   const hasOwn = () => spawnSync(PINNED_NODE, [FIND_POSTGRESQL]).status === 0;
   for (const part of missingParts(ROOT)) {
     // A host without a network does not wait for it at every start.

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   copyFileSync,
@@ -16,6 +17,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { noOtherReaders } from '../server/testing/own-ground.ts';
 
@@ -303,62 +305,67 @@ describe('set-up', () => {
     assert.match(output, /^ {2}installing Debian package libatomic1 … done \(\d/);
   });
 
+  test('two at once: the second waits for the first', () => {
+    const clone = makeClone();
+    mkdirSync(join(clone.directory, 'build'));
+    // Not a child of ours, which stays in the table of processes until we see it end.
+    const { stdout: other } = spawnSync('sh', ['-c', 'sleep 1 >/dev/null & echo $!'], { encoding: 'utf8' });
+    writeFileSync(join(clone.directory, 'build/setup.lock'), other.trim());
+    const { code, output } = clone.setUp('start');
+    assert.equal(code, 0, output);
+    assert.match(
+      output,
+      new RegExp(`^ {2}waiting for another set-up of this clone \\(process ${other.trim()}\\)`),
+    );
+    assert.equal(existsSync(join(clone.directory, 'build/setup.lock')), false);
+  });
+
+  test('one that was killed holds up none', () => {
+    const clone = makeClone();
+    mkdirSync(join(clone.directory, 'build'));
+    writeFileSync(join(clone.directory, 'build/setup.lock'), String(spawnSync('true').pid));
+    assert.match(clone.setUp('start').output, /^ {2}installing dependencies/);
+  });
+
   test('an unknown purpose is refused', () => {
     assert.deepEqual(makeClone().setUp('nothing').code, 1);
   });
 });
 
-describe('bin/cloudlet', () => {
-  const installation = join(PARENT, 'installation with spaces');
-  const launcher = join(installation, 'bin/cloudlet');
-  mkdirSync(join(installation, 'bin'), { recursive: true });
-  mkdirSync(join(installation, 'build/server/current'), { recursive: true });
-  copyFileSync(join(ROOT, 'bin/cloudlet'), launcher);
-  const main = `
-    const [, , how] = process.argv;
-    if (how === 'wait') { process.on('SIGTERM', () => process.exit(42)); setInterval(() => {}, 1000); }
-    else process.exitCode = 7;
-    console.log(JSON.stringify([process.argv.slice(2), process.env.UV_THREADPOOL_SIZE, process.cwd()]));
-  `;
-  writeFileSync(join(installation, 'build/server/current/main.js'), main);
-
-  test('says in one line when set-up has not run', () => {
-    const { status, stderr } = spawnSync(launcher, ['start'], { encoding: 'utf8' });
-    assert.equal(status, 1);
-    assert.match(stderr, /^cloudlet: not set up yet; run `npm start` [^\n]*\n$/);
-  });
-
-  test('is executable, keeps arguments, directory and exit code, from anywhere and through links', () => {
-    assert.ok(statSync(join(ROOT, 'bin/cloudlet')).mode & 0o100);
-    mkdirSync(join(installation, 'node_modules/.bin'), { recursive: true });
-    symlinkSync(process.execPath, join(installation, 'node_modules/.bin/node'));
-    symlinkSync(launcher, join(PARENT, 'absolute link'));
-    mkdirSync(join(PARENT, 'elsewhere'));
-    symlinkSync('../absolute link', join(PARENT, 'elsewhere/cloudlet'));
-    const calls: [string, string][] = [
-      [launcher, '/'],
-      ['./installation with spaces/bin/cloudlet', PARENT],
-      [join(PARENT, 'elsewhere/cloudlet'), '/'],
-      ['./cloudlet', join(PARENT, 'elsewhere')],
-    ];
-    for (const [program, cwd] of calls) {
-      const env = { PATH: process.env.PATH };
-      const { status, stdout } = spawnSync(program, ['admin', 'a b', '*'], { encoding: 'utf8', cwd, env });
-      assert.deepEqual(JSON.parse(stdout), [['admin', 'a b', '*'], '16', cwd], program);
-      assert.equal(status, 7);
-    }
-    const env = { PATH: process.env.PATH, UV_THREADPOOL_SIZE: '5' };
-    const { stdout } = spawnSync(launcher, [], { encoding: 'utf8', cwd: '/', env });
-    assert.deepEqual(JSON.parse(stdout), [[], '5', '/']);
-  });
-
-  test('a signal reaches the server, whose exit code comes back', async () => {
-    const child = spawn(launcher, ['wait'], { stdio: ['ignore', 'pipe', 'inherit'] });
-    await new Promise((resolve) => child.stdout.once('data', resolve));
-    child.kill('SIGTERM');
-    const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
-      child.once('exit', (...end) => resolve(end));
+describe('the preparation beside a server', () => {
+  const prepare = (directory: string, ...words: string[]) => {
+    const env = { ...OUTSIDE, PATH: onlyNpm(directory), ...UNREACHABLE };
+    return spawn(process.execPath, [join(directory, 'scripts/prepare.js'), ...words], {
+      env,
+      stdio: ['pipe', 'pipe', 'inherit'],
     });
-    assert.deepEqual([code, signal], [42, null]);
+  };
+
+  test('says what this host can never have, and ends', async () => {
+    const { directory } = makeClone();
+    mkdirSync(join(directory, 'guest'));
+    const left = join(directory, 'build/programs/work-killed');
+    mkdirSync(left, { recursive: true });
+    const child = prepare(directory, 'has-postgresql');
+    const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    assert.equal(code, 0, said);
+    for (const title of ['guest image', 'PostgreSQL', 'MariaDB'])
+      assert.match(said, new RegExp(`^ {2}${title} is not available: .`, 'm'));
+    assert.doesNotMatch(said, /Trying again/);
+    assert.deepEqual(readdirSync(join(directory, 'build/preparing')), []);
+    assert.equal(existsSync(left), false, 'what a killed one left is removed');
+  });
+
+  test('tries again what may come later, until its server ends', async () => {
+    const { directory } = makeClone();
+    mkdirSync(join(directory, 'guest'));
+    const child = prepare(directory);
+    let said = '';
+    for await (const piece of child.stdout.setEncoding('utf8')) {
+      said += piece;
+      if (/Trying again in 30 s/.test(said)) child.stdin.end();
+    }
+    assert.match(said, /PostgreSQL is not available[\s\S]*Trying again in 30 s\.\n$/);
+    assert.equal(child.exitCode ?? (await once(child, 'exit'))[0], 0);
   });
 });

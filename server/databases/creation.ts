@@ -131,7 +131,7 @@ export class Creation {
         const tell = source === undefined && engine.startsServers === true;
         const start = new FirstStart(this.#deps, creating, {
           password,
-          asked: tell ? { call, resolve } : null,
+          asked: tell ? { call, isComing, resolve } : null,
         });
         try {
           resolve(await this.#make(call, start, { engine, source, past, password }));
@@ -281,6 +281,7 @@ export class Creation {
   ): Promise<void> {
     const database = this.#deps.lifecycle.inEngine(row);
     const work = async () => {
+      await engine.reserve?.(database);
       await whenPrepared(engine, signal);
       await engine.prepare();
       await engine.provision(database, password);

@@ -115,6 +115,24 @@ describe('creating', () => {
       start();
     }));
 
+  test('waits for an engine that the host prepares, and has its version then', () =>
+    withDatabaseFixture(async (fixture) => {
+      const wrapEngine = (engine: Engine) => Object.assign(engine, { startsServers: true });
+      const cloud = await fixture.open({ tellMs: 20, wrapEngine });
+      const ann = await fixture.newCall('ann');
+      cloud.scripted.preparing = { percent: 12, step: 'fetching packages' };
+      const made = await cloud.creation.create(ann, { name: 'shop' });
+      assert.deepEqual([made.state, made.version], ['creating', null]);
+      assert.match(made.state_reason?.message ?? '', /^Waiting for SQLite, which this host prepares/);
+      assert.equal(fixture.disk.databases.size, 0);
+      const copy = { name: 'copy', from: { database_id: made.database_id } };
+      await assert.rejects(cloud.creation.create(ann, copy), { code: 'database_not_ready' });
+      cloud.scripted.preparing = undefined;
+      const rowOf = async () => (await rowsOf(fixture, ann.principal.accountId))[0];
+      await eventually(async () => (await rowOf())?.state === 'ready');
+      assert.equal((await rowOf())?.version, '1');
+    }));
+
   test('is not undone by the look-over while it is under way', () =>
     withDatabaseFixture(async (fixture) => {
       const cloud = await fixture.open();

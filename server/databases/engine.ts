@@ -183,6 +183,11 @@ export interface Engine {
   trouble?(database: EngineDatabase): Trouble | null;
   /** Makes the engine ready, starting its server if it has one. */
   prepare(): Promise<void>;
+  /**
+   * Gives a new database its place, and starts nothing: endpoint() answers from now on, also while the host
+   * still prepares the engine; drop() takes it back. Missing: endpoint() always answers.
+   */
+  reserve?(database: EngineDatabase): Promise<void>;
   /** Creates an empty database that its user can open with that password. */
   provision(database: EngineDatabase, password: string): Promise<void>;
   /** From now on only this password is valid; sessions of the old one end. */

@@ -30,6 +30,8 @@ interface FirstStartDeps {
 
 interface Asked {
   readonly call: Call;
+  /** Whether the host still prepares the engine. */
+  readonly isComing: boolean;
   /** Answers the call. */
   readonly resolve: (response: Database) => void;
 }
@@ -63,10 +65,13 @@ export class FirstStart {
     return (await this.#telling) ?? this.creating;
   }
 
-  async #tell(password: string, { call, resolve }: Asked): Promise<DatabaseRow> {
+  async #tell(password: string, { call, isComing, resolve }: Asked): Promise<DatabaseRow> {
     const { lifecycle, views } = this.#deps;
     const { creating } = this;
-    const reason_message = `Starting ${TITLES[creating.engine]} for the first time in this account`;
+    const title = TITLES[creating.engine];
+    const reason_message = isComing
+      ? `Waiting for ${title}, which this host prepares (GET /api/database-engines says how far it is)`
+      : `Starting ${title} for the first time in this account`;
     const wanted = { reason_code: REASON, reason_message } as const;
     const response = await views.present({ ...creating, ...wanted }, password);
     const row = await lifecycle.commit(creating, wanted, { recorded: { call, response } });

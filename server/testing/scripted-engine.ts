@@ -21,6 +21,7 @@ import {
   type Table,
 } from '../databases/engine.ts';
 import { AppError } from '../platform/errors.ts';
+import type { Preparing } from '../platform/preparing.ts';
 
 interface Held {
   password: string;
@@ -51,6 +52,8 @@ export class ScriptedEngine implements Engine {
   readonly dumpFormats = ['text'];
   readonly disk: EngineDisk;
   isAway = false;
+  /** Set: the host still fetches it. */
+  preparing: Preparing | undefined;
   readonly #active = new Set<string>();
   readonly #before = new Map<Scripted, (signal?: AbortSignal) => Promise<void>>();
 
@@ -67,7 +70,9 @@ export class ScriptedEngine implements Engine {
 
   async readiness(): Promise<Readiness> {
     const reason = this.isAway ? 'it is away' : null;
-    return { available: !this.isAway, version: '1', source: 'built-in', reason, fix: null };
+    const facts = { available: !this.isAway, version: '1', source: 'built-in', reason, fix: null } as const;
+    if (this.preparing === undefined) return facts;
+    return { ...facts, available: false, version: null, preparing: this.preparing };
   }
 
   prepare(): Promise<void> {

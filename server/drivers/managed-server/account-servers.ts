@@ -162,12 +162,15 @@ export class AccountServers implements Engine {
 
   async prepare(): Promise<void> {}
 
+  async reserve(database: EngineDatabase): Promise<void> {
+    (await this.#made(database.accountId)).add(database);
+    this.#accounts.set(database.database, database.accountId);
+  }
+
   async provision(database: EngineDatabase, password: string): Promise<void> {
     if (this.#options.isDiskLow()) throw hostDiskFull();
-    const server = await this.#made(database.accountId);
-    server.add(database);
-    this.#accounts.set(database.database, database.accountId);
-    await server
+    await this.reserve(database);
+    await this.#of(database)
       .using((engine) => engine.provision(database, password), { isPatient: true })
       .catch(asUnavailable(this.#kind.title));
   }

@@ -23,7 +23,7 @@ export const TINY_FOLDER = join(ROOT, 'build/guest');
 const REASON = 'problem.json';
 const NOT_TRIED: NoTinyImage = {
   problem: 'the built-in image has not been built',
-  fix: 'run the set-up again (node scripts/setup.js start): it builds the image',
+  fix: 'run the set-up again (node scripts/setup.js whole): it builds the image',
 };
 
 export function tinyIn(folder: string): TinyImage {

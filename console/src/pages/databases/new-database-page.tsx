@@ -50,7 +50,8 @@ function Form({ engines }: { engines: readonly DatabaseEngine[] }) {
   const { engine: asked } = useSearch({ from: '/shell/databases/new' });
   const first = engines.find((one) => one.default && one.available) ?? engines.find((one) => one.available);
   const [chosen, setChosen] = useState<string | undefined>(asked);
-  const engine = engines.find((one) => one.engine === chosen && one.available) ?? first;
+  const engine =
+    engines.find((one) => one.engine === chosen && (one.available || one.preparing !== null)) ?? first;
   const freeName = useFreeName();
   const bodyOf = ({ name, size_limit_mb }: typeof NOTHING): NewDatabase => ({
     name: name ?? freeName,
@@ -119,15 +120,16 @@ function useOpening() {
   };
 }
 
-function engineChoice({ engine, available, version, reason, fix }: DatabaseEngine): Choice {
+function engineChoice({ engine, available, preparing, version, reason, fix }: DatabaseEngine): Choice {
   const { form } = words;
   const about = [form.engineLeads[engine], version === null ? null : form.version(version), reason];
   const missing = [form.unavailable, reason, fix === null ? null : form.fix(fix)];
+  const coming = preparing && [form.engineLeads[engine], form.preparing(preparing)];
   return {
     value: engine,
     title: words.engines[engine],
-    isDisabled: !available,
-    notes: (available ? about : missing).filter((note) => note !== null),
+    isDisabled: !available && coming === null,
+    notes: (coming ?? (available ? about : missing)).filter((note) => note !== null),
   };
 }
 

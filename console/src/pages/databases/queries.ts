@@ -1,6 +1,6 @@
 /** Queries of the database pages. Keys begin with `databases`. */
 import { queryOptions } from '@tanstack/react-query';
-import type { Database } from '../../../../sdk/index.ts';
+import type { Database, DatabaseEngine } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { figuresEvery } from '../../queries.ts';
 
@@ -54,9 +54,14 @@ export const tablesQuery = (id: string) =>
 export const logQuery = (id: string) =>
   queryOptions({ queryKey: ['databases', id, 'log'], queryFn: () => cloud.getDatabaseLog(id) });
 
+/** The cloud tells of no step of the host's preparation. */
+const PREPARING_MS = 2000;
+const isComing = ({ preparing }: DatabaseEngine) => preparing !== null;
+
 export const enginesQuery = queryOptions({
   queryKey: ['database-engines'],
   queryFn: () => cloud.listDatabaseEngines(),
+  refetchInterval: ({ state }) => state.data?.some(isComing) === true && PREPARING_MS,
 });
 
 export const pricesQuery = queryOptions({ queryKey: ['prices'], queryFn: () => cloud.listPrices() });

@@ -43,7 +43,8 @@ function Host() {
   const { data } = useQuery(statusQuery);
   const isAdmin = useIsAdmin();
   if (data === undefined) return null;
-  const { status, problem, fix, accel, accel_reason } = data.components.compute;
+  const { status, problem, fix, accel, accel_reason, preparing } = data.components.compute;
+  if (preparing !== null) return <Text c="dimmed">{words.form.preparing(preparing)}</Text>;
   if (status === 'unavailable') {
     return (
       <Warning title={words.form.cannotRun}>

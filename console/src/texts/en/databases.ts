@@ -40,6 +40,8 @@ export const databases = {
       mongodb: 'A document database with the commands of MongoDB.',
     },
     unavailable: 'Not available on this host',
+    preparing: ({ percent, step }: { percent: number | null; step: string }) =>
+      `This host is still preparing it (${percent === null ? step : `${percent} %`}). A database that you create now waits for it.`,
     fix: (fix: string) => `For the operator: ${fix}`,
     version: (version: string) => `Version ${version}`,
     nameRule: 'Use lower-case letters, digits, hyphens and underscores. Start with a letter.',

@@ -56,6 +56,8 @@ export const machines = {
     cannotRun: 'Machines cannot run on this host at the moment',
     cannotRunLead:
       'Administrators of this cloud can see the reason. You can create machines now and start them later.',
+    preparing: ({ percent, step }: { percent: number | null; step: string }) =>
+      `This host is still building the image (${percent === null ? step : `${percent} %`}). A machine that starts now waits for it.`,
     emulated: 'Machines are emulated on this host, so programs run slower in them.',
     emulatedWhy: (reason: string) => `Machines are emulated on this host, which is slower: ${reason}`,
     image: 'Image',
