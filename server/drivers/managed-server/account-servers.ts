@@ -84,10 +84,8 @@ export class AccountServers implements Engine {
     this.#clients = clientPrograms(kind, options);
     this.#template = new DataTemplate({ folder: join(folder, 'template'), processes, uid: uidBase, data });
     this.#shared = new SharedServer({ ...options, title, make: () => kind.make(options) });
-    const [template, clients] = [this.#template, this.#clients];
-    this.#scratch = scratchServers(kind, options, { template, clients });
-    const [of, scratch] = [this.#servers, this.#scratch];
-    this.serverLogs = kind.recover && new AccountLogs({ servers: of, scratch });
+    this.#scratch = scratchServers(kind, options, { template: this.#template, clients: this.#clients });
+    this.serverLogs = kind.recover && new AccountLogs({ servers: this.#servers, scratch: this.#scratch });
     servers.slots.join(new AccountPlaces(this.#servers, servers.clock));
     this.#ports = new AccountPorts(join(folder, ACCOUNTS), firstPort, warn);
     for (const [accountId, port] of this.#ports.mend()) {
@@ -98,8 +96,7 @@ export class AccountServers implements Engine {
       const server = this.#make(accountId, port);
       for (const database of server.names) this.#accounts.set(database, accountId);
     }
-    const poll = setInterval(() => void this.#poll(), Math.min(POLL_MS, servers.idleMs));
-    this.#polling = poll.unref();
+    this.#polling = setInterval(() => void this.#poll(), Math.min(POLL_MS, servers.idleMs)).unref();
     const all = () => [...this.#servers.values()];
     this.#disk = new DiskGuard({ folder, level: servers.diskLevel, servers: all });
   }
