@@ -114,7 +114,8 @@ function tooSlow(allowedMs: number): AppError {
  * see a broken pipe instead of the response.
  */
 export function dropRest(raw: IncomingMessage): void {
-  const cut = setTimeout(() => raw.socket.destroy(), LINGER_MS).unref();
+  if (raw.readableEnded) return;
+  const cut = setTimeout(() => raw.destroy(), LINGER_MS).unref();
   raw.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
   raw.resume();
 }
