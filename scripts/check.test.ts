@@ -28,11 +28,22 @@ function check(
 ) {
   const root = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
   t.after(() => rmSync(root, { recursive: true }));
-  for (const name of ['check.ts', 'test-run.ts', 'installed.ts', 'programs.json']) {
+  for (const name of [
+    'check.ts',
+    'check-steps.ts',
+    'changed-tests.ts',
+    'run-load.ts',
+    'test-run.ts',
+    'test-process.ts',
+    'test-tally.ts',
+    'installed.ts',
+    'programs.json',
+  ]) {
     cpSync(join(import.meta.dirname, name), join(root, 'scripts', name));
   }
-  const load = 'server/platform/host-load.ts';
-  cpSync(join(import.meta.dirname, '..', load), join(root, load));
+  for (const path of ['server/platform/host-load.ts', 'test/tidy/imports.ts', 'test/tidy/source-files.ts']) {
+    cpSync(join(import.meta.dirname, '..', path), join(root, path));
+  }
   mkdirSync(join(root, 'node_modules/.bin'), { recursive: true });
   for (const [name, target] of Object.entries({ tsc: 'true', biome })) {
     symlinkSync(`/bin/${target}`, join(root, 'node_modules/.bin', name));
@@ -59,10 +70,8 @@ test('all is well: every skip is named, and the last line counts', (t) => {
 });
 
 test('a file that passes when it runs again, alone, is reported as flaky with its error, and counts as passed', (t) => {
-  const { status, output, lastLine } = check(t, {
-    'test/acceptance/a.test.ts': FLAKY,
-    'server/b.test.ts': PASSES,
-  });
+  const tests = { 'test/acceptance/a.test.ts': FLAKY, 'server/b.test.ts': PASSES };
+  const { status, output, lastLine } = check(t, tests, { args: ['--all'] });
   assert.equal(lastLine, '3 passed, 0 failed, 1 skipped', output);
   assert.match(output, /failed: test\/acceptance\/a\.test\.ts › two\n\s+Error: by accident/);
   assert.match(output, /^ {2}flaky: test\/acceptance\/a\.test\.ts/m);
@@ -97,4 +106,20 @@ test('a slow file is left out of a whole run, and runs with the long ones or whe
   assert.equal(passed('--long'), '1 passed, 0 failed, 1 skipped');
   assert.equal(passed('--faults'), '2 passed, 0 failed, 2 skipped');
   assert.ok(existsSync(join(import.meta.dirname, '..', slow)));
+});
+
+test('npm test leaves out what starts programs and is no journey; test:all runs that too, nothing twice', (t) => {
+  const files = {
+    'server/a.test.ts': PASSES,
+    'server/b.test.ts': `// A process of its own: it moves.\n${PASSES}`,
+    'server/c.test.ts': `import { spawn } from 'node:child_process';\n${PASSES}`,
+    'server/d.test.ts': `import './blobs.conformance.ts';\nimport 'node:child_process';\n${PASSES}`,
+    'server/blobs.conformance.ts': '',
+    'test/acceptance/start-banner.test.ts': PASSES,
+    'test/acceptance/other.test.ts': PASSES,
+  };
+  const { output, lastLine } = check(t, files);
+  assert.equal(lastLine, '3 passed, 0 failed, 3 skipped', output);
+  assert.match(output, /^took \d+ s and \d+ s of processors, of which there are \d+; other programs took/m);
+  assert.equal(check(t, files, { args: ['--all'] }).lastLine, '6 passed, 0 failed, 6 skipped');
 });

@@ -1,115 +1,41 @@
 /**
- * `npm test`: every check there is, going on after a failure so that all problems are seen.
+ * `npm test` and its kin: checks that go on after a failure, so that all problems are seen.
  *
- *   npm test                       everything
+ *   npm test                       minutes: types, lint, style, files that share a process, journeys
+ *   npm test -- --changed          only what differs from main reaches; changed-tests.ts has the rule
  *   npm test -- server/storage     only the test files under, or named like, that path
+ *   npm run test:all               everything but the long ones: first all of `npm test`, then the rest
  *   npm run test:faults            only the fault tests, at their full number of rounds
- *   npm run test:long              only the tests that take minutes; needs root for some
+ *   npm run test:long              only the tests that take minutes each; needs root for some
  *
  * The last line is `N passed, N failed, N skipped`: tests, plus one failure for each other check that failed.
  * A test that is skipped for want of a package fails where the set-up could have installed that.
- * In a whole run each test file that failed runs once more, alone, unless more than MAX_FLAKY_FILES did. One
- * that passes then counts as passed and is reported as flaky. It is a fault all the same: mend it first.
+ * In `npm test` and test:all each test file that failed runs once more, alone, unless more than
+ * MAX_FLAKY_FILES did. One that passes then counts as passed and is reported as flaky. It is a fault all the
+ * same: mend it first.
  */
 import { execFile } from 'node:child_process';
-import { globSync } from 'node:fs';
-import { cpus } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { hostLoad } from '../server/platform/host-load.ts';
-import { curablePackage } from './installed.ts';
-import { type Outcome, runTestFile } from './test-run.ts';
-
-interface Step {
-  readonly label: string;
-  /** Globs that find the test files. */
-  readonly patterns?: readonly string[];
-  /** A command instead. */
-  readonly command?: readonly string[];
-  /** Test files at a time. */
-  readonly concurrency: number;
-  readonly timeoutMs: number;
-}
-
-const command = (label: string, ...command: readonly string[]): Step => ({
-  label,
-  command,
-  concurrency: 1,
-  timeoutMs: 300_000,
-});
-const tests = (label: string, concurrency: number, ...patterns: readonly string[]): Step => ({
-  label,
-  patterns,
-  concurrency,
-  // The longest take 2 minutes beside the others.
-  timeoutMs: 600_000,
-});
-
-const FAULTS = tests('faults', 2, 'test/faults/**/*.test.ts');
-const LONG = { ...tests('long', 1, 'test/long/**/*.test.ts'), timeoutMs: 3_600_000 };
-/**
- * Left out of a whole run, and part of test:long: each takes a minute or more there, and has a shorter
- * neighbour that stays.
- */
-const SLOW_FILES: ReadonlySet<string> = new Set(
-  [
-    'acceptance/accounts-commands',
-    'acceptance/cli-files',
-    'acceptance/console-large-uploads',
-    'acceptance/console-operator',
-    'acceptance/console-s3',
-    'acceptance/console-uploads',
-    'acceptance/databases-hosts',
-    'acceptance/databases-unread-dumps',
-    'acceptance/guides-machines',
-    'acceptance/http-lifecycle',
-    'acceptance/mongodb-neighbours',
-    'acceptance/recovery-drill',
-    'acceptance/recovery-encryption',
-    'acceptance/recovery-gap',
-    'acceptance/recovery-keys',
-    'acceptance/recovery-machines',
-    'acceptance/recovery-memory',
-    'acceptance/recovery-moments',
-    'acceptance/recovery-one-machine',
-    'acceptance/recovery-one-object-load',
-    'acceptance/recovery-overlays',
-    'acceptance/recovery-s3',
-    'acceptance/recovery-whole',
-    'acceptance/start-signals',
-    'acceptance/vms-addresses',
-    'acceptance/vms-own-users',
-    'acceptance/vms-port-cookies',
-    'acceptance/vms-private-network',
-    'acceptance/vms-programs',
-    'acceptance/vms-sshd',
-    'faults/damage',
-    'faults/database-servers-disk-full',
-    'faults/database-servers-far-over',
-    'faults/database-servers-kill',
-    'faults/database-servers-trouble',
-    'faults/databases-disk-full',
-    'faults/disk-full',
-    'faults/kill-after-answer',
-    'faults/power-loss-files',
-    'faults/recovery-drill-kill-late',
-    'faults/recovery-kill',
-    'faults/recovery-logs-target',
-    'faults/recovery-object-kill',
-    'faults/vm-disk-full',
-  ].map((name) => `test/${name}.test.ts`),
-);
-const SLOW = tests('slow', 2, ...SLOW_FILES);
-
-/** The quick ones first; then those with the longest files, so that no processor idles in the end. */
-const STEPS: readonly Step[] = [
-  command('type check', 'tsc', '-p', '.'),
-  command('lint', 'biome', 'check', '--error-on-warnings', '--colors=off', '--max-diagnostics=100'),
-  tests('tidy', 2, 'test/tidy.test.ts', 'test/tidy/**/*.test.ts'),
+import { repositoryFiles } from '../test/tidy/source-files.ts';
+import { findChange, testsReached } from './changed-tests.ts';
+import {
   FAULTS,
-  tests('acceptance', 6, 'test/acceptance/**/*.test.ts'),
-  tests('unit', 6, '{server,sdk,cli,console,scripts,bench,test/harness}/**/*.test.ts'),
-];
+  filesOf,
+  isQuick,
+  type Job,
+  jobsOf,
+  LONG,
+  SLOW,
+  SLOW_FILES,
+  STEPS,
+  type Step,
+} from './check-steps.ts';
+import { curablePackage } from './installed.ts';
+import { Processors, RunLoad } from './run-load.ts';
+import { runTestFiles } from './test-run.ts';
+import type { Outcome } from './test-tally.ts';
 
 /** Files at a time, for two processors: tests also wait, for a guest, a disk or a kill. */
 const SLOTS = 3;
@@ -135,21 +61,16 @@ interface Result extends Outcome {
 }
 
 /** What the tests see: no setting of the person who runs them may change what they find. */
-function testEnvironment(isFull: boolean): Record<string, string | undefined> {
+function testEnvironment(isFull: boolean, hasAllCases: boolean): Record<string, string | undefined> {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('CLOUDLET_'));
   // Each test file is a process that would strip the types of all it imports anew.
   const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/node');
-  return { NODE_COMPILE_CACHE, ...Object.fromEntries(kept), FAULTS: isFull ? 'full' : 'fast' };
+  const TEST_CASES = hasAllCases ? 'all' : 'some';
+  const FAULTS = isFull ? 'full' : 'fast';
+  return { NODE_COMPILE_CACHE, TEST_CASES, ...Object.fromEntries(kept), FAULTS };
 }
 
-function filesOf({ label, patterns }: Step, filters: readonly string[]): string[] {
-  if (patterns === undefined) return filters.length === 0 ? [label] : [];
-  const files = globSync([...patterns], { cwd: ROOT }).sort();
-  const wanted = filters.map((filter) => filter.replace(/^\.?\/+/, ''));
-  return filters.length === 0 ? files : files.filter((file) => wanted.some((part) => file.includes(part)));
-}
-
-function runCommand(label: string, [program = '', ...args]: readonly string[]): Promise<Outcome> {
+function runCommand([program = '', ...args]: readonly string[], label: string): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(join(ROOT, 'node_modules/.bin', program), args, { maxBuffer: 2 ** 26 }, (error, out, err) => {
       const failures = error === null ? [] : [{ name: label, error: out + err || error.message }];
@@ -158,33 +79,43 @@ function runCommand(label: string, [program = '', ...args]: readonly string[]): 
   });
 }
 
-class Processors {
-  #idleMs = idleMs();
-  #atMs = performance.now();
-
-  /** How many idled since the last look, on average. One that waits for a disk does not. */
-  idle(): number {
-    const [idle, at] = [idleMs(), performance.now()];
-    const processors = (idle - this.#idleMs) / (at - this.#atMs);
-    [this.#idleMs, this.#atMs] = [idle, at];
-    return processors;
-  }
+interface CheckKind {
+  /** Fault tests with their full number of rounds. */
+  readonly isFull: boolean;
+  /** Property tests with all their cases. */
+  readonly hasAllCases: boolean;
+  /** The set-up that went before. */
+  readonly purpose: 'test' | 'all';
 }
-
-const idleMs = () => cpus().reduce((sum, { times }) => sum + times.idle, 0);
 
 class Check {
   readonly #env: Record<string, string | undefined>;
 
-  constructor({ isFull }: { isFull: boolean }) {
-    this.#env = testEnvironment(isFull);
+  readonly #purpose: 'test' | 'all';
+
+  constructor({ isFull, hasAllCases, purpose }: CheckKind) {
+    this.#env = testEnvironment(isFull, hasAllCases);
+    this.#purpose = purpose;
   }
 
   /** Runs all steps, which share the slots, and tells of each step when it is done. */
   async runAll(steps: ReadonlyMap<Step, readonly string[]>): Promise<Result[]> {
-    const waiting = [...steps].flatMap(([step, files]) => files.map((file) => ({ step, file })));
+    const part = (isMeant: (step: Step, file: string) => boolean) =>
+      [...steps].flatMap(([step, files]) => {
+        return jobsOf(
+          step,
+          files.filter((file) => isMeant(step, file)),
+        );
+      });
+    const waiting = [...part(isQuick), ...part((step, file) => !isQuick(step, file))];
     const running: Step[] = [];
     const results: Result[] = [];
+    const ended = (result: Result) => {
+      results.push(result);
+      if (result.failures.length > 0) tellEarly(result);
+      const own = results.filter(({ step }) => step === result.step);
+      if (own.length === steps.get(result.step)?.length) report(result.step.label, own);
+    };
     /** False: nothing is left that may run now. */
     const runNext = async (): Promise<boolean> => {
       const isFree = (step: Step) => running.filter((each) => each === step).length < step.concurrency;
@@ -192,12 +123,8 @@ class Check {
       const [job] = next < 0 ? [] : waiting.splice(next, 1);
       if (job === undefined) return false;
       running.push(job.step);
-      const result = await this.run(job.step, job.file);
-      results.push(result);
+      await this.run(job, ended);
       running.splice(running.indexOf(job.step), 1);
-      if (result.failures.length > 0) tellEarly(result);
-      const own = results.filter(({ step }) => step === job.step);
-      if (own.length === steps.get(job.step)?.length) report(job.step.label, own);
       return true;
     };
     const lane = async (): Promise<void> => {
@@ -215,17 +142,23 @@ class Check {
     return results;
   }
 
-  async run(step: Step, file: string): Promise<Result> {
+  async run({ step, files }: Job, ended: (result: Result) => void): Promise<void> {
     const { command, timeoutMs } = step;
-    const startMs = performance.now();
+    if (command !== undefined) {
+      const startMs = performance.now();
+      const outcome = await runCommand(command, step.label);
+      return ended({ ...outcome, step, file: step.label, ms: performance.now() - startMs });
+    }
     // A run is the load of SLOTS files or more itself; what others add is not held against a file.
     const options = {
       timeoutMs: timeoutMs * Math.max(1, hostLoad() / SLOTS),
       env: this.#env,
-      curable: curablePackage,
+      curable: (reason: string) => curablePackage(reason, this.#purpose),
     };
-    const outcome = await (command ? runCommand(file, command) : runTestFile(join(ROOT, file), options));
-    return { ...outcome, step, file, ms: performance.now() - startMs };
+    const paths = files.map((file) => join(ROOT, file));
+    await runTestFiles(paths, options, ({ file, ...outcome }) =>
+      ended({ ...outcome, step, file: relative(ROOT, file) }),
+    );
   }
 
   /** Each file that failed gets a second try, alone. Returns the results that count. */
@@ -237,10 +170,11 @@ class Check {
       return [...results];
     }
     for (const { step, file } of failed) {
-      const again = await this.run(step, file);
-      report('again', [again]);
-      if (again.failures.length > 0) continue;
-      counting.set(file, again);
+      const again: Result[] = [];
+      await this.run({ step, files: [file] }, (result) => again.push(result));
+      report('again', again);
+      if (again.some(({ failures }) => failures.length > 0)) continue;
+      for (const result of again) counting.set(file, result);
       console.log(`  flaky: ${file} failed with the others and passed when run alone`);
     }
     return [...counting.values()];
@@ -278,24 +212,63 @@ function report(label: string, results: readonly Result[]): void {
   for (const { name, reason } of skips) console.log(`  skipped: ${name} (${reason})`);
 }
 
+/** The files of each step, in the order in which they begin. */
+type Plan = ReadonlyMap<Step, readonly string[]>;
+
+function plan(options: CheckOptions, filters: readonly string[]): Plan {
+  if (options.faults) return planOf([{ ...FAULTS, timeoutMs: 3_600_000 }], (step) => filesOf(step, filters));
+  if (options.long) return planOf([SLOW, LONG], (step) => filesOf(step, filters));
+  if (filters.length > 0) return planOf(STEPS, (step) => filesOf(step, filters));
+  const all = planOf(STEPS, (step) => filesOf(step, []).filter((file) => !SLOW_FILES.has(file)));
+  if (options.all) return all;
+  const quick = planOf(STEPS, (step) => (all.get(step) ?? []).filter((file) => isQuick(step, file)));
+  return options.changed ? planChanged(all, quick) : quick;
+}
+
+function planOf(steps: readonly Step[], files: (step: Step) => readonly string[]): Plan {
+  return new Map(steps.map((step) => [step, files(step)]));
+}
+
+function planChanged(all: Plan, quick: Plan): Plan {
+  const change = findChange(ROOT);
+  const isQuick = (file: string) => [...quick.values()].some((files) => files.includes(file));
+  const tests = [...all].flatMap(([{ command }, files]) => (command === undefined ? files : []));
+  const sources = repositoryFiles(ROOT);
+  const reached = new Set(testsReached(change, { sources, tests, isQuick }));
+  console.log(
+    `${change.files.length} files differ from ${change.base}; ${reached.size} of ${tests.length} test files are reached`,
+  );
+  const isMeant = ({ command, label }: Step, file: string) =>
+    command !== undefined || label === 'tidy' || reached.has(file);
+  return planOf([...all.keys()], (step) => (all.get(step) ?? []).filter((file) => isMeant(step, file)));
+}
+
+interface CheckOptions {
+  readonly all: boolean;
+  readonly changed: boolean;
+  readonly faults: boolean;
+  readonly long: boolean;
+}
+
 async function main(): Promise<number> {
   process.chdir(ROOT);
-  const { values, positionals } = parseArgs({
+  const flag = { type: 'boolean', default: false } as const;
+  const { values: options, positionals } = parseArgs({
     allowPositionals: true,
-    options: { faults: { type: 'boolean' }, long: { type: 'boolean' } },
+    options: { all: flag, changed: flag, faults: flag, long: flag },
   });
-  const isFull = values.faults === true;
-  const isWhole = !isFull && !values.long && positionals.length === 0;
-  const steps = isFull ? [{ ...FAULTS, timeoutMs: 3_600_000 }] : values.long ? [SLOW, LONG] : STEPS;
-  const isLeftOut = (file: string) => isWhole && SLOW_FILES.has(file);
-  const files = new Map(
-    steps.map((step) => [step, filesOf(step, positionals).filter((file) => !isLeftOut(file))]),
-  );
-  const check = new Check({ isFull });
-  const first = await check.runAll(files);
+  const isOneStep = options.faults || options.long || positionals.length > 0;
+  const check = new Check({
+    isFull: options.faults,
+    hasAllCases: options.all || isOneStep,
+    purpose: options.all || options.faults || options.long ? 'all' : 'test',
+  });
+  const load = new RunLoad();
+  const first = await check.runAll(plan(options, positionals));
   if (first.length === 0) throw new Error(`no test file matches ${positionals.join(' ')}`);
-  const results = isWhole ? await check.retry(first) : first;
-  console.log(`\n${total(results)}`);
+  const results = isOneStep ? first : await check.retry(first);
+  console.log(`\n${load.tell()}`);
+  console.log(total(results));
   return results.some(({ failures }) => failures.length > 0) ? 1 : 0;
 }
 

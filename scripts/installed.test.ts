@@ -36,7 +36,7 @@ test('the list names each program once, with a package, a purpose and a use', ()
   assert.deepEqual(names, [...new Set(names)]);
   for (const entry of PROGRAMS) {
     assert.match(entry.package, /^[a-z0-9][a-z0-9.+-]+( [a-z0-9.+-]+)*$/);
-    for (const purpose of entry.for.split(' ')) assert.match(purpose, /^(start|test|bench|long)$/);
+    for (const purpose of entry.for.split(' ')) assert.match(purpose, /^(start|test|all|bench|long)$/);
     assert.match(entry.use, /^\S.*\S$/);
   }
 });
@@ -56,8 +56,14 @@ test('what is missing is named with its package, and must be in the list', () =>
 test('a skip that a package would cure is told from others, where the set-up installs packages', () => {
   const isAble = process.getuid?.() === 0 && globSync('/usr/bin/apt-get').length === 1;
   const reason = 'bash is not installed: apt-get install bash';
-  assert.equal(curablePackage(reason), isAble ? 'bash' : undefined);
-  assert.equal(curablePackage('x is not installed: apt-get install no-such-package-anywhere'), undefined);
-  if (!isAble) assert.equal(curablePackage(NO_GUEST_IMAGE), undefined);
-  assert.equal(curablePackage('needs root'), undefined);
+  assert.equal(curablePackage(reason, 'all'), isAble ? 'bash' : undefined);
+  assert.equal(
+    curablePackage('x is not installed: apt-get install no-such-package-anywhere', 'all'),
+    undefined,
+  );
+  if (!isAble) assert.equal(curablePackage(NO_GUEST_IMAGE, 'all'), undefined);
+  assert.equal(curablePackage('needs root', 'all'), undefined);
+  const zsh = notInstalled('zsh') || 'zsh is not installed: apt-get install zsh';
+  assert.equal(curablePackage(zsh, 'all'), isAble ? 'zsh' : undefined);
+  assert.equal(curablePackage(zsh, 'test'), undefined);
 });

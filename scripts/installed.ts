@@ -56,10 +56,18 @@ function isInstalledBySetUp(): boolean {
   }
 }
 
-/** The package without which there was this `reason` to skip, if the set-up can install it here. */
-export function curablePackage(reason: string): string | undefined {
+/** Parts of the list that the set-up of all tests installs, and that of the quick ones does not. */
+const LATER = /^(?:all|long|bench)$/;
+
+/**
+ * The package without which there was this `reason` to skip, if the set-up for `purpose` can install it here:
+ * that of `npm test`, or of all tests.
+ */
+export function curablePackage(reason: string, purpose: 'test' | 'all'): string | undefined {
   const name = UNPACKED[reason] ?? reason.split(FIX)[1];
   if (name === undefined || !isInstalledBySetUp()) return undefined;
+  const uses = PROGRAMS.filter((entry) => entry.package === name).flatMap((entry) => entry.for.split(' '));
+  if (purpose === 'test' && uses.length > 0 && uses.every((use) => LATER.test(use))) return undefined;
   const isOffered = spawnSync('apt-get', ['install', '--simulate', '-qq', ...name.split(' ')]).status === 0;
   return isOffered ? name : undefined;
 }

@@ -11,7 +11,8 @@ const PARTS = {
   // The same, and all parts: for images and packages.
   whole: ['start'],
   test: ['start', 'test'],
-  long: ['start', 'test', 'long'],
+  all: ['start', 'test', 'all'],
+  long: ['start', 'test', 'all', 'long'],
   bench: ['start', 'bench'],
 };
 

@@ -299,7 +299,7 @@ async function main(purpose) {
   if (purpose !== 'start') await parts();
   else if (!isGuestImageCurrent(ROOT)) askForGuestImage(ROOT);
   extensions(folderOf(ROOT));
-  if (purpose === 'test') await testedPostgresql();
+  if (purpose === 'all') await testedPostgresql();
   if (purpose === 'long') await specificationTests();
 }
 

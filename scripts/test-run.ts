@@ -1,15 +1,12 @@
-/** One test file, run by node:test in a process of its own, reduced to what a person wants to read. */
-import { relative } from 'node:path';
+/** Test files, run by node:test: one in a process of its own, or many in one. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { run } from 'node:test';
-import { inspect } from 'node:util';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { patienceMs } from '../server/platform/host-load.ts';
-
-export interface Outcome {
-  readonly passed: number;
-  /** By the file and the names from the outermost suite down. */
-  readonly failures: readonly { readonly name: string; readonly error: string }[];
-  readonly skips: readonly { readonly name: string; readonly reason: string }[];
-}
+import { type Finished, type Outcome, Tally } from './test-tally.ts';
 
 export interface TestRunOptions {
   /** A test, or a file, that takes longer fails. */
@@ -21,16 +18,11 @@ export interface TestRunOptions {
   readonly curable?: (reason: string) => string | undefined;
 }
 
-interface Finished {
-  readonly name: string;
-  readonly nesting: number;
-  readonly file?: string | undefined;
-  readonly skip?: string | boolean | undefined;
-  readonly todo?: string | boolean | undefined;
-  readonly details: { readonly type?: string | undefined; readonly error?: unknown };
+export interface FileOutcome extends Outcome {
+  /** An absolute path. */
+  readonly file: string;
+  readonly ms: number;
 }
-
-const OUTPUT_LINES_KEPT = 40;
 
 /** A test that takes too long is named first; then its process, which may never end by itself, is ended. */
 const GRACE_MS = 2000;
@@ -38,151 +30,221 @@ const GRACE_MS = 2000;
 const LINGER_MS = 60_000;
 const LEFT_OPEN = 'a server or timer may be left open';
 
+/** A process that was told to end, and still runs then, is killed. */
+const KILL_MS = 5000;
+const LOOK_MS = 1000;
+/** Output that a file printed at its end comes by another pipe than its results. */
+const OUTPUT_MS = 50;
+
+const DRIVER = fileURLToPath(new URL('./test-process.ts', import.meta.url));
+/** The suites that test-process.ts puts around each file. */
+const DRIVER_LEVEL = 2;
+
 /**
- * Counts tests, not suites. A file without any test, or one that dies or does not end, is a failure.
- * `file` is an absolute path.
+ * Runs a file in a process of its own, several in one process. One that hangs there or ends the process
+ * fails, and those after it get another process. `ended` is told of each file at once.
  */
-export async function runTestFile(file: string, options: TestRunOptions): Promise<Outcome> {
-  const timeoutMs = options.timeoutMs + GRACE_MS;
-  const deadline = new AbortController();
-  // node:test has a deadline for each test, but none for a file.
-  const timer = setTimeout(() => {
-    deadline.abort(new Error(`did not finish within ${timeoutMs} ms; ${LEFT_OPEN}`));
-  }, timeoutMs);
-  const { lingerMs = LINGER_MS } = options;
-  const open = new OpenTests(file);
-  const look = setInterval(() => {
-    if (open.quietMs() > patienceMs(lingerMs))
-      deadline.abort(new Error(`its tests have ended, and it has not; ${LEFT_OPEN}`));
-  }, lingerMs / 10);
-  const env = options.env as NodeJS.ProcessEnv;
-  const tally = new Tally(file, options.curable);
-  const stream = run({ files: [file], timeout: options.timeoutMs, env, signal: deadline.signal });
-  stream.on('test:dequeue', ({ name }) => open.began(name));
-  stream.on('test:complete', ({ name }) => open.ended(name));
-  stream.on('test:start', ({ name, nesting }) => tally.started(name, nesting));
-  stream.on('test:pass', (test) => tally.passed(test));
-  stream.on('test:fail', (test) => tally.failed(test));
-  stream.on('test:stdout', ({ message }) => tally.printed(message));
-  stream.on('test:stderr', ({ message }) => tally.printed(message));
-  for await (const _ of stream); // drains it: the events above come in the order of the stream
-  clearTimeout(timer);
-  clearInterval(look);
-  return tally.outcome();
-}
-
-/** Tests that run at this moment. */
-class OpenTests {
-  readonly #file: string;
-  #count = 0;
-  #quietSince: number | undefined;
-
-  constructor(file: string) {
-    this.#file = file;
-  }
-
-  began(name: string): void {
-    if (name === this.#file) return;
-    this.#count++;
-    this.#quietSince = undefined;
-  }
-
-  ended(name: string): void {
-    if (name === this.#file) return;
-    this.#count--;
-    if (this.#count === 0) this.#quietSince = performance.now();
-  }
-
-  /** The time since the last test ended, when none runs; 0 before the first. */
-  quietMs(): number {
-    return this.#quietSince === undefined ? 0 : performance.now() - this.#quietSince;
+export async function runTestFiles(
+  files: readonly string[],
+  options: TestRunOptions,
+  ended: (outcome: FileOutcome) => void,
+): Promise<void> {
+  let left = [...files];
+  while (left.length > 0) {
+    const run = new ProcessRun(left, options);
+    const outcomes = await run.toItsEnd(ended);
+    left = left.filter((file) => !outcomes.has(file));
   }
 }
 
-class Tally {
-  readonly #file: string;
-  readonly #curable: (reason: string) => string | undefined;
-  #passed = 0;
-  readonly #failures: { name: string; error: string }[] = [];
-  readonly #skips: { name: string; reason: string }[] = [];
-  /** What the file's own process died of: it may only repeat what a test said. */
-  #death: string | undefined;
-  /** The tests and suites that began last, one for each level. */
-  readonly #names: string[] = [];
-  #output: string[] = [];
+type Named = { readonly name: string; readonly nesting: number };
 
-  constructor(file: string, curable: (reason: string) => string | undefined = () => undefined) {
-    this.#file = file;
-    this.#curable = curable;
+/** One file that runs. */
+class FileRun {
+  readonly file: string;
+  readonly tally: Tally;
+  readonly #startMs = performance.now();
+  #openTests = 0;
+  #quietSinceMs: number | undefined;
+
+  constructor(file: string, tally: Tally) {
+    this.file = file;
+    this.tally = tally;
   }
 
-  started(name: string, nesting: number): void {
-    this.#names.splice(nesting, Number.POSITIVE_INFINITY, name);
+  began(): void {
+    this.#openTests++;
+    this.#quietSinceMs = undefined;
   }
 
-  printed(message: string): void {
-    this.#output = [...this.#output, ...message.trimEnd().split('\n')].slice(-OUTPUT_LINES_KEPT);
+  completed(): void {
+    this.#openTests--;
+    if (this.#openTests === 0) this.#quietSinceMs = performance.now();
   }
 
-  passed(test: Finished): void {
-    const { skip, todo } = test;
-    if (test.details.type === 'suite') return;
-    if (skip !== undefined && skip !== false) this.#skipped(test, skip === true ? 'no reason' : skip);
-    else if (todo !== undefined && todo !== false) this.#fail(test, 'this test has not been written yet');
-    else if (this.#isFile(test)) this.#death = 'this file contains no test';
-    else this.#passed++;
+  /** What is wrong with how long it takes; node:test has a deadline for each test, but none for a file. */
+  fault({ timeoutMs, lingerMs = LINGER_MS }: TestRunOptions): string | undefined {
+    const now = performance.now();
+    const deadlineMs = timeoutMs + GRACE_MS;
+    if (now - this.#startMs > deadlineMs) return `did not finish within ${deadlineMs} ms`;
+    const quietMs = this.#quietSinceMs === undefined ? 0 : now - this.#quietSinceMs;
+    return quietMs > patienceMs(lingerMs) ? 'its tests have ended, and it has not' : undefined;
   }
 
-  #skipped(test: Finished, reason: string): void {
-    const cure = this.#curable(reason);
-    if (cure === undefined) this.#skips.push({ name: this.#fullName(test), reason });
-    else this.#fail(test, `skipped although the set-up installs ${cure} on this host (${reason})`);
+  end(): FileOutcome {
+    return { ...this.tally.outcome(), file: this.file, ms: performance.now() - this.#startMs };
+  }
+}
+
+/** One process of node:test. */
+class ProcessRun {
+  readonly #files: readonly string[];
+  readonly #options: TestRunOptions;
+  readonly #isShared: boolean;
+  readonly #runs = new Map<string, FileRun>();
+  readonly #ended = new Set<string>();
+  readonly #pending: Promise<void>[] = [];
+  readonly #directory = mkdtempSync(join(tmpdir(), 'cloudlet-test-run-'));
+  /** The file that runs, and the one whose results come. */
+  #running: FileRun | undefined;
+  #reported: FileRun | undefined;
+  /** The file that runs, and those that have just ended. */
+  readonly #printing = new Set<FileRun>();
+  /** How the process ended, where none of its tests tells of that. */
+  readonly #process: Tally;
+
+  constructor(files: readonly string[], options: TestRunOptions) {
+    this.#files = files;
+    this.#options = options;
+    this.#isShared = files.length > 1;
+    this.#process = new Tally(DRIVER);
   }
 
-  failed(test: Finished): void {
-    const error = test.details.error as NodeTestError | undefined;
-    // When only something inside has failed, that is reported instead.
-    if (error?.failureType === 'subtestsFailed') return;
-    if (this.#isFile(test)) this.#death = describeError(error);
-    else this.#fail(test, describeError(error));
+  /** Returns the files that this process brought to an end: one at least. */
+  async toItsEnd(tell: (outcome: FileOutcome) => void): Promise<ReadonlySet<string>> {
+    const [first = ''] = this.#files;
+    if (!this.#isShared) this.#reported = this.#begin(first);
+    const deadline = new AbortController();
+    const look = setInterval(() => {
+      this.#readNote();
+      const fault = this.#running?.fault(this.#options);
+      if (fault === undefined || deadline.signal.aborted) return;
+      deadline.abort(new Error(`${fault}; ${LEFT_OPEN}`));
+      setTimeout(() => this.#kill(), KILL_MS).unref();
+    }, LOOK_MS);
+    const TEST_FILES = JSON.stringify(this.#files);
+    const stream = run({
+      files: this.#isShared ? [DRIVER] : [first],
+      timeout: this.#options.timeoutMs,
+      env: { ...this.#options.env, TEST_FILES, TEST_NOTE: this.#notePath } as NodeJS.ProcessEnv,
+      signal: deadline.signal,
+    });
+    this.#listen(stream, tell);
+    for await (const _ of stream); // drains it: the events come in the order of the stream
+    clearInterval(look);
+    this.#readNote();
+    this.#endProcess(tell);
+    await Promise.all(this.#pending);
+    rmSync(this.#directory, { recursive: true });
+    return this.#ended;
   }
 
-  #fail(test: Finished, error: string): void {
-    this.#failures.push({ name: this.#fullName(test), error });
+  #listen(stream: ReturnType<typeof run>, tell: (outcome: FileOutcome) => void): void {
+    stream.on('test:dequeue', (test) => {
+      if (this.#isFile(test)) this.#running = this.#runs.get(test.name) ?? this.#begin(test.name);
+      else if (!this.#isProcess(test)) this.#running?.began();
+    });
+    stream.on('test:complete', (test) => {
+      if (!this.#isFile(test) && !this.#isProcess(test)) this.#running?.completed();
+    });
+    stream.on('test:start', (test) => {
+      if (this.#isFile(test)) this.#reported = this.#runs.get(test.name);
+      this.#reported?.tally.started(test);
+    });
+    const finished = (test: Finished, verdict: 'passed' | 'failed') => {
+      if (this.#isShared && this.#isProcess(test)) this.#process[verdict](test);
+      else this.#reported?.tally[verdict](test);
+      if (this.#isFile(test)) this.#end(test.name, tell);
+    };
+    stream.on('test:pass', (test) => finished(test, 'passed'));
+    stream.on('test:fail', (test) => finished(test, 'failed'));
+    const printed = ({ message }: { message: string }) => {
+      for (const { tally } of this.#printing) tally.printed(message);
+    };
+    stream.on('test:stdout', printed);
+    stream.on('test:stderr', printed);
   }
 
-  #isFile({ name, nesting, file }: Finished): boolean {
-    return nesting === 0 && name === file;
+  get #notePath(): string {
+    return join(this.#directory, 'note');
   }
 
-  /** `path › suite › test` */
-  #fullName({ name, nesting }: Finished): string {
-    return [relative(process.cwd(), this.#file), ...this.#names.slice(0, nesting), name].join(' › ');
-  }
-
-  outcome(): Outcome {
-    const failures = [...this.#failures];
-    if (this.#death !== undefined && failures.length === 0) {
-      failures.push({ name: relative(process.cwd(), this.#file), error: this.#death });
+  #readNote(): number | undefined {
+    if (!this.#isShared) return undefined;
+    try {
+      const [pid = '', file = ''] = readFileSync(this.#notePath, 'utf8').split(/ (.*)/);
+      if (file !== '' && !this.#runs.has(file)) this.#begin(file);
+      return Number(pid);
+    } catch {
+      // Its first file has not begun.
+      return undefined;
     }
-    // What the file printed is told once: with its last failure.
-    const last = failures.pop();
-    if (last !== undefined) failures.push({ ...last, error: [last.error, ...this.#output].join('\n') });
-    return { passed: this.#passed, failures, skips: this.#skips };
   }
-}
 
-interface NodeTestError {
-  readonly failureType?: string;
-  readonly cause?: unknown;
-  readonly signal?: string | null;
-}
+  /** Ends a process whose only thread is too busy to hear that it shall end. */
+  #kill(): void {
+    const pid = this.#readNote();
+    try {
+      if (pid !== undefined && this.#running !== undefined) process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  }
 
-function describeError(error: NodeTestError | undefined): string {
-  if (error?.signal) return `its process was killed by ${error.signal}`;
-  const cause = error?.cause ?? error;
-  if (!(cause instanceof Error)) return typeof cause === 'string' ? cause : inspect(cause);
-  const frames = (cause.stack ?? '').split('\n').filter((line) => /^\s+at (?!.*node:)/.test(line));
-  const deeper = cause.cause === undefined ? [] : [`  cause: ${inspect(cause.cause, { depth: 2 })}`];
-  return [`${cause.name}: ${cause.message}`, ...frames.slice(0, 6), ...deeper].join('\n');
+  /** The outer suite that stands for one of several files. */
+  #isFile({ name, nesting }: Named): boolean {
+    return this.#isShared && nesting === 0 && name !== DRIVER;
+  }
+
+  #isProcess({ name, nesting }: Named): boolean {
+    return nesting === 0 && name === (this.#isShared ? DRIVER : this.#files[0]);
+  }
+
+  #begin(file: string): FileRun {
+    const level = this.#isShared ? DRIVER_LEVEL : 0;
+    const began = new FileRun(file, new Tally(file, { level, curable: this.#options.curable }));
+    this.#runs.set(file, began);
+    this.#running = began;
+    this.#printing.add(began);
+    return began;
+  }
+
+  #end(file: string, tell: (outcome: FileOutcome) => void): void {
+    const ended = this.#runs.get(file);
+    if (ended === undefined || this.#ended.has(file)) return;
+    this.#ended.add(file);
+    if (this.#running === ended) this.#running = undefined;
+    const told = sleep(OUTPUT_MS).then(() => {
+      this.#printing.delete(ended);
+      tell(ended.end());
+    });
+    this.#pending.push(told);
+  }
+
+  /** What the process died of is told of the file that ran then; or else of the next one, or the last. */
+  #endProcess(tell: (outcome: FileOutcome) => void): void {
+    const death = this.#process.death;
+    const next = this.#files.find((file) => !this.#ended.has(file));
+    const file = this.#running?.file ?? next;
+    if (file === undefined) {
+      const last = this.#files.at(-1) ?? '';
+      const name = `the process of ${this.#files.length} files up to ${last}`;
+      if (death !== undefined)
+        tell({ file: last, ms: 0, passed: 0, failures: [{ name, error: death }], skips: [] });
+      return;
+    }
+    const ended = this.#runs.get(file) ?? this.#begin(file);
+    if (this.#isShared) ended.tally.died(death ?? 'this file ended the process that it shares with others');
+    this.#end(file, tell);
+  }
 }

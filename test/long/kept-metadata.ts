@@ -1,4 +1,4 @@
-/** Writes the metadata of a data directory as SQL: `npm test` opens those that earlier versions left. */
+/** Writes the metadata of a data directory as SQL: `test:all` opens those that earlier versions left. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
