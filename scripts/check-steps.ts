@@ -11,8 +11,8 @@ export interface Step {
   /** Jobs at a time. */
   readonly concurrency: number;
   readonly timeoutMs: number;
-  /** Its files share processes, except those that say `A process of its own: …`. */
-  readonly isShared?: boolean;
+  /** Its files share processes: those of pure code, or those that share a cloud. */
+  readonly shared?: 'code' | 'cloud';
 }
 
 /** One process: a command, one file, or files that share it. */
@@ -37,7 +37,7 @@ const tests = (label: string, concurrency: number, ...patterns: readonly string[
   timeoutMs: 600_000,
 });
 const together = (label: string, ...patterns: readonly string[]): Step => {
-  return { ...tests(label, 6, ...patterns), isShared: true };
+  return { ...tests(label, 6, ...patterns), shared: 'code' };
 };
 
 export const FAULTS = tests('faults', 2, 'test/faults/**/*.test.ts');
@@ -102,7 +102,7 @@ export const STEPS: readonly Step[] = [
   command('lint', 'biome', 'check', '--error-on-warnings', '--colors=off', '--max-diagnostics=100'),
   together('tidy', 'test/tidy.test.ts', 'test/tidy/**/*.test.ts'),
   FAULTS,
-  tests('acceptance', 6, 'test/acceptance/**/*.test.ts'),
+  { ...tests('acceptance', 6, 'test/acceptance/**/*.test.ts'), shared: 'cloud' },
   together('unit', '{server,sdk,cli,console,scripts,bench,test/harness}/**/*.test.ts'),
 ];
 
@@ -149,13 +149,24 @@ const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 /** A file says so when it changes what its process has one of. */
 const OWN_PROCESS = /^\/\/ A process of its own: \S/m;
 /** Imports of what starts clouds, engines, machines, children and threads: these may end late, or badly. */
-const STARTS =
-  /from '(?:node:child_process|node:worker_threads|.*\/(?:cloud-process|command|qemu-fixture|postgresql-fixture|mysql-fixture|mongodb-engine|operator-[a-z]+|own-host-child|s3-fixture|test-guest)\.ts)'/;
+const STARTS = new RegExp(
+  [
+    'node:child_process|node:worker_threads',
+    '.*/(?:cloud-process|command|own-host-child|test-guest|operator-[a-z]+)\\.ts',
+    '.*/(?:qemu|postgresql|mysql|mongodb|sqlite|s3)-fixture\\.ts',
+  ]
+    .map((path) => `from '(?:${path})'`)
+    .join('|'),
+);
+
+/** The one cloud of a process: test/harness/shared-cloud.ts. */
+const SHARED_CLOUD = /\bshared(?:Cloud|S3)\(/;
 
 /** True for a file that does not share its process. */
 function isAlone(step: Step, file: string): boolean {
-  if (!step.isShared) return true;
+  if (step.shared === undefined) return true;
   const text = textOf(file);
+  if (step.shared === 'cloud') return !SHARED_CLOUD.test(text);
   return OWN_PROCESS.test(text) || STARTS.test(text);
 }
 
@@ -165,18 +176,18 @@ const CONFORMANCE = /\.conformance\.ts'/;
 /** True for what `npm test` runs; `npm run test:all` runs the rest too. */
 export function isQuick(step: Step, file: string): boolean {
   if (step.command !== undefined || JOURNEYS.has(file)) return true;
-  return step.isShared === true && (!isAlone(step, file) || CONFORMANCE.test(textOf(file)));
+  return step.shared === 'code' && (!isAlone(step, file) || CONFORMANCE.test(textOf(file)));
 }
 
-/** Files of one process. More load what most of them import anew less often, fewer spread better. */
-const FILES_TOGETHER = 24;
+/** Files of one process. More of them begin less often what all need, fewer spread better. */
+const FILES_TOGETHER = { code: 24, cloud: 12 };
 
 /** The processes of a step; those of one file first, which take longest. */
 export function jobsOf(step: Step, files: readonly string[]): Job[] {
   if (step.command !== undefined) return files.map((file) => ({ step, files: [file] }));
   const alone = files.filter((file) => isAlone(step, file));
   const together = files.filter((file) => !alone.includes(file));
-  const count = Math.ceil(together.length / FILES_TOGETHER);
+  const count = Math.ceil(together.length / FILES_TOGETHER[step.shared ?? 'code']);
   const shared = Array.from({ length: count }, (_, i) =>
     together.slice((i * together.length) / count, ((i + 1) * together.length) / count),
   );

@@ -81,10 +81,13 @@ function openResources(): Map<string, number> {
   return counts;
 }
 
+// A test may wait for what alone would not keep a process from ending.
+const alive = setInterval(() => {}, 60_000);
 for (const file of JSON.parse(process.env.TEST_FILES ?? '[]') as string[]) {
   await runFile(file);
   // Its results leave this process before the next file can end it.
   await sleep(1);
 }
+clearInterval(alive);
 // What a file left open has been told of, and must not keep the others' results from being seen.
 setTimeout(() => process.exit(), SETTLE_MS).unref();

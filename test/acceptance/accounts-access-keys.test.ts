@@ -1,12 +1,11 @@
 /** Contract §3: further keys, with scopes, limits and an end. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 
 const KEYS = '/api/account/access-keys';
-const cloud = await CloudProcess.start();
-after(() => cloud.stop());
+const cloud = await sharedCloud();
 const client = await CheckedClient.open(cloud.api);
 let owner: CheckedClient;
 

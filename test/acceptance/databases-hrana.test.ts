@@ -8,17 +8,17 @@ import * as hrana from '@libsql/hrana-client';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { eventually } from '../harness/waiting.ts';
 import { addressOf, type Database, newDatabase } from './hrana-kit.ts';
 
 let cloud: CloudProcess;
 let shop: Database;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   shop = await newDatabase(await new Client(cloud.api).newUser(), 'shop');
 });
-after(() => cloud.stop());
 
 const CLIENTS: Readonly<Record<string, () => hrana.Client>> = {
   'protobuf over HTTP': () =>

@@ -1,13 +1,13 @@
 /** Databases: made, listed, changed, copied, deleted and brought back. */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { DATABASES, DELETE, newDatabase, POST, rowsOf, run } from './databases-kit.ts';
 
-const cloud = await CloudProcess.start();
-after(() => cloud.stop());
+const cloud = await sharedCloud();
 const anyone = await CheckedClient.open(cloud.api);
 const admin = anyone.as(ADMIN_KEY);
 const newUser = async () => anyone.as((await anyone.register()).api_key);

@@ -4,16 +4,16 @@ import { after, before, describe, test } from 'node:test';
 import { createClient, type Client as Driver, type InStatement } from '@libsql/client';
 import * as hrana from '@libsql/hrana-client';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { addressOf, type Database, newDatabase, openStream, RawSocket } from './hrana-kit.ts';
 
 let cloud: CloudProcess;
 let shop: Database;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   shop = await newDatabase(await new Client(cloud.api).newUser(), 'shop');
 });
-after(() => cloud.stop());
 
 const closed = { code: 'TRANSACTION_CLOSED' };
 const FIRST = 'INSERT INTO t VALUES (1), (2), (3)';

@@ -3,9 +3,10 @@
  * does.
  */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { newS3, pathOf, type S3Client, transmit } from './s3-kit.ts';
 
 let cloud: CloudProcess;
@@ -16,7 +17,7 @@ const BUCKET = 'shared-by-json';
 const SETTINGS = `/api/buckets/${BUCKET}/settings`;
 
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   const anyone = await CheckedClient.open(cloud.api);
   owner = anyone.as((await anyone.register()).api_key);
   s3 = await newS3(cloud.data, owner);
@@ -27,7 +28,6 @@ before(async () => {
   await s3.ok('PUT', pathOf(BUCKET, 'in/a'), { body: 'shared' });
   await s3.ok('PUT', pathOf(BUCKET, 'b'), { body: 'kept' });
 });
-after(() => cloud.stop());
 
 const change = (json: object) => [SETTINGS, { method: 'PATCH', json }] as const;
 const allow = (Principal: unknown, more: object = {}) => ({

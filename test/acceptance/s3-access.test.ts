@@ -1,8 +1,9 @@
 /** Who may reach a bucket: strangers, nobody in particular, and what policies say of them. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import {
   anonymously,
   assertRefused,
@@ -26,7 +27,7 @@ let ids: { owner: string; other: string; otherName: string; otherNumber: number 
 let made = 0;
 
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   [owner, other] = [await new Client(cloud.api).newUser(), await new Client(cloud.api).newUser()];
   [s3, stranger] = [await newS3(cloud.data, owner), await newS3(cloud.data, other)];
   const [mine, theirs] = [(await owner.call('/api/account')).body, (await other.call('/api/account')).body];
@@ -37,7 +38,6 @@ before(async () => {
     otherNumber: theirs.id,
   };
 });
-after(() => cloud.stop());
 
 async function newBucket(keys: readonly string[] = ['a']): Promise<string> {
   const name = `access-${++made}`;

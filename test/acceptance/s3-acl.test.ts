@@ -1,8 +1,9 @@
 /** Access control lists, and who owns objects. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import {
   anonymously,
   assertRefused,
@@ -33,7 +34,7 @@ let third: Person;
 let made = 0;
 
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   const person = async (): Promise<Person> => {
     const user = await new Client(cloud.api).newUser();
     const { canonical_id: id, username: name, email } = (await user.call('/api/account')).body;
@@ -41,7 +42,6 @@ before(async () => {
   };
   [owner, other, third] = [await person(), await person(), await person()];
 });
-after(() => cloud.stop());
 
 async function newBucket(headers: Record<string, string> = {}): Promise<string> {
   const name = `acl-${++made}`;

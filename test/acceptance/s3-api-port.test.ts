@@ -1,15 +1,14 @@
 /** S3 for clients that reach the port of the API alone. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import type { CloudProcess } from '../harness/cloud-process.ts';
-import { newS3, newS3Bucket, startS3, textsOf } from './s3-kit.ts';
+import { newS3, newS3Bucket, sharedS3, textsOf } from './s3-kit.ts';
 
 let cloud: CloudProcess;
 before(async () => {
-  ({ cloud } = await startS3());
+  ({ cloud } = await sharedS3());
 });
-after(() => cloud.stop());
 
 test('the port of the API serves requests that are signed in a header, as the data origin does', async () => {
   const own = await newS3(cloud.api, await new Client(cloud.api).newUser());

@@ -1,8 +1,9 @@
 /** Keys that may only append, tried by who got hold of one: what is stored can be had back afterwards. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import {
   completion,
   newKeyPair,
@@ -23,7 +24,7 @@ let s3: S3Client;
 let rest: CheckedClient;
 
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   const anyone = await CheckedClient.open(cloud.api);
   owner = anyone.as((await anyone.register()).api_key);
   full = await newS3(cloud.data, owner);
@@ -31,7 +32,6 @@ before(async () => {
   s3 = new S3Client(cloud.data, made);
   rest = anyone.as((made as unknown as { api_key: string }).api_key);
 });
-after(() => cloud.stop());
 
 const DENIED = [403, 'AccessDenied'] as const;
 const suspension = '<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>';

@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { before, beforeEach, describe, test } from 'node:test';
 import { AwsClient } from 'aws4fetch';
 import { Client } from '../harness/client.ts';
 import type { CloudProcess } from '../harness/cloud-process.ts';
-import { md5Of, newS3, newS3Bucket, pathOf, type S3Client, startS3, textOf, textsOf } from './s3-kit.ts';
+import { md5Of, newS3, newS3Bucket, pathOf, type S3Client, sharedS3, textOf, textsOf } from './s3-kit.ts';
 
 let cloud: CloudProcess;
 let s3: S3Client;
 let bucket: string;
 before(async () => {
-  ({ cloud, s3 } = await startS3());
+  ({ cloud, s3 } = await sharedS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);
 });
-after(() => cloud.stop());
 
 const at = (key: string) => pathOf(bucket, key);
 const put = (key: string, body: string | Uint8Array, headers = {}) =>

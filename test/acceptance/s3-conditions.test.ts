@@ -1,23 +1,20 @@
 /** Conditions and checksums of S3 requests. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { before, beforeEach, describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import type { CloudProcess } from '../harness/cloud-process.ts';
-import { type Mode, md5Of, newS3Bucket, pathOf, type S3Client, startS3, textOf, textsOf } from './s3-kit.ts';
+import { type Mode, md5Of, newS3Bucket, pathOf, type S3Client, sharedS3, textOf, textsOf } from './s3-kit.ts';
 
-let cloud: CloudProcess;
 let s3: S3Client;
 let bucket: string;
 let path: string;
 before(async () => {
-  ({ cloud, s3 } = await startS3());
+  ({ s3 } = await sharedS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);
   path = pathOf(bucket, 'doc');
 });
-after(() => cloud.stop());
 
 const ETAG = `"${md5Of('first')}"`;
 const OTHER = `"${md5Of('other')}"`;

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, request as sendRequest } from 'node:http';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 
 export interface KeyPair {
   readonly access_key_id: string;
@@ -275,6 +276,13 @@ export async function newS3(data: string, user: Client): Promise<S3Client> {
 /** A cloud with one user, and its S3 client. */
 export async function startS3() {
   const cloud = await CloudProcess.start();
+  const user = await new Client(cloud.api).newUser();
+  return { cloud, user, s3: await newS3(cloud.data, user) };
+}
+
+/** A new user of the shared cloud, and its S3 client. */
+export async function sharedS3() {
+  const cloud = await sharedCloud();
   const user = await new Client(cloud.api).newUser();
   return { cloud, user, s3: await newS3(cloud.data, user) };
 }

@@ -1,23 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { CloudProcess } from '../harness/cloud-process.ts';
+import { before, describe, test } from 'node:test';
 import {
   elementsOf,
   encoded,
   newS3Bucket,
   pathOf,
   type S3Client,
-  startS3,
+  sharedS3,
   textOf,
   textsOf,
 } from './s3-kit.ts';
 
-let cloud: CloudProcess;
 let s3: S3Client;
 before(async () => {
-  ({ cloud, s3 } = await startS3());
+  ({ s3 } = await sharedS3());
 });
-after(() => cloud.stop());
 
 async function bucketOf(keys: readonly string[]): Promise<string> {
   const bucket = await newS3Bucket(s3);

@@ -1,6 +1,6 @@
 /** Object lock: what S3 clients set, and that nothing removes a version that is locked. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Client } from '../harness/client.ts';
 import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
@@ -12,7 +12,7 @@ import {
   pathOf,
   S3Client,
   setVersioning,
-  startS3,
+  sharedS3,
   textOf,
   textsOf,
 } from './s3-kit.ts';
@@ -22,9 +22,8 @@ let owner: Client;
 let s3: S3Client;
 
 before(async () => {
-  ({ cloud, user: owner, s3 } = await startS3());
+  ({ cloud, user: owner, s3 } = await sharedS3());
 });
-after(() => cloud.stop());
 
 const DAY_MS = 86_400_000;
 const BYPASS = { 'x-amz-bypass-governance-retention': 'true' };

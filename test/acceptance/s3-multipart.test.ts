@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { before, beforeEach, describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Client } from '../harness/client.ts';
-import type { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import {
   completion,
@@ -14,7 +13,7 @@ import {
   pathOf,
   type S3Client,
   type S3Request,
-  startS3,
+  sharedS3,
   textOf,
   textsOf,
 } from './s3-kit.ts';
@@ -23,19 +22,17 @@ const MIB = 2 ** 20;
 const NAMED = metadataOf('whole');
 const BIG = Buffer.alloc(5 * MIB, 'five mebibytes ');
 
-let cloud: CloudProcess;
 let user: Client;
 let s3: S3Client;
 let bucket: string;
 let path: string;
 before(async () => {
-  ({ cloud, user, s3 } = await startS3());
+  ({ user, s3 } = await sharedS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);
   path = pathOf(bucket, 'whole');
 });
-after(() => cloud.stop());
 
 interface Part {
   readonly number: number;

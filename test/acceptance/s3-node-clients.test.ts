@@ -10,7 +10,8 @@ import * as aws from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import * as minio from 'minio';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { type KeyPair, newKeyPair } from './s3-kit.ts';
 
 const MIB = 2 ** 20;
@@ -19,10 +20,9 @@ const LARGE = randomBytes(12 * MIB);
 let cloud: CloudProcess;
 let pair: KeyPair;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   pair = await newKeyPair(await new Client(cloud.api).newUser());
 });
-after(() => cloud.stop());
 
 /** In pieces of odd lengths, as files and pipes give them. */
 function streamOf(bytes: Buffer): Readable {

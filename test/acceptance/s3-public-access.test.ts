@@ -1,8 +1,9 @@
 /** What is kept from the public, and what strangers may lock. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import {
   anonymously,
   assertRefused,
@@ -23,13 +24,12 @@ let otherId: string;
 let made = 0;
 
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   owner = await newS3(cloud.data, await new Client(cloud.api).newUser());
   const user = await new Client(cloud.api).newUser();
   other = await newS3(cloud.data, user);
   otherId = (await user.call('/api/account')).body.canonical_id;
 });
-after(() => cloud.stop());
 
 async function newBucket(headers: Record<string, string> = {}): Promise<string> {
   const name = `kept-${++made}`;

@@ -1,6 +1,6 @@
 /** What requests to S3 must say, by Amazon's reference of each operation: headers, parameters, documents. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { before, beforeEach, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
@@ -10,7 +10,7 @@ import {
   newUpload,
   pathOf,
   type S3Client,
-  startS3,
+  sharedS3,
   textsOf,
   transmit,
 } from './s3-kit.ts';
@@ -19,12 +19,11 @@ let cloud: CloudProcess;
 let s3: S3Client;
 let bucket: string;
 before(async () => {
-  ({ cloud, s3 } = await startS3());
+  ({ cloud, s3 } = await sharedS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);
 });
-after(() => cloud.stop());
 
 const at = (key: string) => pathOf(bucket, key);
 const put = (key: string, body = 'x', headers = {}) => s3.ok('PUT', at(key), { body, headers });

@@ -1,8 +1,9 @@
 /** Settings of buckets and uploads in progress, as the console reads and changes them: one truth with S3. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import {
   anonymously,
   metadataOf,
@@ -21,14 +22,13 @@ let s3: S3Client;
 const SETTINGS = '/api/buckets/shown/settings';
 
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   const anyone = await CheckedClient.open(cloud.api);
   owner = anyone.as((await anyone.register()).api_key);
   stranger = anyone.as((await anyone.register()).api_key);
   s3 = await newS3(cloud.data, owner);
   await s3.ok('PUT', '/shown');
 });
-after(() => cloud.stop());
 
 const change = (json: object) => [SETTINGS, { method: 'PATCH', json }] as const;
 

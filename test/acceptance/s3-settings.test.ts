@@ -1,18 +1,15 @@
 /** Settings of buckets that S3 clients make. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { CloudProcess } from '../harness/cloud-process.ts';
-import { type S3Client, startS3, textsOf } from './s3-kit.ts';
+import { before, describe, test } from 'node:test';
+import { type S3Client, sharedS3, textsOf } from './s3-kit.ts';
 
-let cloud: CloudProcess;
 let s3: S3Client;
 const bucket = 'settings';
 
 before(async () => {
-  ({ cloud, s3 } = await startS3());
+  ({ s3 } = await sharedS3());
   await s3.ok('PUT', `/${bucket}`);
 });
-after(() => cloud.stop());
 
 describe('buckets', () => {
   test('have tags, which are read, replaced and removed', async () => {

@@ -1,9 +1,8 @@
 /** Requests of S3 that are signed wrongly in any way are refused and store nothing. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
   anonymously,
   completion,
@@ -16,21 +15,19 @@ import {
   S3Client,
   type S3Request,
   setPolicy,
-  startS3,
+  sharedS3,
   statement,
   textOf,
   textsOf,
   transmit,
 } from './s3-kit.ts';
 
-let cloud: CloudProcess;
 let s3: S3Client;
 let bucket: string;
 before(async () => {
-  ({ cloud, s3 } = await startS3());
+  ({ s3 } = await sharedS3());
   bucket = await newS3Bucket(s3);
 });
-after(() => cloud.stop());
 
 const BODY = Buffer.from('bytes that are signed. '.repeat(6000));
 const SUM = createHash('sha256').update(BODY).digest('base64');

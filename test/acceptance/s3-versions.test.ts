@@ -1,8 +1,7 @@
 /** Versions as S3 clients see them, and as both doors see them. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { before, beforeEach, describe, test } from 'node:test';
 import type { Client } from '../harness/client.ts';
-import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
   completion,
   md5Of,
@@ -11,24 +10,22 @@ import {
   pathOf,
   type S3Client,
   setVersioning,
-  startS3,
+  sharedS3,
   textsOf,
 } from './s3-kit.ts';
 import { bodyOf, listOf } from './storage-kit.ts';
 
-let cloud: CloudProcess;
 let user: Client;
 let s3: S3Client;
 let bucket: string;
 let path: string;
 before(async () => {
-  ({ cloud, user, s3 } = await startS3());
+  ({ user, s3 } = await sharedS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);
   path = pathOf(bucket, 'doc');
 });
-after(() => cloud.stop());
 
 const put = async (body: string) =>
   (await s3.ok('PUT', path, { body })).headers['x-amz-version-id'] as string;

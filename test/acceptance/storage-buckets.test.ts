@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { assertProblem, bodyOf, newBucket, TIME } from './storage-kit.ts';
 
 let cloud: CloudProcess;
 let user: Client;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
 });
-after(() => cloud.stop());
 
 const create = (json: unknown) => user.call('/api/buckets', { json });
 

@@ -1,8 +1,9 @@
 /** `If-Match` and `If-None-Match` of what changes an object: of those who mean the same, one succeeds. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { type Answer, Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { assertProblem, bodyOf, listOf, newBucket } from './storage-kit.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -10,10 +11,9 @@ type Headers = Readonly<Record<string, string>>;
 let cloud: CloudProcess;
 let user: Client;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
 });
-after(() => cloud.stop());
 
 function put(bucket: string, content: string, headers: Headers = {}): Promise<Answer> {
   const form = new FormData();

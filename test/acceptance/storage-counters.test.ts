@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import fc from 'fast-check';
 import { type Answer, Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { bodyOf, listOf, newBucket } from './storage-kit.ts';
 
 let cloud: CloudProcess;
 let user: Client;
 before(async () => {
-  cloud = await CloudProcess.start({ env: { CLOUDLET_RATE_REQUESTS: '1000000' } });
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
 });
-after(() => cloud.stop());
 
 type Step =
   | { readonly kind: 'upload'; readonly name: string; readonly size: number }

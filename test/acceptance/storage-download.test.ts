@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { Client, sessionOf } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { assertProblem, bodyOf, fieldPart, filePart, newBucket, rawForm, sendRaw } from './storage-kit.ts';
 
 let cloud: CloudProcess;
@@ -11,7 +12,7 @@ let bucket: string;
 /** Kept in the row, in one blob, and in one of many chunks, encrypted or not. */
 const kept: { kind: string; path: string; etag: string; bytes: Buffer }[] = [];
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
   bucket = await newBucket(user);
   const sealed = await newBucket(user, { encryption: true });
@@ -24,7 +25,6 @@ before(async () => {
     }
   }
 });
-after(() => cloud.stop());
 
 async function get(path: string, headers: Record<string, string> = {}, method = 'GET') {
   const response = await user.fetch(path, { headers, method });

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { type Answer, Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { assertProblem, bodyOf, listOf, newBucket, TIME } from './storage-kit.ts';
 
 let cloud: CloudProcess;
 let user: Client;
 before(async () => {
   // 2,500 uploads in one go are more than the default limit of 2,000 in 10 seconds lets through.
-  cloud = await CloudProcess.start({ env: { CLOUDLET_RATE_REQUESTS: '1000000' } });
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
 });
-after(() => cloud.stop());
 
 const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { bodyOf, fieldPart, filePart, listOf, newBucket, rawForm, sendRaw, TIME } from './storage-kit.ts';
 
 let cloud: CloudProcess;
 let user: Client;
 let bucket: string;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
   bucket = await newBucket(user);
 });
-after(() => cloud.stop());
 
 const md5 = (bytes: string | Uint8Array) => createHash('md5').update(bytes).digest('hex');
 

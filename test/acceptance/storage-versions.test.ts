@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { before, beforeEach, test } from 'node:test';
 import { type Answer, Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { assertProblem, bodyOf, listOf, newBucket } from './storage-kit.ts';
 
 let cloud: CloudProcess;
 let user: Client;
 let bucket: string;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
 });
 beforeEach(async () => {
   bucket = await newBucket(user, { versioning: true });
 });
-after(() => cloud.stop());
 
 const put = async (content: string, name = 'doc') => bodyOf(await user.upload(bucket, name, content));
 const remove = async (id: string, query = '') =>
