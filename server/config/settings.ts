@@ -275,7 +275,7 @@ export const SETTINGS = {
     0,
     0,
     100,
-    'Percentage of the memory for machines that accounts to which no administrator granted credits may use together; 0: 100 while only this computer reaches the cloud, else 50',
+    'Percentage of the memory for machines that accounts to which no administrator granted credits may use together, each at most a quarter of it; 100: no limit; 0: 100 while only this computer reaches the cloud, else 50',
   ),
   vmUidBase: integer(
     'CLOUDLET_VM_UID_BASE',

@@ -29,9 +29,17 @@ const ROWS = `SELECT account_id, plan, credits_micro, held_micro, written_off_mi
   FROM billing_accounts JOIN accounts ON id = account_id`;
 
 /** Memory of machines that run, may run after an error, or are about to start or stop. */
-const UNTRUSTED_MEMORY = `SELECT coalesce(sum(memory_mb), 0) FROM vms JOIN accounts a ON a.id = vms.account_id
-  WHERE (started_at IS NOT NULL OR state IN ('starting', 'stopping')) AND a.is_admin = 0 AND NOT EXISTS
+const MEMORY = `SELECT coalesce(sum(memory_mb), 0) FROM vms JOIN accounts a ON a.id = vms.account_id
+  WHERE (started_at IS NOT NULL OR state IN ('starting', 'stopping'))`;
+const UNTRUSTED_MEMORY = `${MEMORY} AND a.is_admin = 0 AND NOT EXISTS
     (SELECT 1 FROM ledger_transfers WHERE credit = 'account:' || a.id AND code = 'admin_grant')`;
+
+/** Memory for machines of accounts that are not trusted, MiB. */
+export interface MemoryShares {
+  /** All of them together. */
+  readonly allMb: number;
+  readonly eachMb: number;
+}
 
 export interface CreditStateRow {
   readonly account_id: number;
@@ -117,11 +125,18 @@ export class BillingAccountStore {
     return Number(row?.mb ?? 0);
   }
 
-  /** Refuses if they have more than the limit, including what this commit starts for one of them. */
-  expectUntrustedMemory(accountId: number, limitMb: number): Statement {
+  /** Memory of running machines of one account, MiB. */
+  async memoryMb(accountId: number): Promise<number> {
+    const row = await this.#reads.get<{ mb: Int }>(`SELECT (${MEMORY} AND a.id = ?) AS mb`, accountId);
+    return Number(row?.mb ?? 0);
+  }
+
+  /** Refuses if they, or this one of them, have more than the limits with what this commit starts for it. */
+  expectUntrustedMemory(accountId: number, { allMb, eachMb }: MemoryShares): Statement {
     return {
-      sql: `UPDATE billing_accounts SET account_id = account_id WHERE account_id = ? AND (${UNTRUSTED_MEMORY}) <= ?`,
-      params: [accountId, limitMb],
+      sql: `UPDATE billing_accounts SET account_id = account_id WHERE account_id = ?
+            AND (${UNTRUSTED_MEMORY}) <= ? AND (${MEMORY} AND a.id = ?) <= ?`,
+      params: [accountId, allMb, accountId, eachMb],
       expectChanges: 1,
     };
   }

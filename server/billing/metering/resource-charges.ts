@@ -8,7 +8,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { Quotas } from '../catalog/quotas.ts';
-import type { BillingAccountStore } from '../credit/billing-account-store.ts';
+import type { BillingAccountStore, MemoryShares } from '../credit/billing-account-store.ts';
 import { burnNanoOf, type Credit } from '../credit/credit.ts';
 import type { Holds } from './holds.ts';
 import { METERS } from './meters.ts';
@@ -104,11 +104,20 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credi
     created: async (vm: CountedVm) => [...(await quotas.claimVm(vm)), ...usage.vmCreated(vm)],
     memoryTaken: (vm: StartedVm) => quotas.claimMemory(vm),
 
-    async shareTaken({ account_id, memory_mb }: StartedVm, limitMb: number): Promise<readonly Statement[]> {
+    async shareTaken(vm: StartedVm, { allMb, eachMb }: MemoryShares): Promise<readonly Statement[]> {
+      const { account_id, memory_mb: wantedMb } = vm;
       if (await accounts.isTrusted(account_id)) return [];
+      const ownMb = await accounts.memoryMb(account_id);
+      if (ownMb + wantedMb > eachMb) {
+        const said = `your machines have ${ownMb} MiB of the ${eachMb} MiB that one account`;
+        throw noShareLeft(wantedMb, `${said} without granted credits may have`);
+      }
       const takenMb = await accounts.untrustedMemoryMb();
-      if (takenMb + memory_mb > limitMb) throw noShareLeft({ wantedMb: memory_mb, takenMb, limitMb });
-      return [accounts.expectUntrustedMemory(account_id, limitMb)];
+      if (takenMb + wantedMb > allMb) {
+        const said = `others have ${takenMb} MiB of the ${allMb} MiB that accounts`;
+        throw noShareLeft(wantedMb, `${said} without granted credits may have together`);
+      }
+      return [accounts.expectUntrustedMemory(account_id, { allMb, eachMb })];
     },
 
     reserved: (vm: UsedVm) => holds.place(vm),
@@ -177,15 +186,13 @@ export function databaseCharges({ usage, quotas, prices, clock, credit }: Charge
   };
 }
 
-function noShareLeft(figures: { wantedMb: number; takenMb: number; limitMb: number }): AppError {
-  const { wantedMb, takenMb, limitMb } = figures;
-  const limit = `of the ${limitMb} MiB that accounts without granted credits may have together`;
+function noShareLeft(wantedMb: number, why: string): AppError {
   return new AppError(
     'insufficient_capacity',
-    `There is no memory left for a machine of ${wantedMb} MiB: others have ${takenMb} MiB ${limit}`,
+    `There is no memory left for a machine of ${wantedMb} MiB: ${why}`,
     {
       hint:
-        'Try again later, or ask your administrator to grant you credits: such accounts use all of the memory. ' +
+        'Stop another machine, try again later, or ask your administrator to grant you credits: such accounts use all of the memory. ' +
         'An operator sets the share: CLOUDLET_UNGRANTED_MEMORY_PERCENT',
       retryAfterSeconds: 30,
     },

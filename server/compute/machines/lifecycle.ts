@@ -56,6 +56,8 @@ interface LifecycleDeps {
   readonly ungrantedMemoryPercent: number;
 }
 
+/** So many accounts at least must come together to fill the share of those without granted credits. */
+const ACCOUNTS_TO_FILL = 4;
 /** Every share has room for one machine of the smallest type. */
 const LEAST_SHARE_MB = Math.min(...INSTANCE_TYPES.map(({ memoryMb }) => memoryMb));
 
@@ -106,7 +108,9 @@ export class Lifecycle {
     const ofAccount = await billing.memoryTaken(row);
     if (percent === 100) return ofAccount;
     const shareMb = Math.floor((hypervisor.memoryForGuestsMb() * percent) / 100);
-    return [...ofAccount, ...(await billing.shareTaken(row, Math.max(shareMb, LEAST_SHARE_MB)))];
+    const allMb = Math.max(shareMb, LEAST_SHARE_MB);
+    const eachMb = Math.max(Math.floor(shareMb / ACCOUNTS_TO_FILL), LEAST_SHARE_MB);
+    return [...ofAccount, ...(await billing.shareTaken(row, { allMb, eachMb }))];
   }
 
   /** A run's start or end is counted in the commit that stores it. */

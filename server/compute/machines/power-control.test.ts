@@ -287,15 +287,25 @@ test('accounts without granted credits leave memory for one that has some, howev
   const own = await openComputeFixture();
   t.after(() => own.close());
   const shared = await own.open({ ungrantedMemoryPercent: 50 });
-  const attackers = await Promise.all(['eve', 'mal', 'oscar'].map((name) => own.newCall(name)));
+  const names = ['eve', 'mal', 'oscar', 'ivan', 'judy'];
+  const attackers = await Promise.all(names.map((name) => own.newCall(name)));
   const victim = await own.newCall('victim');
   await own.grant(victim.principal.accountId);
   const newVm = async (call: Call) =>
     (await shared.machines.create(call, { name: 'm', instance_type: 't2.medium' })).vm_id;
-  // Half of the 36 GiB is room for four of 4 GiB.
-  const wanted = await Promise.all(
-    [...attackers, ...attackers].map(async (call) => ({ call, id: await newVm(call) })),
-  );
+  // Half of the 36 GiB is room for four of 4 GiB, and a quarter of that for one.
+  const wanted = await Promise.all(attackers.map(async (call) => ({ call, id: await newVm(call) })));
+  // Alone, with several starts at once, one of them has no more than that.
+  const [first] = attackers;
+  assert.ok(first);
+  const many = [await newVm(first), await newVm(first), await newVm(first)];
+  const alone = await Promise.allSettled(many.map((id) => shared.power.start(first, id)));
+  assert.equal(alone.filter(({ status }) => status === 'fulfilled').length, 1);
+  const greedy = alone.flatMap((one) => (one.status === 'rejected' ? [one.reason as AppError] : []));
+  assert.ok(greedy.every(code('insufficient_capacity')));
+  assert.match(greedy[0]?.message ?? '', /your machines have 4096 MiB of the 4608 MiB that one account/);
+  for (const [at, id] of many.entries())
+    if (alone[at]?.status === 'fulfilled') await shared.power.stop(first, id);
   const outcomes = await Promise.allSettled(wanted.map(({ call, id }) => shared.power.start(call, id)));
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 4);
   const refusals = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as AppError] : []));

@@ -43,10 +43,13 @@ export interface VmBilling {
    */
   memoryTaken(vm: BilledVm): Promise<readonly Statement[]>;
   /**
-   * Statements for a start like those of memoryTaken(): all accounts that are not trusted may have `limitMb`
-   * together. Throws `insufficient_capacity`; none for an account that is trusted.
+   * Statements for a start like those of memoryTaken(): all accounts that are not trusted may have `allMb`
+   * together, and each `eachMb`. Throws `insufficient_capacity`; none for an account that is trusted.
    */
-  shareTaken(vm: BilledVm, limitMb: number): Promise<readonly Statement[]>;
+  shareTaken(
+    vm: BilledVm,
+    shares: { readonly allMb: number; readonly eachMb: number },
+  ): Promise<readonly Statement[]>;
   /** Reserves credits before a start. Throws `insufficient_credits`; retried as created(). */
   reserved(vm: BilledVm): Promise<readonly Statement[]>;
   /** Returns the unused reserve after a run or a failed start. */
