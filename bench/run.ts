@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
+import { ATTACK } from './rows/attack.ts';
 import { BILLING } from './rows/billing.ts';
 import { CLIENT } from './rows/client.ts';
 import { CONSOLE } from './rows/console.ts';
@@ -39,6 +40,7 @@ const MEASUREMENTS = [
     ...GROWTH,
     ...S3,
     ...CLIENT,
+    ...ATTACK,
   ],
 ];
 

@@ -1,0 +1,149 @@
+/**
+ * What one account notices while two free ones attack: errors, and the slowest hundredth of its calls beside
+ * those of the same minutes without an attack. All accounts have the limits that they have by default.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from '../../test/harness/client.ts';
+import { runChild } from '../child.ts';
+import { compare } from '../ratios.ts';
+import { ratioRow } from '../table.ts';
+import {
+  type Cloud,
+  createBucket,
+  type Measurement,
+  type Row,
+  type RunOptions,
+  withCloud,
+} from '../workshop.ts';
+
+const ATTACKERS = new URL('../children/attackers.ts', import.meta.url);
+/** An account's rate, which the other rows lift. */
+const DEFAULT_RATES = { CLOUDLET_RATE_REQUESTS: '2000', CLOUDLET_RATE_S3: '50000' };
+const DATABASES_EACH = 4;
+const PAUSE_MS = 10;
+/** Time for what an attack had begun to end. */
+const REST_MS = 3000;
+const MOST_RATIO = 3;
+
+const CALLS = [
+  'a SELECT',
+  'an INSERT',
+  'an upload of 4 KiB',
+  'a download',
+  'a list of buckets',
+  '/healthz',
+] as const;
+type CallName = (typeof CALLS)[number];
+
+interface Victim {
+  readonly calls: Readonly<Record<CallName, () => Promise<number>>>;
+  readonly errors: string[];
+}
+
+async function made(client: Client, path: string, json: object) {
+  const { status, body } = await client.call(path, { json });
+  if (status !== 201) throw new Error(`${path} was answered ${status}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+async function newVictim({ client }: Cloud): Promise<Victim> {
+  const { database_id: id } = await made(client, '/api/databases', { name: 'shop' });
+  await createBucket(client, { name: 'photos' });
+  const bytes = Buffer.alloc(4096, 'v');
+  const { body } = await client.upload('photos', 'kept', bytes);
+  const run = (statement: string) => async () =>
+    (await client.call(`/api/databases/${id}/query`, { json: { statement, read_only: false } })).status;
+  await run('CREATE TABLE t (x text)')();
+  const get = (path: string) => async () => (await client.call(path)).status;
+  return {
+    errors: [],
+    calls: {
+      'a SELECT': run('SELECT count(*) FROM t'),
+      'an INSERT': run("INSERT INTO t VALUES ('row')"),
+      'an upload of 4 KiB': async () => (await client.upload('photos', 'written', bytes)).status,
+      'a download': get(`/api/storage/${body.object_id}/download`),
+      'a list of buckets': get('/api/buckets'),
+      '/healthz': get('/healthz'),
+    },
+  };
+}
+
+async function newAttacker({ process: { api } }: Cloud) {
+  const client = await new Client(api).newUser();
+  const databases: string[] = [];
+  for (let i = 0; i < DATABASES_EACH; i++)
+    databases.push((await made(client, '/api/databases', { name: `endless-${i}` })).database_id);
+  await createBucket(client, { name: 'junk' });
+  return { key: client.key ?? '', databases };
+}
+
+/** The 99th percentile of each call, ms, of those that the victim makes one after the other meanwhile. */
+async function slowest(
+  { calls, errors }: Victim,
+  until: Promise<unknown>,
+): Promise<Record<CallName, number>> {
+  const times = Object.fromEntries(CALLS.map((name) => [name, []])) as unknown as Record<CallName, number[]>;
+  let isOver = false;
+  void until.finally(() => {
+    isOver = true;
+  });
+  while (!isOver)
+    for (const name of CALLS) {
+      const begun = performance.now();
+      const status = await calls[name]().catch((error: Error) => error.message);
+      times[name].push(performance.now() - begun);
+      if (status !== 200) errors.push(`${name}: ${status}`);
+      await sleep(PAUSE_MS);
+    }
+  const p99 = (all: readonly number[]) =>
+    [...all].sort((a, b) => a - b)[Math.ceil(all.length * 0.99) - 1] ?? 0;
+  return Object.fromEntries(CALLS.map((name) => [name, p99(times[name])])) as Record<CallName, number>;
+}
+
+async function attacked(cloud: Cloud, { quick }: RunOptions): Promise<Row[]> {
+  const { rounds, seconds } = quick ? { rounds: 2, seconds: 5 } : { rounds: 5, seconds: 15 };
+  const victim = await newVictim(cloud);
+  const attackers = [await newAttacker(cloud), await newAttacker(cloud)];
+  const input = { api: cloud.process.api, attackers, seconds };
+  const quiet: Record<CallName, number>[] = [];
+  const beside: Record<CallName, number>[] = [];
+  let said = '';
+  await slowest(victim, sleep(2000));
+  for (let round = 0; round < rounds; round++) {
+    quiet.push(await slowest(victim, sleep(seconds * 1000)));
+    const attack = runChild<object>(ATTACKERS, input);
+    beside.push(await slowest(victim, attack));
+    said = JSON.stringify(await attack);
+    await sleep(REST_MS);
+  }
+  console.error(`the last attack was answered: ${said}`);
+  const { errors } = victim;
+  if (errors.length > 0) console.error(`the victim met: ${[...new Set(errors)].join('; ')}`);
+  const rows = CALLS.map((name) => {
+    const of = (all: readonly Record<CallName, number>[]) => all.map((round) => round[name]);
+    return ratioRow({
+      work: `${name} beside two accounts that attack, p99`,
+      against: 'the same without them',
+      atMost: MOST_RATIO,
+      comparison: compare(of(quiet), of(beside)),
+      unit: 'ms',
+    });
+  });
+  return [
+    ...rows,
+    {
+      work: 'the same: errors',
+      target: '0',
+      reached: `**${errors.length}**`,
+      isMet: errors.length === 0,
+      detail: errors.slice(0, 3).join('; '),
+    },
+  ];
+}
+
+export const ATTACK: readonly Measurement[] = [
+  {
+    name: 'attack',
+    run: (options) => withCloud(options, (cloud) => attacked(cloud, options), DEFAULT_RATES),
+  },
+];
