@@ -27,7 +27,7 @@ const CURRENT = 'current';
 /** Builds that stay, for clouds that still run them. */
 const KEPT_BUILDS = 4;
 /** Packages that stay outside: binaries, what others load by name at run time, and optional ones. */
-const OUTSIDE = ['better-sqlite3', '@node-rs/crc32', 'pg-native'];
+export const NOT_BUNDLED = ['better-sqlite3', '@node-rs/crc32', 'pg-native'];
 
 /** Names of programs and threads: `programFile('drivers/…')`. */
 function programNames(): string[] {
@@ -47,7 +47,7 @@ async function bundle(folder: string): Promise<void> {
     input,
     cwd: ROOT,
     platform: 'node',
-    external: OUTSIDE,
+    external: NOT_BUNDLED,
     logLevel: 'warn',
     onLog: (_level, log) => {
       throw new Error(log.message);
@@ -101,4 +101,4 @@ async function buildServer(stamp: string): Promise<void> {
   }
 }
 
-await buildServer(process.argv[2] ?? '');
+if (import.meta.main) await buildServer(process.argv[2] ?? '');

@@ -10,6 +10,8 @@ const PARTS = {
   start: ['start'],
   // The same, and all parts: for images and packages.
   whole: ['start'],
+  // What a start of the package needs, which npm has installed already.
+  installed: ['start'],
   test: ['start', 'test'],
   all: ['start', 'test', 'all'],
   long: ['start', 'test', 'all', 'long'],

@@ -66,8 +66,10 @@ async function main() {
     accessSync(FOLDER, constants.W_OK);
   } catch (error) {
     // Installed by somebody else, or read-only as under systemd.
-    console.log(`  Parts of this host are missing, and ${FOLDER} cannot be written (${error.code}): run`);
-    console.log('  node scripts/setup.js whole as its owner.');
+    console.log(
+      `  Parts of this host are missing, and ${FOLDER} cannot be written (${error.code}). Its owner`,
+    );
+    console.log(`  can prepare them: ${process.execPath} ${fileURLToPath(import.meta.url)}`);
     return;
   }
   const lost = new Set();

@@ -290,6 +290,7 @@ async function main(purpose) {
   if (!PURPOSES.includes(purpose)) {
     throw new SetupError(`usage: node scripts/setup.js ${PURPOSES.join('|')}`);
   }
+  if (purpose === 'installed') return outsidePrograms(purpose);
   const { lock, worked } = await dependencies();
   await runtime(lock);
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);

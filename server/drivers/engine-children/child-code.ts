@@ -33,7 +33,8 @@ function write(path: string): void {
 /** The whole package of an import, which may be of one of its parts: some packages have no main one. */
 function copyPackage(wanted: string): void {
   const name = wanted.split('/', wanted.startsWith('@') ? 2 : 1).join('/');
-  const [root = ''] = fileURLToPath(import.meta.resolve(wanted)).split(/(?<=[/\\]node_modules[/\\])/);
+  // The innermost folder of packages: our own may lie in another, when we are a package ourselves.
+  const [root = ''] = /^.*[/\\]node_modules[/\\]/.exec(fileURLToPath(import.meta.resolve(wanted))) ?? [];
   cpSync(join(root, name), join(folder, 'node_modules', name), {
     recursive: true,
     filter: (path) => CODE.has(extname(path)),
