@@ -10,6 +10,13 @@ export function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 
+/** Processor time of all children of ours that have ended, with theirs, ms. */
+export function endedCpuMs(): number {
+  const text = readFileSync('/proc/self/stat', 'latin1');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[13]) + Number(fields[14])) * MS_PER_TICK;
+}
+
 /** A figure of `/proc/<pid>/status`, such as `VmRSS` (resident now) or `VmHWM` (at most ever). */
 export function statusBytes(pid: number, name: string): number {
   const text = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -323,7 +323,7 @@ describe('set-up', () => {
   test('one that was killed holds up none', () => {
     const clone = makeClone();
     mkdirSync(join(clone.directory, 'build'));
-    writeFileSync(join(clone.directory, 'build/setup.lock'), String(spawnSync('true').pid));
+    writeFileSync(join(clone.directory, 'build/setup.lock'), String(spawnSync('sh', ['-c', ':']).pid));
     assert.match(clone.setUp('start').output, /^ {2}installing dependencies/);
   });
 

@@ -78,9 +78,7 @@ export const SystemStatus = namedObject('SystemStatus', {
       version: Type.String(),
       accel: Type.String({ description: 'Accelerator that new machines use' }),
       accel_reason: Type.String({ description: 'Why no faster accelerator is used' }),
-      preparing: Type.Union([Preparing, Type.Null()], {
-        description: 'The host still builds the image of machines: those that start wait for it',
-      }),
+      preparing: Type.Union([Preparing, Type.Null()]),
       problem: component.problem,
       fix: component.fix,
     }),
@@ -94,9 +92,7 @@ export const SystemStatus = namedObject('SystemStatus', {
           source: Type.String(),
           reason: OrNull,
           fix: OrNull,
-          preparing: Type.Union([Preparing, Type.Null()], {
-            description: 'The host still fetches the engine: databases can be created, and wait for it',
-          }),
+          preparing: Type.Union([Preparing, Type.Null()]),
         }),
         { description: 'A missing engine is a problem only if databases of it exist' },
       ),

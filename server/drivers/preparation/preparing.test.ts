@@ -19,7 +19,7 @@ test('what a living program prepares is seen, and what a dead one left is not', 
     const found = preparing('mariadb', folder);
     assert.deepEqual(found, { percent: 40, step: 'fetching packages' });
     assert.equal(preparing('postgresql', folder), null);
-    note(spawnSync('true').pid);
+    note(spawnSync('sh', ['-c', ':']).pid);
     assert.equal(preparing('mariadb', folder), null);
     writeFileSync(join(folder, 'mariadb.json'), '{"pid":');
     assert.equal(preparing('mariadb', folder), null);
