@@ -53,7 +53,7 @@ const SLOW_MS = 20_000;
 
 const ROOT = dirname(import.meta.dirname);
 
-/** What one file, or one command, came to. */
+/** The outcome of one file or one command. */
 interface Result extends Outcome {
   readonly step: Step;
   readonly file: string;

@@ -10,7 +10,7 @@ export interface Position {
 }
 
 export interface Origin extends Position {
-  /** As in the map: relative to its file. */
+  /** The path in the map: relative to the map. */
   readonly source: string;
 }
 

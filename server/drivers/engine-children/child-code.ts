@@ -10,8 +10,8 @@ import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CODE_FOLDER } from '../../platform/program-files.ts';
 
-/** A relative import: in a source after its types are stripped, or in a build. */
-const IMPORT = /(\b(?:from\s*|import\s*\(?\s*)(['"]))(\.[^'"]+)\.([jt]s)\2/g;
+/** A relative import: in a source after its types are stripped, or in a build, with any kind of quote. */
+const IMPORT = /(\b(?:from\s*|import\s*\(?\s*)(['"`]))(\.[^'"`]+)\.([jt]s)\2/g;
 
 /** File types needed at run time; the rest of packages is documentation and types. */
 const CODE = new Set(['', '.js', '.cjs', '.mjs', '.json']);
