@@ -1,6 +1,6 @@
 /** The port of a managed server: chosen once, then kept, because clients are configured with it. */
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { writeDurableFile } from '../platform/durable-file.ts';
 import { AppError } from '../platform/errors.ts';
@@ -113,5 +113,17 @@ export function portTaken(port: number, title: string): AppError {
   return new AppError('engine_unavailable', `port ${port} of ${title} is taken by ${holder}`, {
     hint: 'stop that program; the server then starts within a minute',
     retryAfterSeconds: 5,
+  });
+}
+
+/** True when a connection to the port of this host is accepted. */
+export function hasListener(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port });
+    socket.on('error', () => resolve(false));
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
   });
 }

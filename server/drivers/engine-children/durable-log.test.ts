@@ -43,5 +43,6 @@ test('what was committed is waited for once, by all who came until then, and wha
   const again = log.flush();
   assert.ok(again !== null);
   await again;
+  await log.close();
   for (const database of [one, other, watcher]) database.close();
 });

@@ -43,6 +43,13 @@ export class DurableLog {
     return this.#next;
   }
 
+  /** Not to be used afterwards. Rejects never. */
+  async close(): Promise<void> {
+    await this.#running?.catch(() => {});
+    const log = await this.#log?.catch(() => null);
+    await log?.close();
+  }
+
   #sync(): Promise<void> {
     const sync = this.#write().finally(() => {
       if (this.#running === sync) this.#running = null;

@@ -162,6 +162,7 @@ export class DocumentDatabase {
   }
 
   close(): void {
+    void this.#log.close();
     this.#watcher.close();
     this.#store.close();
   }

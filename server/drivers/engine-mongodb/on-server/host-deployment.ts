@@ -53,9 +53,16 @@ export function hostDeployment(options: HostDeploymentOptions): MongodbDeploymen
   };
   let version: string | null = null;
   const greet = async (isNew: boolean) => {
-    const logIn = () => client().db('admin').command({ ping: 1 });
-    if (isNew) await logIn().catch((error) => makeAdministrator(error, address()));
-    version = (await client().db('admin').command({ buildInfo: 1 })).version;
+    try {
+      const logIn = () => client().db('admin').command({ ping: 1 });
+      if (isNew) await logIn().catch((error) => makeAdministrator(error, address()));
+      version = (await client().db('admin').command({ buildInfo: 1 })).version;
+    } catch (error) {
+      // The driver's connections that failed to open at first may be closed for good.
+      await admin?.close().catch(() => {});
+      admin = null;
+      throw error;
+    }
   };
   const probe = () => client().db('admin').command({ ping: 1 });
   const kind = new MongodServer({ uid, firstPort, program, greet, probe });

@@ -9,6 +9,7 @@ import { removeTree } from '../../host-process/tree-removal.ts';
 import type { ServerFolders, ServerKind } from '../../managed-server/managed-server.ts';
 import { dataSeries, keepSeries, makeFolder } from '../../managed-server/server-data.ts';
 import { makeServerSecret } from '../../managed-server/server-secret.ts';
+import { hasListener } from '../../server-port.ts';
 import type { Mongod } from './mongod-program.ts';
 
 /** In the server's home. */
@@ -72,7 +73,9 @@ export class MongodServer implements ServerKind {
     return this.#deps.probe();
   }
 
-  async ping(folders: ServerFolders): Promise<void> {
+  async ping(folders: ServerFolders, port: number): Promise<void> {
+    // The driver would look for seconds before it says that nobody listens yet.
+    if (!(await hasListener(port))) throw new Error(`nobody listens on port ${port} yet`);
     const isNew = dataSeries(folders) === null;
     await this.#deps.greet(isNew);
     if (!isNew) return;
