@@ -10,6 +10,7 @@ import { VERSION } from './platform/version.ts';
 const HELP = `Usage: cloudlet <command>
 
   start                 run the cloud (same as npm start)
+  dev                   run a cloud for development that leaves nothing behind
   admin setup-link      print a link to create the first administrator
   admin create          create an administrator and print the API key
   admin reset-link      print a link to set a new password for an account
@@ -36,6 +37,7 @@ const HELP_ON_DATA_DIR = `
 /** Each is loaded when it is called: a question to a running server must not load a whole cloud. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./commands/start.ts')).START,
+  dev: async () => (await import('./commands/dev.ts')).DEV,
   admin: async () => (await import('./commands/admin.ts')).ADMIN,
   scrub: async () => (await import('./commands/scrub.ts')).SCRUB,
   ledger: async () => (await import('./commands/ledger.ts')).LEDGER,

@@ -71,7 +71,7 @@ function commandLine(verb: readonly string[], dataDir: string, isTerminal: boole
 }
 
 /** For a shell. */
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 

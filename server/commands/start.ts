@@ -6,7 +6,7 @@ import { isatty } from 'node:tty';
 import { styleText } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
-import { buildCloud, type Cloud } from '../build/cloud.ts';
+import { type BuildOptions, buildCloud, type Cloud } from '../build/cloud.ts';
 import { prepareMissing } from '../build/preparation.ts';
 import type { Config } from '../config/config.ts';
 import { controlPath, listenOnControlSocket } from '../http/control-server.ts';
@@ -35,7 +35,7 @@ async function run(config: Config, { positionals }: Words): Promise<number> {
   outliveTerminal();
   const began = systemClock.monotonic();
   console.log(`Cloudlet ${VERSION}`);
-  const running = await startCloud(config);
+  const running = await startCloud(config, step);
   const stopped = stopSignal(); // who reads that it is ready may stop it at once
   const lines = await banner(running.cloud, process.stdout.isTTY === true);
   const seconds = (systemClock.monotonic() - began) / 1000;
@@ -56,8 +56,8 @@ interface RunningCloud {
   stop(): Promise<number>;
 }
 
-/** Builds the cloud and listens on both ports and the control socket. */
-async function startCloud(config: Config): Promise<RunningCloud> {
+/** Builds the cloud and listens on both ports and the control socket. `step` tells of each part. */
+export async function startCloud(config: Config, step: BuildOptions['step']): Promise<RunningCloud> {
   const log = openLog(config);
   const cloud = await buildCloud({ config, clock: systemClock, log, step });
   try {
@@ -156,23 +156,23 @@ async function stop(cloud: Cloud, control: Server): Promise<number> {
 const STANDARD_STREAMS = [0, 1, 2];
 
 /**
- * Resolves when the process is told to stop: by SIGTERM, by Ctrl+C, or because its terminal closes.
+ * Resolves with the signal that tells the process to stop: SIGTERM, Ctrl+C, or because its terminal closes.
  * Signals that follow change nothing: of one Ctrl+C the terminal tells us, and so does npm.
  */
-function stopSignal(): Promise<void> {
+export function stopSignal(): Promise<NodeJS.Signals> {
   // Node overrides nohup's signal handling. A process without a terminal cannot mean a closing one.
   const hasTerminal = STANDARD_STREAMS.some((stream) => isatty(stream));
   return new Promise((resolve) => {
-    process.on('SIGTERM', () => resolve());
-    process.on('SIGINT', () => resolve());
-    process.on('SIGHUP', () => {
-      if (hasTerminal) resolve();
+    process.on('SIGTERM', resolve);
+    process.on('SIGINT', resolve);
+    process.on('SIGHUP', (signal) => {
+      if (hasTerminal) resolve(signal);
     });
   });
 }
 
 /** Writing to a terminal that has closed fails, which must not end the process. */
-function outliveTerminal(): void {
+export function outliveTerminal(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 

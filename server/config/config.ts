@@ -25,6 +25,11 @@ const OF_THE_CLIENT: ReadonlySet<string> = new Set([
   'CLOUDLET_S3_URL',
 ]);
 
+/** All variables of our own environment, for a program that the user starts through us. */
+export function inheritedEnvironment(): Texts {
+  return process.env;
+}
+
 /**
  * Reads the settings from `options` (by name, without dashes) and `environment`. `dataDir` becomes absolute.
  * Variables that Kubernetes sets for a Service are ignored; see ignoredSettings(). Throws an Error naming the

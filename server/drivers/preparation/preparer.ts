@@ -7,14 +7,16 @@ import { ROOT } from '../../platform/program-files.ts';
 const PROGRAM = join(ROOT, 'scripts/prepare.js');
 
 /**
- * Starts it; it prints a line to our standard output when a part is there, or why it is not. `words`: its
+ * Starts it; it prints a line to our `output` when a part is there, or why it is not. `words`: its
  * arguments. Returns the function that ends it. Does nothing where the installation lacks the program.
  */
-export function startPreparing(words: readonly string[]): () => void {
+export function startPreparing(words: readonly string[], output: 'stdout' | 'stderr'): () => void {
   if (!existsSync(PROGRAM)) return () => {};
   // Its input ends with us, however we end.
-  const stdio = ['pipe', 'inherit', 'inherit'] as const;
-  const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...words], { cwd: ROOT, stdio: [...stdio] });
+  const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...words], {
+    cwd: ROOT,
+    stdio: ['pipe', process[output], 'inherit'],
+  });
   child.on('error', (error) => console.error(`  ${PROGRAM} could not be started: ${error.message}`));
   child.unref();
   return () => void child.kill();

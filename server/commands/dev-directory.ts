@@ -1,0 +1,113 @@
+/** The data directory of `cloudlet dev`: a temporary one that goes with it, unless one is named or kept. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type Config, inheritedEnvironment, loadConfig } from '../config/config.ts';
+import { livingClouds } from '../drivers/host-network/cloud-claim.ts';
+
+/** Names of temporary directories: with the number of the process, and six more characters. */
+const NAME = /^cloudlet-dev-(\d+)-\w{6}$/;
+/** The user ids and networks of clouds for development, apart from those of other clouds' defaults. */
+const FIRST_UID = 620_000_000;
+const USERS_EACH = 1_100_000;
+const UID_RANGES = 17;
+const NETWORKS = 31 * 64;
+/** Settings that hold in `cloudlet dev`, too. Others could lead to the data of another cloud. */
+const KEPT_SETTINGS = ['CLOUDLET_LOG_LEVEL', 'CLOUDLET_LOG_FORMAT', 'CLOUDLET_VM_ACCEL'];
+
+export interface DevDirectory {
+  readonly path: string;
+  /** True: it is removed at the end. */
+  readonly isTemporary: boolean;
+}
+
+/** `named`: the value of --data-dir. */
+export function openDevDirectory(named: string | undefined, isKept: boolean): DevDirectory {
+  if (named !== undefined) return { path: resolve(named), isTemporary: false };
+  const name = isKept ? 'cloudlet-kept-' : `cloudlet-dev-${process.pid}-`;
+  return { path: mkdtempSync(join(tmpdir(), name)), isTemporary: !isKept };
+}
+
+/** The settings of a cloud on `dataDir`, on free ports of loopback, whose administrator has this key. */
+export async function devConfig(dataDir: string, adminKey: string): Promise<Config> {
+  const inherited = inheritedEnvironment();
+  const given = KEPT_SETTINGS.filter((name) => inherited[name] !== undefined);
+  const [postgresql, mysql, mongodb] = await freePorts(3);
+  const uidBase = freeUidBase();
+  const network = process.pid % NETWORKS;
+  return loadConfig({
+    CLOUDLET_LOG_LEVEL: 'warn',
+    ...Object.fromEntries(given.map((name) => [name, inherited[name]])),
+    CLOUDLET_DATA_DIR: dataDir,
+    CLOUDLET_PORT: '0',
+    CLOUDLET_DATA_PORT: '0',
+    CLOUDLET_ADMIN_KEY: adminKey,
+    CLOUDLET_POSTGRESQL_PORT: String(postgresql),
+    CLOUDLET_MYSQL_PORT: String(mysql),
+    CLOUDLET_MONGODB_PORT: String(mongodb),
+    CLOUDLET_PUBLISHED_PORTS: 'off',
+    CLOUDLET_VM_POOL: `127.${96 + (network >> 6)}.${(network & 63) * 4}.0/22`,
+    CLOUDLET_VM_UID_BASE: String(uidBase),
+    CLOUDLET_DATABASE_UID_BASE: String(uidBase + USERS_EACH),
+  });
+}
+
+/** The first range of user ids that no living cloud of this host has. Not all of us begin at the same one. */
+function freeUidBase(): number {
+  const taken = new Set(livingClouds()?.map((cloud) => cloud.uidBase));
+  const ranges = Array.from(
+    { length: UID_RANGES },
+    (_, i) => FIRST_UID + ((process.pid + i) % UID_RANGES) * 2 * USERS_EACH,
+  );
+  const [first = FIRST_UID] = ranges;
+  return ranges.find((base) => !taken.has(base)) ?? first;
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((listening, failed) =>
+        server.once('error', failed).listen(0, '127.0.0.1', listening),
+      );
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
+  return ports;
+}
+
+/**
+ * Removes temporary directories that a killed `cloudlet dev` left. Returns those in which a process still
+ * runs: machines outlive the process of their cloud.
+ */
+export function sweepDevDirectories(): string[] {
+  const left = readdirSync(tmpdir())
+    .filter((name) => isAbandoned(name))
+    .map((name) => join(tmpdir(), name))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.uid === process.getuid?.());
+  if (left.length === 0) return [];
+  const commands = runningCommands();
+  const isUsed = (path: string) => commands.some((command) => command.includes(path));
+  for (const path of left) if (!isUsed(path)) rmSync(path, { recursive: true, force: true });
+  return left.filter(isUsed);
+}
+
+/** The name has the process that made it. */
+function isAbandoned(name: string): boolean {
+  const [, pid] = NAME.exec(name) ?? [];
+  return pid !== undefined && !existsSync(`/proc/${pid}`);
+}
+
+/** The words of each process, where they can be read. */
+function runningCommands(): string[] {
+  return readdirSync('/proc').flatMap((pid) => {
+    try {
+      return /^\d+$/.test(pid) ? [readFileSync(`/proc/${pid}/cmdline`, 'utf8')] : [];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,257 @@
+/** `cloudlet dev`: a cloud for one run of a program or of its tests, and nothing of it afterwards. */
+import { spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { constants } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { prepareMissing } from '../build/preparation.ts';
+import { type Config, inheritedEnvironment } from '../config/config.ts';
+import { systemClock } from '../platform/clock.ts';
+import { randomSecret } from '../platform/ids.ts';
+import { quoted } from './banner.ts';
+import { type Command, UsageError, type Words } from './command.ts';
+import { devConfig, openDevDirectory, sweepDevDirectories } from './dev-directory.ts';
+import { restore } from './recovery-restore.ts';
+import { outliveTerminal, startCloud, stopSignal } from './start.ts';
+
+const HELP = `Usage: cloudlet dev [--with ENGINES] [--from DIR_OR_URL [--point ID|latest] [--key-file FILE]] [--keep]
+                    [-- COMMAND [ARGUMENT ...]]
+
+Runs a cloud of its own on free ports of this machine, with an administrator, an S3 access key and a database of
+each engine, and prints how to reach them as export lines on standard output. All else goes to standard error.
+It ends with Ctrl+C, and its data, machines and databases go with it. Several can run at once.
+
+With a command, runs that with these variables, ends with it, and exits with its exit code:
+
+  cloudlet dev -- npm test
+
+  --with ENGINES     databases to create, comma-separated: sqlite, postgresql, mysql, mongodb; none: no database.
+                     Default: sqlite,postgresql,mongodb, as far as this host has them
+  --from DIR_OR_URL  begins from a recovery point of another cloud, as recovery restore does
+  --point ID         the recovery point; default: latest
+  --key-file FILE    has the recovery key; default: asks for it
+  --keep             keeps the data directory at the end, and says where it is
+  --data-dir PATH    a data directory to create or go on with; it is kept
+
+Variables: CLOUDLET_URL, CLOUDLET_API_KEY (always cloudlet-development-key, but not with --from), AWS_ENDPOINT_URL_S3,
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, LIBSQL_URL, LIBSQL_AUTH_TOKEN, DATABASE_URL (PostgreSQL), MYSQL_URL,
+MONGODB_URL. Settings (CLOUDLET_…) do not hold here: they could lead to the data of another cloud.
+`;
+
+/** The key of every empty cloud for development: it listens on loopback only, and has no data of others. */
+const KEY = 'cloudlet-development-key';
+const DATABASE = 'dev';
+const ACCESS_KEY = 'cloudlet dev';
+const LOOK_MS = 50;
+/** A database that takes longer is told. */
+const SOON_MS = 2000;
+const COMMAND_NOT_FOUND = 127;
+const BY_SIGNAL = 128;
+
+export const DEV: Command = {
+  help: HELP,
+  options: ['with', 'from', 'point', 'key-file'],
+  flags: ['keep'],
+  run,
+};
+
+type Variables = Readonly<Record<string, string>>;
+
+/** Variables of the database of each engine. */
+const ENGINES: Readonly<Record<string, (connection: Connection) => Variables>> = {
+  sqlite: ({ uri, password }) => ({ LIBSQL_URL: uri, LIBSQL_AUTH_TOKEN: password }),
+  postgresql: ({ uri }) => ({ DATABASE_URL: uri }),
+  mysql: ({ uri }) => ({ MYSQL_URL: uri }),
+  mongodb: ({ uri }) => ({ MONGODB_URL: uri }),
+};
+const DEFAULT_ENGINES = ['sqlite', 'postgresql', 'mongodb'];
+
+interface Connection {
+  readonly uri: string;
+  readonly password: string;
+}
+
+interface Database {
+  readonly database_id: string;
+  readonly name: string;
+  readonly engine: string;
+  readonly state: string;
+  readonly state_reason: { readonly message: string } | null;
+}
+
+/** Resolves with the exit code of the command, or 0. */
+async function run(given: Config, { positionals: command, values }: Words): Promise<number> {
+  const wanted = readEngines(values.with);
+  // Standard output is for the export lines, which a shell may read.
+  console.log = console.error;
+  outliveTerminal();
+  for (const path of sweepDevDirectories()) {
+    console.error(
+      `Machines of a cloudlet dev that was killed still run. To end them: cloudlet dev --data-dir ${path}`,
+    );
+  }
+  const directory = openDevDirectory(values['data-dir'], values.keep !== undefined);
+  try {
+    if (values.from !== undefined) {
+      const code = await restore(given, { positionals: [], values: { ...values, to: directory.path } });
+      if (code !== 0) return code;
+    }
+    // A copy of other people's data gets a key that nobody else knows.
+    const key = values.from === undefined ? KEY : randomSecret(24).toString('hex');
+    return await serve(await devConfig(directory.path, key), { key, wanted, command });
+  } finally {
+    if (directory.isTemporary) rmSync(directory.path, { recursive: true, force: true });
+    else console.error(`The data stays in ${directory.path}`);
+  }
+}
+
+function readEngines(list: string | undefined): readonly string[] | undefined {
+  if (list === undefined || list === 'none') return list === undefined ? undefined : [];
+  const names = list.split(',').map((name) => name.trim());
+  const unknown = names.find((name) => !Object.hasOwn(ENGINES, name));
+  if (unknown === undefined) return names;
+  throw new UsageError(
+    `dev: --with: "${unknown}" is no engine: choose from ${Object.keys(ENGINES).join(', ')}, or none`,
+  );
+}
+
+interface Wishes {
+  readonly key: string;
+  /** Engines that were asked for; undefined: the default ones that are there. */
+  readonly wanted: readonly string[] | undefined;
+  readonly command: readonly string[];
+}
+
+async function serve(config: Config, { key, wanted, command }: Wishes): Promise<number> {
+  const began = systemClock.monotonic();
+  const stopped = stopSignal();
+  const running = await startCloud(config, (_name, work) => work());
+  const endPreparing = await prepareMissing('stderr');
+  const { apiUrl } = running.cloud.addresses;
+  const call = caller(apiUrl, key);
+  try {
+    const variables = await Promise.race([variablesOf(call, { apiUrl, key, wanted }), stopped]);
+    if (typeof variables === 'string') return 0;
+    const seconds = ((systemClock.monotonic() - began) / 1000).toFixed(2);
+    console.error(`Cloudlet for development is ready in ${seconds} s: ${apiUrl}/`);
+    if (command.length > 0) return await runCommand(command, variables, stopped);
+    const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
+    process.stdout.write(lines.join(''));
+    console.error('Press Ctrl+C to stop.');
+    await stopped;
+    return 0;
+  } finally {
+    endPreparing();
+    await endMachines(call);
+    await running.stop();
+  }
+}
+
+type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>;
+
+/** Calls the API as the administrator. A refusal becomes an Error with the problem's detail. */
+function caller(apiUrl: string, key: string): Call {
+  return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const response = await fetch(`${apiUrl}${path}`, {
+      method,
+      headers: { 'X-API-Key': key, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as T;
+    const { detail = text, hint } = JSON.parse(text) as { detail?: string; hint?: string };
+    throw new Error(hint === undefined ? detail : `${detail} (${hint})`);
+  };
+}
+
+interface Access extends Omit<Wishes, 'command'> {
+  readonly apiUrl: string;
+}
+
+async function variablesOf(call: Call, { apiUrl, key, wanted }: Access): Promise<Variables> {
+  const [s3, ...databases] = await Promise.all([
+    s3Variables(call),
+    ...(await enginesToUse(call, wanted)).map((engine) => databaseVariables(call, engine)),
+  ]);
+  return Object.assign({ CLOUDLET_URL: apiUrl, CLOUDLET_API_KEY: key }, s3, ...databases);
+}
+
+/** A new access key takes the place of the one of the run before, whose secret nobody has. */
+async function s3Variables(call: Call): Promise<Variables> {
+  const earlier = await call<{ id: string; name: string }[]>('GET', '/api/account/access-keys');
+  for (const { id, name } of earlier)
+    if (name === ACCESS_KEY) await call('DELETE', `/api/account/access-keys/${id}`);
+  const made = await call<Record<'access_key_id' | 'secret_access_key' | 's3_endpoint', string>>(
+    'POST',
+    '/api/account/access-keys',
+    { name: ACCESS_KEY, scopes: ['*'] },
+  );
+  return {
+    AWS_ENDPOINT_URL_S3: made.s3_endpoint,
+    AWS_ACCESS_KEY_ID: made.access_key_id,
+    AWS_SECRET_ACCESS_KEY: made.secret_access_key,
+    AWS_REGION: 'us-east-1',
+  };
+}
+
+async function enginesToUse(call: Call, wanted: readonly string[] | undefined): Promise<readonly string[]> {
+  if (wanted !== undefined) return wanted;
+  const engines = await call<{ engine: string; available: boolean }[]>('GET', '/api/database-engines');
+  const there = new Set(engines.filter(({ available }) => available).map(({ engine }) => engine));
+  const missing = DEFAULT_ENGINES.filter((name) => !there.has(name));
+  if (missing.length > 0) console.error(`Not available here, and left out: ${missing.join(', ')}`);
+  return DEFAULT_ENGINES.filter((name) => there.has(name));
+}
+
+/** The account's first database of that engine; a new one where there is none. */
+async function databaseVariables(call: Call, engine: string): Promise<Variables> {
+  const own = await call<Database[]>('GET', '/api/databases');
+  const found = own.find((database) => database.engine === engine);
+  const { database_id: id } =
+    found ?? (await call<Database>('POST', '/api/databases', { name: `${DATABASE}-${engine}`, engine }));
+  await untilReady(call, id);
+  const { connection } = await call<{ connection: Connection }>('GET', `/api/databases/${id}/credentials`);
+  return ENGINES[engine]?.(connection) ?? {};
+}
+
+async function untilReady(call: Call, id: string): Promise<void> {
+  const began = systemClock.monotonic();
+  let isTold = false;
+  for (;;) {
+    const { state, state_reason: reason, engine } = await call<Database>('GET', `/api/databases/${id}`);
+    if (state === 'ready') return;
+    if (state !== 'creating') throw new Error(`The ${engine} database is ${state}: ${reason?.message ?? ''}`);
+    if (!isTold && systemClock.monotonic() - began > SOON_MS) {
+      isTold = true;
+      console.error(`Waiting for ${engine}: ${reason?.message ?? 'the database is being created'}`);
+    }
+    await sleep(LOOK_MS);
+  }
+}
+
+/** The terminal tells both of us of its Ctrl+C; other signals are passed on. */
+async function runCommand(
+  [program = '', ...words]: readonly string[],
+  variables: Variables,
+  stopped: Promise<NodeJS.Signals>,
+): Promise<number> {
+  const child = spawn(program, words, { stdio: 'inherit', env: { ...inheritedEnvironment(), ...variables } });
+  void stopped.then((signal) => {
+    if (signal !== 'SIGINT') child.kill(signal);
+  });
+  return new Promise((resolve) => {
+    child.on('error', ({ message }) => {
+      console.error(`cloudlet: ${program} could not be started: ${message}`);
+      resolve(COMMAND_NOT_FOUND);
+    });
+    child.on('exit', (code, signal) => resolve(code ?? BY_SIGNAL + constants.signals[signal ?? 'SIGTERM']));
+  });
+}
+
+/** They would outlive the process of their cloud. */
+async function endMachines(call: Call): Promise<void> {
+  const machines = await call<{ vm_id: string; state: string }[]>('GET', '/api/admin/vms');
+  const running = machines.filter(({ state }) => state !== 'stopped' && state !== 'deleted');
+  await Promise.all(
+    running.map(({ vm_id: id }) => call('POST', `/api/admin/vms/${id}/stop?force=true`).catch(() => {})),
+  );
+}

@@ -1,0 +1,181 @@
+/** `cloudlet dev`: a cloud for one run of a program, and nothing of it afterwards. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { CreateBucketCommand, ListBucketsCommand, S3Client } from '@aws-sdk/client-s3';
+import { createClient } from '@libsql/client';
+import { MongoClient } from 'mongodb';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { type Ended, runCloudlet } from '../harness/command.ts';
+import { eventually } from '../harness/waiting.ts';
+
+const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
+const CHILDREN = ['--with', 'sqlite,mongodb'];
+const PRINT = [process.execPath, '-p', 'JSON.stringify(process.env)'];
+const root = mkdtempSync(join(tmpdir(), 'cloudlet-test-dev-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+type Variables = Readonly<Record<string, string>>;
+
+/** Each has a folder for temporary files of its own, where nothing may stay. */
+function folder(): { readonly path: string; readonly env: Variables } {
+  const path = mkdtempSync(join(root, 'tmp-'));
+  return { path, env: { TMPDIR: path, CLOUDLET_VM_ACCEL: 'tcg' } };
+}
+
+function dev(args: readonly string[], env: Variables): Promise<Ended> {
+  return runCloudlet(['dev', ...args], { env, timeoutMs: 300_000 });
+}
+
+/** One that runs without a command, once it has printed its variables. */
+async function opened(env: Variables, ...args: readonly string[]) {
+  const child = spawn(LAUNCHER, ['dev', ...args], { env: { PATH: process.env.PATH, ...env }, stdio: 'pipe' });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  await eventually('its variables', () => {
+    assert.equal(child.exitCode, null, stderr);
+    return stderr.includes('Press Ctrl+C') ? stdout : undefined;
+  });
+  const variables: Variables = Object.fromEntries(
+    [...stdout.matchAll(/^export (\w+)='?(.*?)'?$/gm)].map(([, name = '', value = '']) => [name, value]),
+  );
+  return {
+    variables,
+    end: async () => {
+      child.kill('SIGINT');
+      return (await once(child, 'exit'))[0];
+    },
+  };
+}
+
+test('every address that it prints works, and Ctrl+C leaves nothing behind', async () => {
+  const { path, env } = folder();
+  const [one, other] = await Promise.all([opened(env, ...CHILDREN), opened(env, ...CHILDREN)]);
+  const { variables } = one;
+  assert.notEqual(variables.CLOUDLET_URL, other.variables.CLOUDLET_URL);
+  const headers = { 'X-API-Key': variables.CLOUDLET_API_KEY ?? '' };
+  const account = await fetch(`${variables.CLOUDLET_URL}/api/account`, { headers });
+  assert.equal(((await account.json()) as { is_admin: boolean }).is_admin, true);
+
+  const s3 = new S3Client({
+    endpoint: variables.AWS_ENDPOINT_URL_S3 ?? '',
+    region: variables.AWS_REGION ?? '',
+    forcePathStyle: true,
+    credentials: {
+      accessKeyId: variables.AWS_ACCESS_KEY_ID ?? '',
+      secretAccessKey: variables.AWS_SECRET_ACCESS_KEY ?? '',
+    },
+  });
+  await s3.send(new CreateBucketCommand({ Bucket: 'mine' }));
+  assert.deepEqual(
+    (await s3.send(new ListBucketsCommand({}))).Buckets?.map(({ Name }) => Name),
+    ['mine'],
+  );
+  s3.destroy();
+
+  const libsql = createClient({
+    url: variables.LIBSQL_URL ?? '',
+    authToken: variables.LIBSQL_AUTH_TOKEN ?? '',
+  });
+  assert.equal((await libsql.execute('SELECT 6 * 7 AS n')).rows[0]?.['n'], 42);
+  libsql.close();
+  const mongo = new MongoClient(variables.MONGODB_URL ?? '');
+  const found = mongo.db().collection<{ _id: number }>('c');
+  await found.insertOne({ _id: 1 });
+  assert.equal(await found.countDocuments(), 1);
+  await mongo.close();
+
+  assert.deepEqual(await Promise.all([one.end(), other.end()]), [0, 0]);
+  assert.deepEqual(readdirSync(path), []);
+});
+
+test('a command gets the variables, and its exit code is ours; settings of another cloud do not hold', async () => {
+  const { path, env } = folder();
+  const elsewhere = join(root, 'elsewhere');
+  const settings = { ...env, CLOUDLET_DATA_DIR: elsewhere, CLOUDLET_PORT: '1' };
+  const ended = await dev(
+    ['--with', 'none', '--', 'sh', '-c', 'echo "$AWS_REGION at $CLOUDLET_URL"; exit 7'],
+    settings,
+  );
+  assert.equal(ended.code, 7, ended.stderr);
+  assert.match(
+    ended.stdout,
+    /^us-east-1 at http:\/\/127\.0\.0\.1:\d+\n$/,
+    'nothing else is on standard output',
+  );
+  assert.ok(!existsSync(elsewhere));
+  const missing = await dev(['--with', 'none', '--', 'no-such-program'], env);
+  assert.deepEqual([missing.code, missing.stdout], [127, '']);
+  assert.match(missing.stderr, /no-such-program could not be started/);
+  assert.deepEqual(readdirSync(path), []);
+  const wrong = await dev(['--with', 'oracle'], env);
+  assert.equal(wrong.code, 2);
+  assert.match(
+    wrong.stderr,
+    /"oracle" is no engine: choose from sqlite, postgresql, mysql, mongodb, or none/,
+  );
+});
+
+test('a directory that is named stays, with its databases', async () => {
+  const { env } = folder();
+  const data = join(root, 'named');
+  const run = async () => {
+    const { code, stdout, stderr } = await dev(['--data-dir', data, '--with', 'sqlite', '--', ...PRINT], env);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout) as Variables;
+  };
+  const pathOf = ({ LIBSQL_URL = '' }: Variables) => new URL(LIBSQL_URL).pathname;
+  assert.equal(pathOf(await run()), pathOf(await run()));
+  assert.ok(existsSync(join(data, 'metadata.db')));
+});
+
+test('what a killed one left goes with the next', async () => {
+  const { path, env } = folder();
+  const left = join(path, 'cloudlet-dev-4194304-abcdef');
+  writeFileSync(left, '');
+  const ended = await dev(['--with', 'none', '--', 'true'], env);
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.deepEqual(readdirSync(path), []);
+});
+
+test('it begins from a point of another cloud, whose keys stay unknown to it', async (t) => {
+  const { path, env } = folder();
+  const target = join(root, 'points');
+  const keyFile = join(root, 'recovery-key');
+  const cloud = await CloudProcess.start({ env: { CLOUDLET_RECOVERY_TARGET: target } });
+  t.after(() => cloud.stop());
+  const call = async (way: string, body?: unknown) => {
+    const response = await fetch(`${cloud.api}${way}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { 'X-API-Key': ADMIN_KEY, 'Content-Type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const json = (await response.json()) as Record<string, unknown>;
+    assert.ok(response.ok, JSON.stringify(json));
+    return json;
+  };
+  await call('/api/buckets', { name: 'photos' });
+  writeFileSync(keyFile, String((await call('/api/admin/recovery-key', {})).recovery_key));
+  const made = await runCloudlet(['recovery', 'create', '--data-dir', cloud.dataDir], {
+    env: { CLOUDLET_RECOVERY_TARGET: target },
+  });
+  assert.equal(made.code, 0, made.stderr);
+  const ask =
+    'curl -s -H "X-API-Key: $CLOUDLET_API_KEY" "$CLOUDLET_URL/api/buckets"; echo " $CLOUDLET_API_KEY"';
+  const options = ['--from', target, '--key-file', keyFile, '--with', 'none'];
+  const ended = await dev([...options, '--', 'sh', '-c', ask], env);
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.match(ended.stdout, /"name":"photos"/);
+  assert.doesNotMatch(ended.stdout, new RegExp(`${ADMIN_KEY}|cloudlet-development-key`));
+  assert.deepEqual(readdirSync(path), []);
+});
