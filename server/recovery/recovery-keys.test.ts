@@ -7,6 +7,7 @@ import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.
 import { isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import { RecoveryKeys, type RecoveryKeysDeps } from './recovery-keys.ts';
+import { Repository } from './repository.ts';
 
 /** A target that shows nobody its repository until `readers` have looked for one: all of them create one. */
 class Crowded extends DirectoryTarget {
@@ -59,4 +60,28 @@ test('another cloud that comes second is told whose target it is', async (t) => 
   assert.match(refused[0].message, /contains the recovery points of another cloud$/);
   assert.match(String(refused[0].hint), /a target of its own/);
   await assert.rejects(cloud(directory).keys.open(), { code: 'target_in_use' });
+});
+
+/** Each read of its repository arrives with another character of the check value changed, three times. */
+class Hurt extends DirectoryTarget {
+  #reads = 0;
+
+  override async get(name: string): Promise<Buffer | undefined> {
+    const found = await super.get(name);
+    if (found === undefined || name !== 'repository.json') return found;
+    if (++this.#reads > 3) return found;
+    const at = found.indexOf('"key_check": "') + 13 + this.#reads;
+    const hurt = Buffer.from(found);
+    hurt.writeUInt8(found.readUInt8(at) === 0x41 ? 0x42 : 0x41, at);
+    return hurt;
+  }
+}
+
+test('a read that is hurt on its way does not make a repository another cloud’s', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'cloudlet-keys-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const target = new Hurt(directory);
+  const key = randomSecret(32);
+  const made = await Repository.create(target, { key, recoveryKey: randomSecret(32) });
+  assert.equal((await Repository.find(target, key))?.repositoryId, made?.repositoryId);
 });

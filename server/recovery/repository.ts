@@ -102,9 +102,15 @@ export class Repository {
 
   /** undefined: none. Throws `target_in_use` when it is another cloud's, an Error for another format. */
   static async find(target: Target, key: Uint8Array): Promise<RepositoryKeys | undefined> {
-    const head = await readHead(target);
-    if (head === undefined) return undefined;
-    if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
+    let earlier: Head | undefined;
+    for (;;) {
+      const head = await readHead(target);
+      if (head === undefined) return undefined;
+      if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
+      // One read may be hurt on its way, which would say the same.
+      if (head.key_check === earlier?.key_check) break;
+      earlier = head;
+    }
     throw new AppError('target_in_use', `${target.location} contains the recovery points of another cloud`, {
       hint: 'Give this cloud a target of its own with CLOUDLET_RECOVERY_TARGET',
     });
