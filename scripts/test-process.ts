@@ -70,14 +70,14 @@ class Surroundings {
   }
 }
 
-/** Connections that nobody uses any more end by themselves, with their server or after a while. */
-const CONNECTION = /Socket|^(?:Pipe|TLS)Wrap$|ReqWrap$/;
+/** These end by themselves: an unused connection with its server or after a while. */
+const PASSING = /Socket|^(?:Pipe|TLS)Wrap$|ReqWrap$|^Immediate$/;
 
 /** How many of each kind keep this process from ending. */
 function openResources(): Map<string, number> {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo())
-    if (!CONNECTION.test(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    if (!PASSING.test(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return counts;
 }
 
