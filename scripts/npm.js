@@ -51,6 +51,15 @@ function forPinned(version) {
  * the packages are for. Returns undefined, or why it failed, for humans.
  */
 export function cleanInstall(more, pinned) {
+  return callNpm(['ci', ...more], pinned);
+}
+
+/** As cleanInstall(), but what is there stays in place: a server may run from it. */
+export function addPackages(more, pinned) {
+  return callNpm(['install', '--no-save', ...more], pinned);
+}
+
+function callNpm(words, pinned) {
   // Warnings are about the Node that boots us, which then runs nothing; errors still show.
   const options = [
     '--ignore-scripts',
@@ -62,12 +71,12 @@ export function cleanInstall(more, pinned) {
     '--fetch-retry-mintimeout=2000',
     '--fetch-retry-maxtimeout=10000',
   ];
-  const result = run('npm', ['ci', ...options, ...more], forPinned(pinned));
-  return result.error || result.status !== 0 ? explainNpm(result) : undefined;
+  const result = run('npm', [...words, ...options], forPinned(pinned));
+  return result.error || result.status !== 0 ? explainNpm(result, words[0]) : undefined;
 }
 
 /** Why npm failed: on one line when it is known, else what npm said. */
-function explainNpm(result) {
+function explainNpm(result, verb) {
   if (result.error && result.error.code === 'ENOENT')
     return 'npm was not found; install Node.js 18 or newer with npm';
   const output = `${result.stderr || ''}\n${result.stdout || ''}`;
@@ -81,7 +90,7 @@ function explainNpm(result) {
   const log = said.find((line) => line.startsWith(NPM_LOG));
   const cause = said.filter((line) => line !== log).slice(0, CAUSE_LINES);
   return [
-    `npm ci exited with ${result.signal || result.status}${cause.length > 0 ? ':' : ''}`,
+    `npm ${verb} exited with ${result.signal || result.status}${cause.length > 0 ? ':' : ''}`,
     ...cause.map((line) => `  ${line}`),
     ...(log ? [`npm's log: ${log.slice(NPM_LOG.length)}`] : []),
   ].join('\n');

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { build, oldBuilds } from './builds.js';
 import { folderOf, hasJustFailed } from './database-programs.js';
 import { askForGuestImage, isGuestImageCurrent } from './guest-image.js';
-import { cleanInstall } from './npm.js';
+import { addPackages, cleanInstall } from './npm.js';
 import { fetchNpmPostgresql, isInNpm, NPM_POSTGRESQL_VERSION } from './npm-postgresql.js';
 import {
   canInstallPackages,
@@ -62,12 +62,13 @@ function readJson(path) {
 
 /**
  * True when someone already ran `npm ci` or `npm install`: npm's own record of what is there equals the lock
- * file.
+ * file. `withTests`: the packages that only tests use must be there, too.
  */
-function installedMatches(lock) {
+function installedMatches(lock, withTests) {
   try {
     const installed = readJson(join(MODULES, '.package-lock.json')).packages;
-    const wanted = Object.keys(lock.packages).filter((path) => path !== '');
+    const isWanted = (path) => path !== '' && (withTests || lock.packages[path].dev !== true);
+    const wanted = Object.keys(lock.packages).filter(isWanted);
     return (
       Object.keys(installed).every((path) => path in lock.packages) &&
       wanted.every((path) => {
@@ -82,14 +83,20 @@ function installedMatches(lock) {
   }
 }
 
-function installDependencies(lock) {
+function installDependencies(lock, withTests) {
   // No package of the lock needs its install script, and npm would compile better-sqlite3, whose binary is in
   // the package: a lock file does not carry the package's `gypfile: false`.
-  const problem = cleanInstall(['--include=dev', '--include=optional'], `v${pinnedPackage(lock)?.version}`);
+  const tests = withTests ? '--include=dev' : '--omit=dev';
+  const { program, version } = pinnedPackage(lock) ?? {};
+  const install = withTests && installedMatches(lock, false) ? addPackages : cleanInstall;
+  const problem = install([tests, '--include=optional'], `v${version}`);
   if (problem !== undefined) throw new SetupError(problem);
+  // Nothing here is compiled against the headers of Node: 67 MB.
+  if (program !== undefined) rmSync(join(dirname(program), '../include'), { recursive: true, force: true });
 }
 
-async function dependencies() {
+/** `withTests`: the packages that only tests use, too. Those that are there stay. */
+async function dependencies(withTests) {
   let lockText;
   try {
     lockText = readFileSync(join(ROOT, 'package-lock.json'), 'utf8');
@@ -98,19 +105,24 @@ async function dependencies() {
   }
   const lock = JSON.parse(lockText);
   const machine = `${process.platform}-${process.arch}`;
-  const wanted = `${createHash('sha256').update(lockText).digest('hex')} ${machine}\n`;
+  const digest = createHash('sha256').update(lockText).digest('hex');
+  const stampOf = (tests) => `${digest}${tests ? ' tests' : ''} ${machine}\n`;
+  const wanted = stampOf(withTests);
   const stamp = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : '';
-  if (stamp !== wanted) {
+  if (stamp !== wanted && stamp !== stampOf(true)) {
     const otherMachine = stamp !== '' && !stamp.endsWith(` ${machine}\n`);
-    if (otherMachine || !existsSync(PINNED_NODE) || !installedMatches(lock)) {
+    const isMissing = otherMachine || !existsSync(PINNED_NODE) || !installedMatches(lock, withTests);
+    if (isMissing) {
       await step('installing dependencies', () => {
-        installDependencies(lock);
+        installDependencies(lock, withTests);
         return 'done';
       });
     }
     try {
       writeFileSync(STAMP, wanted);
     } catch (error) {
+      // Without it the next set-up looks again, as another user did here.
+      if (!isMissing) return { lock, worked: false };
       throw new SetupError(
         `${STAMP} cannot be written (${error.code}); run the set-up as the owner of that directory`,
       );
@@ -291,7 +303,7 @@ async function main(purpose) {
     throw new SetupError(`usage: node scripts/setup.js ${PURPOSES.join('|')}`);
   }
   if (purpose === 'installed') return outsidePrograms(purpose);
-  const { lock, worked } = await dependencies();
+  const { lock, worked } = await dependencies(purpose !== 'start' && purpose !== 'whole');
   await runtime(lock);
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
   await outsidePrograms(purpose);

@@ -111,6 +111,25 @@ function makeClone(
   };
 }
 
+/** Gives a clone a dependency that only its tests use. */
+function addTestPackage(directory: string): void {
+  mkdirSync(join(directory, 'only-tests'));
+  const about = { name: 'only-tests', version: '1.0.0' };
+  writeFileSync(join(directory, 'only-tests/package.json'), JSON.stringify(about));
+  const devDependencies = { 'only-tests': 'file:only-tests' };
+  const change = (file: string, alter: (json: Record<string, object>) => object) => {
+    const path = join(directory, file);
+    writeFileSync(path, JSON.stringify(alter(JSON.parse(readFileSync(path, 'utf8')))));
+  };
+  change('package.json', (manifest) => ({ ...manifest, devDependencies }));
+  change('package-lock.json', ({ packages, ...lock }) => {
+    const entries = packages as Record<string, object>;
+    const entry = { 'node_modules/only-tests': { resolved: 'only-tests', link: true, dev: true } };
+    const own = { 'only-tests': { version: '1.0.0', dev: true } };
+    return { ...lock, packages: { ...entries, '': { ...entries[''], devDependencies }, ...entry, ...own } };
+  });
+}
+
 const NPM_LOG = 'A complete log of this run can be found in: ';
 
 /** A PATH on which there is nothing but npm and what it is made of. */
@@ -156,6 +175,19 @@ describe('set-up', () => {
     rmSync(join(clone.directory, 'node_modules/.bin'), { recursive: true });
     rmSync(join(clone.directory, 'node_modules/.cloudlet-setup'));
     assert.match(clone.setUp('start').output, /installing dependencies … done/);
+  });
+
+  test('what only tests use comes with the first test, and nothing else is installed anew', () => {
+    const clone = makeClone();
+    addTestPackage(clone.directory);
+    const inModules = (...path: string[]) => join(clone.directory, 'node_modules', ...path);
+    assert.equal(clone.setUp('start').code, 0);
+    assert.ok(!existsSync(inModules('only-tests')));
+    writeFileSync(inModules('.in-use'), '');
+    const tested = clone.setUp('test', { env: { PATH: onlyNpm(clone.directory) } });
+    assert.match(tested.output, /installing dependencies … done/);
+    for (const name of ['only-tests', '.in-use']) assert.ok(existsSync(inModules(name)), name);
+    assert.deepEqual(clone.setUp('start'), { code: 0, output: '' });
   });
 
   test('no network: one line, exit code 1', () => {
