@@ -32,6 +32,8 @@ export interface LaunchedChild {
   readonly ended: Promise<unknown>;
   /** The end of its output, for the log. */
   readonly said: () => string;
+  /** It computes for long: others come first. False: it no longer does. */
+  yields(isLast: boolean): void;
   kill(): void;
 }
 
@@ -129,6 +131,7 @@ export class ChildHost {
       socket: running.child?.stdout as Socket,
       ended: running.ended,
       said: () => said,
+      yields: (isLast) => this.#processes.yields(running, isLast),
       kill: () => void running.end({ graceMs: 0 }).catch(() => {}),
     };
   }

@@ -84,6 +84,8 @@ export interface TenantChildOptions {
 
 const PINGS_PER_SILENCE = 4;
 const MAX_PING_MS = 500;
+/** A child that is silent for so long yields the processor to others. */
+const YIELD_MS = 400;
 /** How long a cancelled call may go on while it occupies the child, ms. */
 const GIVE_UP_MS = 500;
 const GIVE_UP_STEP_MS = 10;
@@ -101,6 +103,8 @@ export class TenantChild {
   #isEnding = false;
   #over: ChildGone | null = null;
   #pingedAt: number | null = null;
+  /** Whether one statement occupies it for so long that it yields to others. */
+  #isLast = false;
   #doubt: Promise<void> = Promise.resolve();
   #watch: NodeJS.Timeout | null = null;
 
@@ -198,7 +202,10 @@ export class TenantChild {
 
   #take(head: FrameHead, body: Buffer): void {
     if (head.id === 0) {
-      if (head.pong === true) this.#pingedAt = null;
+      if (head.pong === true) {
+        this.#pingedAt = null;
+        this.#yield(false);
+      }
       if (head.damage !== undefined) this.#options.onDamage?.(String(head.damage));
       const counters = head.counters;
       if (typeof counters === 'object' && counters !== null) {
@@ -257,8 +264,18 @@ export class TenantChild {
         if (this.#pending.size === 0) return this.#watchNoMore();
         this.#pingedAt = clock.monotonic();
         this.#send({ id: 0, kind: 'ping' });
-      } else if (clock.monotonic() - this.#pingedAt >= silenceMs()) this.kill(silent());
+      } else {
+        const silentMs = clock.monotonic() - this.#pingedAt;
+        if (silentMs >= silenceMs()) this.kill(silent());
+        else if (silentMs >= YIELD_MS) this.#yield(true);
+      }
     }, stepMs);
+  }
+
+  #yield(isLast: boolean): void {
+    if (isLast === this.#isLast || this.#over !== null) return;
+    this.#isLast = isLast;
+    this.#launched.yields(isLast);
   }
 
   #watchNoMore(): void {

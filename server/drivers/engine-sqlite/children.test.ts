@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -102,6 +102,22 @@ describe('whom one holds up', () => {
     for (let i = 0; i < 20; i++) assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
     assert.equal(await killed, true);
     assert.deepEqual(await run(slow, 'SELECT b FROM a'), [[1]]);
+  });
+
+  test('one that computes for long yields the processor to others, until it has answered', async (t) => {
+    const { engine, make, run } = fixture();
+    const [slow, neighbour] = [await make(), await make()];
+    for (const database of [slow, neighbour]) await run(database, 'SELECT 1');
+    const niceOf = (database: EngineDatabase) => getPriority(engine.processOf(database) ?? 0);
+    const usual = niceOf(neighbour);
+    // Control groups share the processor out; without the right nobody could be raised again.
+    if (usual === 0 || process.getuid?.() !== 0) return t.skip('processes are not told apart by nice values');
+    const running = run(slow, ENDLESS.replace('FROM c)', 'FROM c LIMIT 20000000)'));
+    await eventually(() => niceOf(slow) === 19);
+    assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
+    assert.equal(niceOf(neighbour), usual);
+    assert.deepEqual(await running, [[20_000_000]]);
+    await eventually(() => niceOf(slow) === usual);
   });
 
   test('what a busy one has not read is bounded, also when nobody waits for it', async () => {

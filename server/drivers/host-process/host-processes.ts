@@ -25,6 +25,7 @@ import {
   parseStat,
   yieldMemoryFirst,
   yieldProcessorFirst,
+  yieldToSiblings,
 } from './process-identity.ts';
 import { exitOf, type ProcessEnd, RunningProcess, readEnding } from './running-process.ts';
 import { type CallFilter, findFilter } from './system-calls.ts';
@@ -300,6 +301,14 @@ export class HostProcesses {
   #yields({ pid }: ProcessIdentity): void {
     yieldMemoryFirst(pid);
     if (this.cgroups.problem !== '') yieldProcessorFirst(pid);
+  }
+
+  /**
+   * Has one that computes for long yield to its siblings, or no longer. Control groups, where there are any,
+   * share the processor out already.
+   */
+  yields({ identity }: RunningProcess, isLast: boolean): void {
+    if (this.cgroups.problem !== '' && isAlive(identity)) yieldToSiblings(identity.pid, isLast);
   }
 
   async #noted(keeper: string): Promise<ProcessEnd> {

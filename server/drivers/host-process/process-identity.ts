@@ -30,6 +30,10 @@ export const MS_PER_TICK = 10;
 const OOM_SCORE_ADJ = 500;
 /** From 0 (ours) to 19; 5 is a third of our share of the processor. */
 const NICE = 5;
+/** A twentieth of the share of its siblings, while it keeps its processor busy for long. */
+const LAST_NICE = 19;
+/** The bit of CAP_SYS_NICE: without it a process that was given less would never get more again. */
+const SYS_NICE = 23n;
 const POLL_MS = 10;
 /** In the keeper's folder: the process that runs, `<boot id> <line of /proc/…/stat>`. */
 export const RUN = 'run';
@@ -135,12 +139,37 @@ export function yieldMemoryFirst(pid: number): void {
  * the same, unless it is ours.
  */
 export function yieldProcessorFirst(pid: number): void {
+  setNice(pid, NICE);
+}
+
+/**
+ * Gives the process less than its siblings too, or as much as them again, where we may raise it again: one
+ * that computes for long must not delay those that have little to do.
+ */
+export function yieldToSiblings(pid: number, yields: boolean): void {
+  mayRaise ??= readMayRaise();
+  if (mayRaise) setNice(pid, yields ? LAST_NICE : NICE);
+}
+
+let mayRaise: boolean | undefined;
+
+function readMayRaise(): boolean {
   try {
-    setPriority(pid, NICE);
+    const [, rights = '0'] =
+      /^CapEff:\s+([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1')) ?? [];
+    return ((BigInt(`0x${rights}`) >> SYS_NICE) & 1n) === 1n;
+  } catch {
+    return false;
+  }
+}
+
+function setNice(pid: number, nice: number): void {
+  try {
+    setPriority(pid, nice);
     const [own, its] = ['self', pid].map(
       (of) => readFileSync(`/proc/${of}/autogroup`, 'latin1').split(' ')[0],
     );
-    if (own !== its) writeFileSync(`/proc/${pid}/autogroup`, String(NICE));
+    if (own !== its) writeFileSync(`/proc/${pid}/autogroup`, String(nice));
   } catch {
     // It ended, or the kernel has no autogroups.
   }
