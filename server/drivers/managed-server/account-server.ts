@@ -228,7 +228,7 @@ export class AccountServer {
     await this.using(async (engine) => {
       for (const name of this.names) await this.#apply(engine, name);
       this.heldBack.brought();
-    }).catch(() => {});
+    }).catch(() => this.heldBack.missed());
   }
 
   async endFor(why: string): Promise<void> {

@@ -13,6 +13,9 @@ export interface Waits {
   readonly isGrower: boolean;
 }
 
+/** The disk is looked at four times a second while it is nearly full: 16 s. */
+const MOST_PAUSE = 63;
+
 export interface HeldBackDeps {
   readonly databases: KeptDatabases;
   /** The server's log, which its account reads. */
@@ -27,6 +30,9 @@ export class HeldBack {
   #waits: Waits | null = null;
   /** The server is not yet as it should be. */
   #isBehind = false;
+  /** Calls of set() until it is tried again, and how many passed after the last failure. */
+  #pause = 0;
+  #passed = 0;
 
   constructor(deps: HeldBackDeps) {
     this.#deps = deps;
@@ -47,12 +53,13 @@ export class HeldBack {
     if (waits?.why !== this.#waits?.why) this.#tell(waits?.why ?? 'there is space on the disk again');
     if ((waits?.isGrower === true) !== this.isGrower) {
       this.#isBehind = true;
+      this.#pause = 0;
       warn(`the server ${listener.name} ${this.isGrower ? 'may grow again' : `is held back: ${waits?.why}`}`);
       // The next Cloudlet must let them go, too.
       for (const kept of databases.all()) databases.tryKeep({ ...kept, isApplied: false });
     }
     this.#waits = waits;
-    return this.#isBehind;
+    return this.#isBehind && ++this.#passed > this.#pause;
   }
 
   #tell(what: string): void {
@@ -65,6 +72,12 @@ export class HeldBack {
 
   brought(): void {
     this.#isBehind = false;
+  }
+
+  /** It did not work: a server that refuses is asked less and less often. */
+  missed(): void {
+    this.#pause = Math.min(2 * this.#pause + 1, MOST_PAUSE);
+    this.#passed = 0;
   }
 
   accessOf(access: Access): Access {
