@@ -166,8 +166,12 @@ function watchFiles({ descriptors }: Host, alarms: Alarms): void {
   else alarms.raise(FILES, detail, RAISE);
 }
 
-/** Restores the rules when another program flushed them, or when they predate an update. */
-async function guardNetworks({ networks }: Host, log: Logger): Promise<void> {
+/** Restores the rules when another program flushed them. While no machine runs, they guard nothing. */
+async function guardNetworks(host: Host, log: Logger, store: VmStore): Promise<void> {
+  if ((await store.listRunning()).length > 0) await placeRules(host, log);
+}
+
+async function placeRules({ networks }: Host, log: Logger): Promise<void> {
   for (const network of networks) {
     const before = network.refusal?.message;
     await network.ensure().catch(({ message, hint }: AppError) => {
@@ -217,7 +221,7 @@ export function computePart(
   const sampler = new Sampler({ clock, hypervisor, ingress, metadata, samples, running });
   const metrics = new Metrics({ clock, store: samples, sampler, find });
   const consoles = new Consoles({ hypervisor });
-  const guard = () => guardNetworks(host, log);
+  const guard = () => guardNetworks(host, log, store);
   const connectAll = () => syncPrivateNetworks(store, privateNetworks);
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
     return { name, everyMs, per: 'node', run };
@@ -256,7 +260,7 @@ export function computePart(
         return host.sweepHost();
       });
       void imports.start().catch((error) => log.error({ err: error }, 'removing incomplete imports failed'));
-      void guard();
+      void placeRules(host, log);
       // Detects the accelerator in the background.
       void hypervisor.readiness();
     },
