@@ -163,6 +163,11 @@ function guardsOf({ vmUidBase, vmNetwork }: Config): GuardsOf {
   return { uidBase: vmUidBase, uidCount: UIDS.count, hasBridge: vmNetwork === 'bridge' };
 }
 
+/** Takes away the rules of clouds of this host that have ended: to be called when ours has. Never rejects. */
+export function removeLeftRules(): Promise<void> {
+  return removeLeftGuards({ uidBase: 0, uidCount: UIDS.count, hasBridge: false, warn: () => {} });
+}
+
 /**
  * The network of guests, with its rules that protect this host. On a bridge guests have no connecting
  * process.

@@ -37,7 +37,7 @@ export async function devConfig(dataDir: string, adminKey: string): Promise<Conf
   const uidBase = freeUidBase();
   const network = process.pid % NETWORKS;
   return loadConfig({
-    CLOUDLET_LOG_LEVEL: 'warn',
+    CLOUDLET_LOG_LEVEL: 'error',
     ...Object.fromEntries(given.map((name) => [name, inherited[name]])),
     CLOUDLET_DATA_DIR: dataDir,
     CLOUDLET_PORT: '0',

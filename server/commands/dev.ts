@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { removeLeftRules } from '../build/compute.ts';
 import { prepareMissing } from '../build/preparation.ts';
 import { type Config, inheritedEnvironment } from '../config/config.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -143,6 +144,7 @@ async function serve(config: Config, { key, wanted, command }: Wishes): Promise<
     endPreparing();
     await endMachines(call);
     await running.stop();
+    await removeLeftRules();
   }
 }
 

@@ -1,6 +1,6 @@
 /** `cloudlet dev`: a cloud for one run of a program, and nothing of it afterwards. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,6 +27,9 @@ function folder(): { readonly path: string; readonly env: Variables } {
   const path = mkdtempSync(join(root, 'tmp-'));
   return { path, env: { TMPDIR: path, CLOUDLET_VM_ACCEL: 'tcg' } };
 }
+
+/** Empty for users who may not see them: their clouds place none. */
+const rulesOfHost = () => spawnSync('nft', ['list', 'ruleset'], { encoding: 'utf8' }).stdout ?? '';
 
 function dev(args: readonly string[], env: Variables): Promise<Ended> {
   return runCloudlet(['dev', ...args], { env, timeoutMs: 300_000 });
@@ -97,6 +100,7 @@ test('every address that it prints works, and Ctrl+C leaves nothing behind', asy
 
   assert.deepEqual(await Promise.all([one.end(), other.end()]), [0, 0]);
   assert.deepEqual(readdirSync(path), []);
+  assert.ok(!rulesOfHost().includes(path), 'rules of nftables name the directory of their cloud');
 });
 
 test('a command gets the variables, and its exit code is ours; settings of another cloud do not hold', async () => {
