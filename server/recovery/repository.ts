@@ -27,6 +27,8 @@ import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Removal, Ta
 const FORMAT = 1;
 const HEAD = 'repository.json';
 const PIECE_NAME = /^[0-9a-f]{64}$/;
+/** Reads of the head, of which two in a row must agree. */
+const MOST_READS = 6;
 /** Concurrent pieces of one file: bounds memory to as many MiB. */
 const AT_ONCE = 4;
 
@@ -102,15 +104,9 @@ export class Repository {
 
   /** undefined: none. Throws `target_in_use` when it is another cloud's, an Error for another format. */
   static async find(target: Target, key: Uint8Array): Promise<RepositoryKeys | undefined> {
-    let earlier: Head | undefined;
-    for (;;) {
-      const head = await readHead(target);
-      if (head === undefined) return undefined;
-      if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
-      // One read may be hurt on its way, which would say the same.
-      if (head.key_check === earlier?.key_check) break;
-      earlier = head;
-    }
+    const head = await readHead(target);
+    if (head === undefined) return undefined;
+    if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
     throw new AppError('target_in_use', `${target.location} contains the recovery points of another cloud`, {
       hint: 'Give this cloud a target of its own with CLOUDLET_RECOVERY_TARGET',
     });
@@ -341,8 +337,22 @@ function journalFile(cloud: string): string {
   return `journals/${cloud}`;
 }
 
+/**
+ * The text of two reads in a row that agree: a read that is hurt on its way would name another cloud, another
+ * repository or another key. Throws `target_unavailable` when no two do.
+ */
+async function readTwice(target: Target): Promise<string | undefined> {
+  let earlier: string | undefined;
+  for (let reads = 0; reads < MOST_READS; reads++) {
+    const text = (await target.get(HEAD))?.toString('utf8');
+    if (text === undefined || text === earlier) return text;
+    earlier = text;
+  }
+  throw new AppError('target_unavailable', `${target.location} cannot be used: each read of ${HEAD} differs`);
+}
+
 async function readHead(target: Target): Promise<Head | undefined> {
-  const text = (await target.get(HEAD))?.toString('utf8');
+  const text = await readTwice(target);
   if (text === undefined) return undefined;
   let head: Partial<Head>;
   try {
