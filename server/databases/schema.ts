@@ -182,7 +182,7 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   reason: textOrNull('Why the engine is unavailable, or a known limitation'),
   fix: textOrNull('Fix for the operator'),
   preparing: Type.Union([Preparing, Type.Null()], {
-    description: 'The host still fetches it; new databases wait',
+    description: 'The host still fetches the engine: databases can be created, and wait for it',
   }),
   default: Type.Boolean({ description: 'Whether new databases use it by default' }),
   extensions: Type.Array(Type.String(), {

@@ -100,7 +100,9 @@ function renderParameters({ parameters, requestBody }: Operation): string {
 function row({ name, type, isRequired, description }: Field, location?: string): string {
   const where = location === undefined ? '' : ` <i>${location}${isRequired ? '' : ', optional'}</i>`;
   const cells = [`<code>${escapeHtml(name)}</code>${where}`, escapeHtml(type), prose(description)];
-  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
+  // A row without its last cell looks the same.
+  const shown = cells.at(-1) === '' ? cells.slice(0, -1) : cells;
+  return `<tr>${shown.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }
 
 function renderExample({ method, path, operation }: Entry): string {

@@ -78,7 +78,9 @@ export const SystemStatus = namedObject('SystemStatus', {
       version: Type.String(),
       accel: Type.String({ description: 'Accelerator that new machines use' }),
       accel_reason: Type.String({ description: 'Why no faster accelerator is used' }),
-      preparing: Type.Union([Preparing, Type.Null()]),
+      preparing: Type.Union([Preparing, Type.Null()], {
+        description: 'The host still builds the image of machines: those that start wait for it',
+      }),
       problem: component.problem,
       fix: component.fix,
     }),
@@ -92,7 +94,9 @@ export const SystemStatus = namedObject('SystemStatus', {
           source: Type.String(),
           reason: OrNull,
           fix: OrNull,
-          preparing: Type.Union([Preparing, Type.Null()]),
+          preparing: Type.Union([Preparing, Type.Null()], {
+            description: 'The host still fetches the engine: databases can be created, and wait for it',
+          }),
         }),
         { description: 'A missing engine is a problem only if databases of it exist' },
       ),
