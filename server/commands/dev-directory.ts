@@ -4,10 +4,17 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Config, inheritedEnvironment, loadConfig } from '../config/config.ts';
+import { lockDirectory } from '../drivers/directory-lock.ts';
 import { livingClouds } from '../drivers/host-network/cloud-claim.ts';
+import { systemClock } from '../platform/clock.ts';
+import { holdsCloud } from '../platform/data-directory.ts';
+import { writeDurableFile } from '../platform/durable-file.ts';
 
 /** Names of temporary directories: with the number of the process, and six more characters. */
 const NAME = /^cloudlet-dev-(\d+)-\w{6}$/;
+const KEY_FILE = 'dev.key';
+/** A directory this young may be one whose process in another container has not locked it yet. */
+const YOUNG_MS = 60_000;
 /** The user ids and networks of clouds for development, apart from those of other clouds' defaults. */
 const FIRST_UID = 620_000_000;
 const USERS_EACH = 1_100_000;
@@ -27,6 +34,27 @@ export function openDevDirectory(named: string | undefined, isKept: boolean): De
   if (named !== undefined) return { path: resolve(named), isTemporary: false };
   const name = isKept ? 'cloudlet-kept-' : `cloudlet-dev-${process.pid}-`;
   return { path: mkdtempSync(join(tmpdir(), name)), isTemporary: !isKept };
+}
+
+/**
+ * The key that an earlier `cloudlet dev` gave this cloud; undefined: there is no cloud yet. Throws where
+ * there is another cloud: its administrator would get our key, which is known to all.
+ */
+export function earlierKey(dataDir: string): string | undefined {
+  if (!holdsCloud(dataDir)) return undefined;
+  try {
+    return readFileSync(join(dataDir, KEY_FILE), 'utf8');
+  } catch {
+    throw new Error(
+      `cloudlet dev did not make the cloud in ${dataDir}, and would replace its administrator's key: choose an ` +
+        'empty directory, and begin from a recovery point of that cloud with --from',
+    );
+  }
+}
+
+/** To be called once the cloud runs: the mark that it is one of ours. */
+export function keepKey(dataDir: string, key: string): void {
+  writeDurableFile(join(dataDir, KEY_FILE), key, 0o600);
 }
 
 /** The settings of a cloud on `dataDir`, on free ports of loopback, whose administrator has this key. */
@@ -87,12 +115,26 @@ export function sweepDevDirectories(): string[] {
   const left = readdirSync(tmpdir())
     .filter((name) => isAbandoned(name))
     .map((name) => join(tmpdir(), name))
-    .filter((path) => statSync(path, { throwIfNoEntry: false })?.uid === process.getuid?.());
+    .filter((path) => {
+      const found = statSync(path, { throwIfNoEntry: false });
+      const isOld = found !== undefined && systemClock.now() - found.mtimeMs > YOUNG_MS;
+      return isOld && found.isDirectory() && found.uid === process.getuid?.();
+    });
   if (left.length === 0) return [];
   const commands = runningCommands();
-  const isUsed = (path: string) => commands.some((command) => command.includes(path));
+  const isUsed = (path: string) => isLocked(path) || commands.some((command) => command.includes(path));
   for (const path of left) if (!isUsed(path)) rmSync(path, { recursive: true, force: true });
   return left.filter(isUsed);
+}
+
+/** A cloud in another container has no process here, but its lock. */
+function isLocked(path: string): boolean {
+  try {
+    lockDirectory(path).release();
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** The name has the process that made it. */

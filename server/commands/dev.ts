@@ -10,7 +10,7 @@ import { systemClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
 import { quoted } from './banner.ts';
 import { type Command, UsageError, type Words } from './command.ts';
-import { devConfig, openDevDirectory, sweepDevDirectories } from './dev-directory.ts';
+import { devConfig, earlierKey, keepKey, openDevDirectory, sweepDevDirectories } from './dev-directory.ts';
 import { restore } from './recovery-restore.ts';
 import { outliveTerminal, startCloud, stopSignal } from './start.ts';
 
@@ -31,7 +31,7 @@ With a command, runs that with these variables, ends with it, and exits with its
   --point ID         the recovery point; default: latest
   --key-file FILE    has the recovery key; default: asks for it
   --keep             keeps the data directory at the end, and says where it is
-  --data-dir PATH    a data directory to create or go on with; it is kept
+  --data-dir PATH    a data directory to create, or one of cloudlet dev to go on with; it is kept
 
 Variables: CLOUDLET_URL, CLOUDLET_API_KEY (always cloudlet-development-key, but not with --from), AWS_ENDPOINT_URL_S3,
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, LIBSQL_URL, LIBSQL_AUTH_TOKEN, DATABASE_URL (PostgreSQL), MYSQL_URL,
@@ -91,13 +91,14 @@ async function run(given: Config, { positionals: command, values }: Words): Prom
     );
   }
   const directory = openDevDirectory(values['data-dir'], values.keep !== undefined);
+  const earlier = earlierKey(directory.path);
   try {
     if (values.from !== undefined) {
       const code = await restore(given, { positionals: [], values: { ...values, to: directory.path } });
       if (code !== 0) return code;
     }
     // A copy of other people's data gets a key that nobody else knows.
-    const key = values.from === undefined ? KEY : randomSecret(24).toString('hex');
+    const key = earlier ?? (values.from === undefined ? KEY : randomSecret(24).toString('hex'));
     return await serve(await devConfig(directory.path, key), { key, wanted, command });
   } finally {
     if (directory.isTemporary) rmSync(directory.path, { recursive: true, force: true });
@@ -126,6 +127,7 @@ async function serve(config: Config, { key, wanted, command }: Wishes): Promise<
   const began = systemClock.monotonic();
   const stopped = stopSignal();
   const running = await startCloud(config, (_name, work) => work());
+  keepKey(config.dataDir, key);
   const endPreparing = await prepareMissing('stderr');
   const { apiUrl } = running.cloud.addresses;
   const call = caller(apiUrl, key);
@@ -142,9 +144,12 @@ async function serve(config: Config, { key, wanted, command }: Wishes): Promise<
     return 0;
   } finally {
     endPreparing();
-    await endMachines(call);
-    await running.stop();
-    await removeLeftRules();
+    try {
+      await endMachines(call);
+    } finally {
+      await running.stop();
+      await removeLeftRules();
+    }
   }
 }
 

@@ -156,7 +156,8 @@ async function stop(cloud: Cloud, control: Server): Promise<number> {
 const STANDARD_STREAMS = [0, 1, 2];
 
 /**
- * Resolves with the signal that tells the process to stop: SIGTERM, Ctrl+C, or because its terminal closes.
+ * Resolves with the signal that tells the process to stop: SIGTERM, SIGINT (Ctrl+C), or SIGHUP when its
+ * terminal closes.
  * Signals that follow change nothing: of one Ctrl+C the terminal tells us, and so does npm.
  */
 export function stopSignal(): Promise<NodeJS.Signals> {

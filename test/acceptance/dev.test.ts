@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { CreateBucketCommand, ListBucketsCommand, S3Client } from '@aws-sdk/client-s3';
@@ -143,13 +144,32 @@ test('a directory that is named stays, with its databases', async () => {
   assert.ok(existsSync(join(data, 'metadata.db')));
 });
 
+test('a cloud that it did not make keeps its administrator’s key', async (t) => {
+  const cloud = await CloudProcess.start();
+  t.after(() => cloud.stop());
+  await cloud.end();
+  const { env } = folder();
+  const refused = await dev(['--data-dir', cloud.dataDir, '--with', 'none', '--', 'true'], env);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /did not make the cloud in .*: choose an empty directory/);
+});
+
 test('what a killed one left goes with the next', async () => {
   const { path, env } = folder();
-  const left = join(path, 'cloudlet-dev-4194304-abcdef');
-  writeFileSync(left, '');
+  const [left, young, locked] = ['abcdef', 'ghijkl', 'mnopqr'].map((end) => {
+    const directory = join(path, `cloudlet-dev-4194304-${end}`);
+    mkdirSync(directory);
+    return directory;
+  });
+  // As a cloud in another container holds it, of whose process nothing is seen here.
+  const lock = new DatabaseSync(join(locked ?? '', 'lock'));
+  lock.exec('BEGIN EXCLUSIVE');
+  const old = new Date(Date.now() - 3_600_000);
+  for (const directory of [left, locked]) utimesSync(directory ?? '', old, old);
   const ended = await dev(['--with', 'none', '--', 'true'], env);
   assert.equal(ended.code, 0, ended.stderr);
-  assert.deepEqual(readdirSync(path), []);
+  assert.deepEqual(readdirSync(path), [basename(young ?? ''), basename(locked ?? '')]);
+  lock.close();
 });
 
 test('it begins from a point of another cloud, whose keys stay unknown to it', async (t) => {
