@@ -59,7 +59,8 @@ type Variables = Readonly<Record<string, string>>;
 
 /** Variables of the database of each engine. */
 const ENGINES: Readonly<Record<string, (connection: Connection) => Variables>> = {
-  sqlite: ({ uri, password }) => ({ LIBSQL_URL: uri, LIBSQL_AUTH_TOKEN: password }),
+  // Its token has a variable of its own.
+  sqlite: ({ uri, password }) => ({ LIBSQL_URL: uri.split('?')[0] ?? uri, LIBSQL_AUTH_TOKEN: password }),
   postgresql: ({ uri }) => ({ DATABASE_URL: uri }),
   mysql: ({ uri }) => ({ MYSQL_URL: uri }),
   mongodb: ({ uri }) => ({ MONGODB_URL: uri }),

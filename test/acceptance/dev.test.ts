@@ -87,6 +87,7 @@ test('every address that it prints works, and Ctrl+C leaves nothing behind', asy
   );
   s3.destroy();
 
+  assert.doesNotMatch(variables.LIBSQL_URL ?? '', /\?/);
   const libsql = createClient({
     url: variables.LIBSQL_URL ?? '',
     authToken: variables.LIBSQL_AUTH_TOKEN ?? '',
