@@ -11,6 +11,16 @@ import { freePorts } from './proxy-kit.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const MODULES = join(ROOT, 'node_modules');
+/** Pages whose commands need no machine, and those whose commands do. */
+export const GUIDES = [
+  'docs/client.md',
+  'docs/databases.md',
+  'docs/operating.md',
+  'docs/recovery.md',
+  'docs/s3.md',
+];
+export const GUIDES_WITH_MACHINES = ['docs/machines.md', 'docs/billing.md', 'docs/webhooks.md'];
+
 const FILES = 20;
 /** A line of its own in the output after each block. */
 const END_OF_BLOCK = '=== end of a block ===';

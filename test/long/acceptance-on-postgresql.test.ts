@@ -18,6 +18,7 @@ const EXCLUDED: Readonly<Record<string, string>> = {
   'databases-upgrade': OWN_SETTINGS,
   guides: OWN_SETTINGS,
   'guides-machines': OWN_SETTINGS,
+  'guides-pages': OWN_SETTINGS,
   'http-lifecycle': READS_FILE,
   'recovery-drill-beside': IN_OWN_NETWORK,
   'recovery-first': COPIES,

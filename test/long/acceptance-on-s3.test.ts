@@ -11,6 +11,7 @@ const EXCLUDED: Readonly<Record<string, string>> = {
   'databases-upgrade': OWN_SETTINGS,
   guides: OWN_SETTINGS,
   'guides-machines': OWN_SETTINGS,
+  'guides-pages': OWN_SETTINGS,
   proxies: LOOKS_FOR_FILES,
   'recovery-drill-beside': 'its cloud is in a network of its own, where S3 is not',
   'recovery-restore': LOOKS_FOR_FILES,
