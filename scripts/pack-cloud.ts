@@ -25,7 +25,7 @@ interface Locked {
 
 /** Packages that children load by name: `packages: ['bson', 'mingo/core']` in the engines. */
 function childrenPackages(): string[] {
-  const files = globSync('server/drivers/engine-*/*-engine.ts', { cwd: ROOT });
+  const files = globSync('server/drivers/engines/*/*-engine.ts', { cwd: ROOT });
   const lists = files.flatMap((file) => [
     ...readFileSync(join(ROOT, file), 'utf8').matchAll(/\bpackages: \[([^\]]+)\]/g),
   ]);

@@ -8,15 +8,15 @@ import type { EngineDatabase } from '../databases/engine.ts';
 import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
 import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
-import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
-import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
-import type { HostDeploymentOptions } from '../drivers/engine-mongodb/on-server/host-deployment.ts';
-import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
-import { MysqlEngine, mysqlServers } from '../drivers/engine-mysql/mysql-engine.ts';
-import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
-import { PostgresqlEngine, postgresqlServers } from '../drivers/engine-postgresql/postgresql-engine.ts';
-import { hranaOf } from '../drivers/engine-sqlite/hrana-exchange.ts';
-import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
+import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engines/mongodb/mongodb-engine.ts';
+import { chooseMongodb } from '../drivers/engines/mongodb/on-server/choice.ts';
+import type { HostDeploymentOptions } from '../drivers/engines/mongodb/on-server/host-deployment.ts';
+import { externalMysql } from '../drivers/engines/mysql/external-server-facts.ts';
+import { MysqlEngine, mysqlServers } from '../drivers/engines/mysql/mysql-engine.ts';
+import { externalPostgresql } from '../drivers/engines/postgresql/external-server-facts.ts';
+import { PostgresqlEngine, postgresqlServers } from '../drivers/engines/postgresql/postgresql-engine.ts';
+import { hranaOf } from '../drivers/engines/sqlite/hrana-exchange.ts';
+import { SqliteEngine } from '../drivers/engines/sqlite/sqlite-engine.ts';
 import type { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { AccountServers } from '../drivers/managed-server/account-servers.ts';
@@ -194,9 +194,9 @@ async function mongodbEngine(
   if (choice.kind === 'built-in')
     return new MongodbEngine({ ...own, folder, firstPort, alarms, whyNoServer: choice.why });
   const [{ operatorDeployment }, { hostDeployment }, { ServerMongodb }] = await Promise.all([
-    import('../drivers/engine-mongodb/on-server/deployment.ts'),
-    import('../drivers/engine-mongodb/on-server/host-deployment.ts'),
-    import('../drivers/engine-mongodb/on-server/server-engine.ts'),
+    import('../drivers/engines/mongodb/on-server/deployment.ts'),
+    import('../drivers/engines/mongodb/on-server/host-deployment.ts'),
+    import('../drivers/engines/mongodb/on-server/server-engine.ts'),
   ]);
   const warn = (text: string) => log.warn(text);
   const deployment =

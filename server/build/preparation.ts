@@ -1,7 +1,7 @@
 /** Prepares beside the server what this host still lacks. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import { findPrograms } from '../drivers/engines/postgresql/postgresql-programs.ts';
 import { unpackedPrograms } from '../drivers/managed-server/unpacked-programs.ts';
 import { startPreparing } from '../drivers/preparation/preparer.ts';
 import { TINY_FOLDER } from '../drivers/qemu/tiny-image.ts';

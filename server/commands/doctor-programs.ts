@@ -2,16 +2,20 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
-import { findMongod } from '../drivers/engine-mongodb/on-server/mongod-program.ts';
-import { probe as probeMongodb } from '../drivers/engine-mongodb/on-server/operator-mongodb.ts';
-import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
-import { MYSQL } from '../drivers/engine-mysql/mysql.ts';
-import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
-import { dataMajor } from '../drivers/engine-postgresql/data-directory.ts';
-import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
-import { postgresqlKind } from '../drivers/engine-postgresql/postgresql.ts';
-import { findPrograms, missingOf, newestPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import { chooseMongodb } from '../drivers/engines/mongodb/on-server/choice.ts';
+import { findMongod } from '../drivers/engines/mongodb/on-server/mongod-program.ts';
+import { probe as probeMongodb } from '../drivers/engines/mongodb/on-server/operator-mongodb.ts';
+import { externalMysql } from '../drivers/engines/mysql/external-server-facts.ts';
+import { MYSQL } from '../drivers/engines/mysql/mysql.ts';
+import { findPrograms as findMariadb } from '../drivers/engines/mysql/mysql-programs.ts';
+import { dataMajor } from '../drivers/engines/postgresql/data-directory.ts';
+import { externalPostgresql } from '../drivers/engines/postgresql/external-server-facts.ts';
+import { postgresqlKind } from '../drivers/engines/postgresql/postgresql.ts';
+import {
+  findPrograms,
+  missingOf,
+  newestPrograms,
+} from '../drivers/engines/postgresql/postgresql-programs.ts';
 import { findFilter } from '../drivers/host-process/system-calls.ts';
 import { dataSeries } from '../drivers/managed-server/server-data.ts';
 import { type ExternalFacts, probeExternal } from '../drivers/managed-server/sql-server.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Document, deserialize, serialize } from 'bson';
-import { DocumentDatabase } from '../drivers/engine-mongodb/commands/document-commands.ts';
-import { decodeCommand, encodeReply } from '../drivers/engine-mongodb/values/bson-documents.ts';
+import { DocumentDatabase } from '../drivers/engines/mongodb/commands/document-commands.ts';
+import { decodeCommand, encodeReply } from '../drivers/engines/mongodb/values/bson-documents.ts';
 import { FakeClock } from '../platform/clock.ts';
 
 export class TestDocuments {

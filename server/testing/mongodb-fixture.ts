@@ -6,7 +6,7 @@ import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
-import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
+import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engines/mongodb/mongodb-engine.ts';
 import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
 import { noUsers, testUidBase } from './own-ground.ts';

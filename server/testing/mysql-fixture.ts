@@ -2,8 +2,8 @@
 import { type Connection, createConnection } from 'mysql2/promise';
 import { NO_MARIADB } from '../../scripts/installed.ts';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
-import { MysqlEngine, mysqlServers } from '../drivers/engine-mysql/mysql-engine.ts';
-import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
+import { MysqlEngine, mysqlServers } from '../drivers/engines/mysql/mysql-engine.ts';
+import { findPrograms } from '../drivers/engines/mysql/mysql-programs.ts';
 import type { AccountOptions } from '../drivers/managed-server/account-kind.ts';
 import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/database-server.ts';

@@ -2,8 +2,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { nativeHash } from '../drivers/engine-mysql/dialects.ts';
-import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
+import { nativeHash } from '../drivers/engines/mysql/dialects.ts';
+import { findPrograms } from '../drivers/engines/mysql/mysql-programs.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../drivers/managed-server/server-tls.ts';
 import { type OperatorServer, operatorServer } from './operator-server.ts';
 

@@ -6,8 +6,8 @@ import {
   PostgresqlEngine,
   type PostgresqlOptions,
   postgresqlServers,
-} from '../drivers/engine-postgresql/postgresql-engine.ts';
-import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+} from '../drivers/engines/postgresql/postgresql-engine.ts';
+import { findPrograms } from '../drivers/engines/postgresql/postgresql-programs.ts';
 import type { AccountOptions } from '../drivers/managed-server/account-kind.ts';
 import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import type { ServerAddress } from '../drivers/managed-server/server-url.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { EngineDatabase, Query } from '../databases/engine.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
-import { SqliteEngine, type SqliteEngineOptions } from '../drivers/engine-sqlite/sqlite-engine.ts';
+import { SqliteEngine, type SqliteEngineOptions } from '../drivers/engines/sqlite/sqlite-engine.ts';
 import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
 import { noUsers, testUidBase } from './own-ground.ts';

@@ -21,7 +21,7 @@ function childrenOf(cloud: CloudProcess, engine: string): number[] {
     const pid = Number(name);
     if (!Number.isInteger(pid)) return [];
     try {
-      const isChild = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`engine-${engine}.child`);
+      const isChild = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`engines.${engine}.child`);
       return isChild && isBelow(pid, cloud.pid) ? [pid] : [];
     } catch {
       return [];

@@ -3,7 +3,7 @@ import { readImports } from './imports.ts';
 import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts';
 
 function folderOf(path: string): string | undefined {
-  return /^server\/((?:drivers\/)?[^/]+)\//.exec(path)?.[1];
+  return /^server\/((?:drivers\/(?:engines\/)?)?[^/]+)\//.exec(path)?.[1];
 }
 
 function arrowsOf(file: SourceFile) {

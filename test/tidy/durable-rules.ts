@@ -11,7 +11,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'server/drivers/host-process/process-identity.ts': 'the kernel',
   'server/drivers/host-process/cgroups.ts': 'the kernel',
   'server/drivers/host-network/kernel-settings.ts': 'the kernel',
-  'server/drivers/engine-postgresql/data-directory.ts': 'made anew at each start of the server',
+  'server/drivers/engines/postgresql/data-directory.ts': 'made anew at each start of the server',
   'server/drivers/managed-server/server-tls.ts': 'made anew at each start of the server',
   'server/drivers/managed-server/client-programs.ts': 'for one run of a program',
   'server/drivers/managed-server/tenant-logs.ts': 'a log',

@@ -11,10 +11,10 @@ const BUILD = realpathSync(join(ROOT, 'build/server/current'));
 
 /** A child's code as it runs from the sources, and from the build that users have. */
 const PLACES = [
-  { entry: join(ROOT, 'server/drivers/engine-sqlite/child.ts'), ending: 'ts' },
-  { entry: join(ROOT, 'server/drivers/engine-mongodb/child/child.ts'), ending: 'ts' },
-  { entry: join(BUILD, 'drivers.engine-sqlite.child.js'), ending: 'js' },
-  { entry: join(BUILD, 'drivers.engine-mongodb.child.child.js'), ending: 'js' },
+  { entry: join(ROOT, 'server/drivers/engines/sqlite/child.ts'), ending: 'ts' },
+  { entry: join(ROOT, 'server/drivers/engines/mongodb/child/child.ts'), ending: 'ts' },
+  { entry: join(BUILD, 'drivers.engines.sqlite.child.js'), ending: 'js' },
+  { entry: join(BUILD, 'drivers.engines.mongodb.child.child.js'), ending: 'js' },
 ] as const;
 
 for (const { entry, ending } of PLACES) {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openTenantFile } from '../engine-sqlite/tenant-file.ts';
+import { openTenantFile } from '../engines/sqlite/tenant-file.ts';
 import { DurableLog } from './durable-log.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-log-'));

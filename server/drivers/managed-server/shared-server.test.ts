@@ -9,8 +9,8 @@ import { connectMysql, mysqlFixture, noMysql } from '../../testing/mysql-fixture
 import { newDatabase } from '../../testing/new-database.ts';
 import { connect, noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import type { ServerFixture } from '../../testing/server-fixture.ts';
-import { MysqlEngine } from '../engine-mysql/mysql-engine.ts';
-import { PostgresqlEngine } from '../engine-postgresql/postgresql-engine.ts';
+import { MysqlEngine } from '../engines/mysql/mysql-engine.ts';
+import { PostgresqlEngine } from '../engines/postgresql/postgresql-engine.ts';
 import { keptPort } from '../server-port.ts';
 import type { AccountOptions } from './account-kind.ts';
 import type { AccountServers } from './account-servers.ts';

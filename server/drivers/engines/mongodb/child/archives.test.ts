@@ -1,0 +1,177 @@
+/** Archives of MongoDB databases: those we make, and those that a tenant may send. */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { after, describe, test } from 'node:test';
+import { Binary, Decimal128, type Document, Long, ObjectId, serialize, Timestamp } from 'bson';
+import { type EngineDatabase, LoadFailed } from '../../../../databases/engine.ts';
+import { openMongodb } from '../../../../testing/mongodb-fixture.ts';
+import { ARCHIVE_MAGIC } from '../archive/archive-format.ts';
+import { Crc64 } from '../archive/crc64.ts';
+
+const NOBODY_LEAVES = new AbortController().signal;
+const TERMINATOR = Buffer.alloc(4, 0xff);
+const fixture = openMongodb({ firstPort: 27_600 });
+after(() => fixture.close());
+
+const load = (database: EngineDatabase, archive: Buffer) =>
+  fixture.engine.load(database, Readable.from([archive]), NOBODY_LEAVES);
+const dump = async (database: EngineDatabase) =>
+  buffer((await fixture.engine.dump(database, 'archive', { signal: NOBODY_LEAVES })).stream);
+
+/** As mongodump has it: segments of any collections in turn, and an end of each. */
+function archiveOf(
+  segments: readonly { db: string; collection: string; documents: Document[] }[],
+  options = {},
+) {
+  const spaces = new Map(segments.map((one) => [`${one.db}.${one.collection}`, one]));
+  const sums = new Map([...spaces.keys()].map((space) => [space, new Crc64()]));
+  const pieces: Uint8Array[] = [ARCHIVE_MAGIC];
+  pieces.push(
+    serialize({ concurrent_collections: 4, version: '0.1', server_version: '8.0.4', tool_version: '100.9' }),
+  );
+  for (const { db, collection } of spaces.values()) {
+    const metadata = JSON.stringify({
+      indexes: [
+        { v: { $numberInt: '2' }, key: { _id: { $numberInt: '1' } }, name: '_id_' },
+        { v: { $numberInt: '2' }, key: { n: { $numberInt: '-1' } }, name: 'n_-1', unique: true },
+      ],
+      uuid: '00000000000000000000000000000000',
+      collectionName: collection,
+      type: 'collection',
+      ...options,
+    });
+    pieces.push(serialize({ db, collection, metadata, size: 0, type: 'collection' }));
+  }
+  pieces.push(TERMINATOR);
+  for (const { db, collection, documents } of segments) {
+    const bytes = Buffer.concat(documents.map((document) => serialize(document)));
+    sums.get(`${db}.${collection}`)?.add(bytes);
+    pieces.push(serialize({ db, collection, EOF: false, CRC: Long.ZERO }), bytes, TERMINATOR);
+  }
+  for (const [space, { db, collection }] of spaces) {
+    const crc = Long.fromBigInt(sums.get(space)?.value ?? 0n);
+    pieces.push(serialize({ db, collection, EOF: true, CRC: crc }), TERMINATOR);
+  }
+  return Buffer.concat(pieces);
+}
+
+test('the checksum is the one that Go computes', () => {
+  const sum = new Crc64();
+  sum.add(Buffer.from('12345'));
+  sum.add(Buffer.from('6789'));
+  assert.equal(BigInt.asUintN(64, sum.value), 0x995dc9bbdf1939fan);
+});
+
+describe('an archive of ours', () => {
+  test('has every type, every index, and collections without documents', async () => {
+    const [{ database, uri }, { database: target, uri: other }] = [
+      await fixture.make(),
+      await fixture.make(),
+    ];
+    const from = (await fixture.connect(uri)).db();
+    const document = {
+      _id: new ObjectId(),
+      n: 1,
+      long: Long.fromString('9223372036854775807'),
+      decimal: Decimal128.fromString('1.10'),
+      bytes: new Binary(Buffer.from([1, 2, 3]), 4),
+      when: new Date(0),
+      stamp: new Timestamp({ t: 1, i: 2 }),
+      pattern: /a+/i,
+      nothing: null,
+      list: [1, [2, { three: 3 }]],
+    };
+    await from.collection<Document>('every').insertOne(document);
+    await from.collection('every').createIndex({ n: 1, long: -1 }, { unique: true, name: 'own' });
+    await from.createCollection('empty');
+    await load(target, await dump(database));
+    const to = (await fixture.connect(other)).db();
+    const raw = { promoteValues: false, promoteLongs: false };
+    assert.deepEqual(
+      await to.collection('every').findOne({}, raw),
+      await from.collection('every').findOne({}, raw),
+    );
+    const { key, unique } = (await to.collection('every').indexes()).find(({ name }) => name === 'own') ?? {};
+    assert.deepEqual([key, unique], [{ n: 1, long: -1 }, true]);
+    const names = (await to.listCollections().toArray()).map(({ name }) => name);
+    assert.deepEqual(names.sort(), ['empty', 'every']);
+  });
+
+  test('of many documents is as many, and replaces all there was', async () => {
+    const [{ database, uri }, { database: target, uri: other }] = [
+      await fixture.make(),
+      await fixture.make(),
+    ];
+    const documents = Array.from({ length: 5000 }, (_, n) => ({ n, text: 'x'.repeat(n % 300) }));
+    await (await fixture.connect(uri)).db().collection('many').insertMany(documents);
+    const to = (await fixture.connect(other)).db();
+    await to.collection('old').insertOne({ old: true });
+    await load(target, await dump(database));
+    assert.equal(await to.collection('many').countDocuments({ n: { $gte: 0 } }), 5000);
+    assert.deepEqual(
+      (await to.listCollections().toArray()).map(({ name }) => name),
+      ['many'],
+    );
+  });
+});
+
+describe('an archive of mongodump', () => {
+  const SEGMENTS = [
+    { db: 'shop', collection: 'one', documents: [{ _id: 1, n: 1 }] },
+    { db: 'admin', collection: 'system.version', documents: [{ _id: 'authSchema' }] },
+    { db: 'shop', collection: 'other', documents: [{ _id: 1, n: 1 }] },
+    { db: 'shop', collection: 'one', documents: [{ _id: 2, n: 2 }] },
+  ];
+
+  test('of several collections in turn is taken, without what is the server’s', async () => {
+    const { database, uri } = await fixture.make();
+    await load(database, archiveOf(SEGMENTS));
+    const there = (await fixture.connect(uri)).db();
+    assert.deepEqual(await there.collection('one').find().sort({ n: 1 }).toArray(), [
+      { _id: 1, n: 1 },
+      { _id: 2, n: 2 },
+    ]);
+    await assert.rejects(there.collection<Document>('one').insertOne({ n: 2 }), { code: 11000 });
+    const names = (await there.listCollections().toArray()).map(({ name }) => name);
+    assert.deepEqual(names.sort(), ['one', 'other']);
+  });
+
+  const refused: Readonly<Record<string, [Buffer, RegExp]>> = {
+    'two databases': [
+      archiveOf([...SEGMENTS, { db: 'two', collection: 'a', documents: [] }]),
+      /more than one/,
+    ],
+    'a unique index that does not hold': [
+      archiveOf([{ db: 'shop', collection: 'one', documents: [{ n: 1 }, { n: 1 }] }]),
+      /E11000/,
+    ],
+    'a checksum that is wrong': [
+      Buffer.from(archiveOf(SEGMENTS).toString('latin1').replace('\x10n\0\x01', '\x10n\0\x07'), 'latin1'),
+      /checksum/,
+    ],
+    'metadata that is no JSON': [
+      Buffer.from(archiveOf(SEGMENTS).toString('latin1').replaceAll('"indexes"', '"indexes!'), 'latin1'),
+      /cannot be read/,
+    ],
+    'an end that is missing': [archiveOf(SEGMENTS).subarray(0, -60), /archive is truncated/],
+    'an end in the middle of a length': [archiveOf(SEGMENTS).subarray(0, -2), /archive is truncated/],
+    'a document of a length that is wrong': [
+      Buffer.concat([archiveOf([]), Buffer.from('ffffff7f00', 'hex')]),
+      /document of 2147483647 bytes/,
+    ],
+  };
+  for (const [what, [archive, why]] of Object.entries(refused)) {
+    test(`is refused, and changes nothing: ${what}`, async () => {
+      const { database, uri } = await fixture.make();
+      const notes = (await fixture.connect(uri)).db().collection('notes');
+      await notes.insertOne({ kept: true });
+      await assert.rejects(load(database, archive), (error) => {
+        assert.ok(error instanceof LoadFailed, String(error));
+        assert.match(error.message, why);
+        return true;
+      });
+      assert.equal(await notes.countDocuments(), 1);
+    });
+  }
+});

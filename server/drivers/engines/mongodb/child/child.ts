@@ -1,0 +1,107 @@
+/**
+ * The process that has one tenant's documents open: all that a driver sends is looked into here. The first
+ * call is `open`, or, of an archive that a tenant sent, `check`.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Document } from 'bson';
+import type { Table } from '../../../../databases/engine.ts';
+import type { Handler, SizeLimit } from '../../../engine-children/child-call.ts';
+import { type OpenHead, runChild } from '../../../engine-children/child-main.ts';
+import { noteDamage } from '../../../engine-children/data-damage.ts';
+import { CommandError } from '../command-error.ts';
+import { commandOf, describeCollection, describeView, resultOf } from '../query-results.ts';
+import { waits } from '../storage/cursors.ts';
+import { decodeCommand, decodeDocument, encodeReply } from '../values/bson-documents.ts';
+import { Malformed, readDocuments, readSections } from '../wire/message-sections.ts';
+import { checkHandler, copyHandler } from './child-archive.ts';
+import { TenantDocuments } from './tenant-documents.ts';
+
+/** All of a catalog in one batch. */
+const ALL = { batchSize: 100_000 };
+
+runChild({
+  handlers: { check: checkHandler },
+  open: ({ file, copy, name, limits, ...sizeLimit }: OpenHead) => {
+    const tenant = new TenantDocuments({ file, name, sizeLimit, limits });
+    return {
+      handlers: {
+        command: commandHandler(tenant),
+        query: queryHandler(tenant),
+        tables: tablesHandler(tenant),
+        copy: copyHandler(name, file, copy),
+        size_limit: async ({ head }) => {
+          const { limits, ...sizeLimit } = head as unknown as SizeLimit & Pick<OpenHead, 'limits'>;
+          Object.assign(tenant, { sizeLimit, limits });
+          return { head: {} };
+        },
+      },
+      flush: () => tenant.durable(),
+      figures: () => ({ ...tenant.counters, sizeBytes: tenant.sizeBytes }),
+      whenIdle: () => tenant.shrink(),
+      close: () => tenant.close(),
+    };
+  },
+  errorName: (error) => (error instanceof CommandError ? error.codeName : null),
+});
+
+/** A command as its driver sent it: the sections of an OP_MSG. The answer's body is the reply. */
+function commandHandler(tenant: TenantDocuments): Handler {
+  return async ({ body }) => {
+    try {
+      const reply = tenant.run(read(body), { readOnly: false });
+      if (reply.ok === 0) noteDamage(reply);
+      return { head: { waitMs: waits.get(reply) ?? null }, body: encodeReply(reply) };
+    } catch (error) {
+      if (error instanceof CommandError) return { head: {}, body: encodeReply(error.reply()) };
+      if (!(error instanceof Malformed)) throw error;
+      return { head: {}, body: encodeReply(new CommandError(22, error.message).reply()) };
+    }
+  };
+}
+
+function read(bytes: Buffer) {
+  const { body, sequences } = readSections(bytes);
+  const lists = sequences.map(({ identifier, bytes: list }) => ({
+    identifier,
+    documents: readDocuments(list),
+  }));
+  return decodeCommand(body, lists);
+}
+
+/** Runs one command for the console's query page. The answer's body is JSON: a QueryResult. */
+function queryHandler(tenant: TenantDocuments): Handler {
+  return async ({ head }) => {
+    const { statement, readOnly, timeoutMs, ...bounds } = head as unknown as {
+      readonly statement: Document;
+      readonly readOnly: boolean;
+      readonly timeoutMs: number;
+      readonly maxRows: number;
+      readonly maxBytes: number;
+    };
+    const command = commandOf(statement, bounds.maxRows);
+    command.$db ??= tenant.name;
+    const result = resultOf(command, tenant.run(command, { readOnly, withinMs: timeoutMs }), bounds);
+    return { head: {}, body: Buffer.from(JSON.stringify(result)) };
+  };
+}
+
+/** The collections and their indexes. The answer's body is JSON: a list of Table. */
+function tablesHandler(tenant: TenantDocuments): Handler {
+  const ask = (command: Document) => tenant.run({ ...command, $db: tenant.name }, { readOnly: true });
+  const list = (command: Document): Document[] =>
+    (ask({ ...command, cursor: ALL }).cursor?.firstBatch ?? []).map((found: Uint8Array | Document) =>
+      found instanceof Uint8Array ? decodeDocument(found) : found,
+    );
+  return async ({ signal }) => {
+    const tables: Table[] = [];
+    for (const { name, type } of list({ listCollections: 1 })) {
+      if (type === 'view') tables.push(describeView(String(name)));
+      else
+        tables.push(describeCollection(String(name), list({ listIndexes: name }), ask({ collStats: name })));
+      await turn();
+      signal.throwIfAborted();
+    }
+    tables.sort((one, other) => (one.name < other.name ? -1 : 1));
+    return { head: {}, body: Buffer.from(JSON.stringify(tables)) };
+  };
+}

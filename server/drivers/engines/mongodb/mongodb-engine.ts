@@ -1,0 +1,230 @@
+/**
+ * MongoDB, built in: what drivers send is taken by a router of ours (mongo-router.ts) and executed, on a
+ * SQLite file per database, by a process of its own (child.ts).
+ */
+import { join } from 'node:path';
+import { serialize } from 'bson';
+import type {
+  Access,
+  Endpoint,
+  Engine,
+  EngineDatabase,
+  Measured,
+  Readiness,
+  UserConnection,
+} from '../../../databases/engine.ts';
+import { isAppError } from '../../../platform/errors.ts';
+import { programFile } from '../../../platform/program-files.ts';
+import { socketPair } from '../../dialed.ts';
+import {
+  ChildEngine,
+  type ChildEngineKind,
+  type ChildEngineOptions,
+} from '../../engine-children/child-engine.ts';
+import { dataDamaged } from '../../engine-children/data-errors.ts';
+import { DISPLACED_HINT } from '../../engine-children/displaced.ts';
+import { ChildGone, ChildRefused } from '../../engine-children/tenant-child.ts';
+import {
+  type Address,
+  endpointOf,
+  hostAndPort,
+  type ServerTls,
+  verifiedEndpointOf,
+} from '../../managed-server/server-tls.ts';
+import { scramKeys } from '../../scram-keys.ts';
+import { ARCHIVE_KIND } from './archive/archive-format.ts';
+import { CommandError } from './command-error.ts';
+import { SERVER_VERSION } from './server-version.ts';
+import { TailWaits } from './tail-waits.ts';
+import { MongoRouter, type MongoRouterDeps } from './wire/mongo-router.ts';
+import { TenantLogins } from './wire/tenant-logins.ts';
+
+export interface MongodbEngineOptions extends ChildEngineOptions {
+  readonly alarms: MongoRouterDeps['alarms'];
+  /** For users on other hosts, or on this one for who asks for it; null: on this host, without. */
+  readonly tls?: ServerTls | null;
+  /** The router's port at its first start; where it is taken, the next that is free. */
+  readonly firstPort: number;
+  /** Whether no driver may connect. */
+  readonly isPrivate?: boolean;
+  /** Called with the bytes of each reply to a driver. */
+  readonly sent?: (database: EngineDatabase, bytes: number) => void;
+  /** Why a server that is there is not used, for humans; null: there is none. */
+  readonly whyNoServer?: string | null;
+}
+
+const WHAT_IT_IS =
+  "An engine of Cloudlet's own, not a MongoDB server: docs/databases.md lists the commands it has";
+
+const KIND: ChildEngineKind = {
+  program: {
+    name: 'mongodb',
+    entry: programFile('drivers/engines/mongodb/child/child'),
+    // Documents of one command are objects: of a sort, a group, a reply.
+    heapMb: 192,
+    youngMb: 4,
+    packages: ['bson', 'mingo', 'nodes2ts', '@orama/stemmers/english', '@orama/stopwords/english'],
+  },
+  // No server of MongoDB's has this number.
+  version: `${SERVER_VERSION}-cloudlet`,
+  dump: { format: 'archive', contentType: 'application/octet-stream' },
+  loaded: ARCHIVE_KIND,
+  spareMs: 1000,
+  errorName: 'UnknownError',
+};
+
+export class MongodbEngine extends ChildEngine implements Engine {
+  readonly name = 'mongodb';
+  readonly #whatItIs: string;
+  readonly #logins: TenantLogins;
+  readonly #router: MongoRouter;
+  readonly #tls: ServerTls | null;
+  readonly #isPrivate: boolean;
+  readonly #tails = new TailWaits();
+  readonly #clock: MongodbEngineOptions['clock'];
+
+  constructor(options: MongodbEngineOptions) {
+    super(KIND, options);
+    this.#isPrivate = options.isPrivate === true;
+    const { folder, clock, alarms, tls = null, firstPort, whyNoServer = null } = options;
+    this.#tls = tls;
+    this.#clock = clock;
+    this.#whatItIs = whyNoServer === null ? WHAT_IT_IS : `${WHAT_IT_IS}; ${whyNoServer}`;
+    const logins = new TenantLogins(join(folder, '.logins'), alarms);
+    this.#logins = logins;
+    this.#router = new MongoRouter({
+      logins,
+      folder: join(folder, '.router'),
+      firstPort,
+      tls,
+      alarms,
+      now: () => new Date(clock.now()),
+      execute: async (database, sections) => {
+        const reply = await this.#execute(database, sections);
+        options.sent?.(database, reply.length);
+        return reply;
+      },
+      sizeBytes: async (database) => (await super.measure(database)).sizeBytes,
+    });
+  }
+
+  override async readiness(): Promise<Readiness> {
+    const { problem } = this.#router;
+    const readiness = await super.readiness();
+    if (problem === null) return { ...readiness, reason: readiness.reason ?? this.#whatItIs };
+    return { ...readiness, available: false, reason: problem.message, fix: problem.hint ?? null };
+  }
+
+  override async prepare(): Promise<void> {
+    await Promise.all([super.prepare(), this.#isPrivate ? undefined : this.#router.listen()]);
+  }
+
+  /** Has the port that there was, without anybody waiting for it. */
+  wake(): void {
+    if (this.#router.isMade) this.prepare().catch(() => {});
+  }
+
+  override async provision(database: EngineDatabase, password: string): Promise<void> {
+    // Its process starts meanwhile, so that the first connection finds it open.
+    const keep = async () => this.#logins.keep(database, { keys: await scramKeys(password) });
+    await Promise.all([keep(), super.provision(database, password)]);
+  }
+
+  /** The database's process goes on: who may use it is known here. */
+  override async rotate(database: EngineDatabase, password: string): Promise<void> {
+    await this.#logins.keep(database, { keys: await scramKeys(password) });
+    this.#router.endSessions(database.database);
+  }
+
+  override async restrict(database: EngineDatabase, access: Access): Promise<void> {
+    await this.#logins.keep(database, { access });
+    if (access === 'none') this.#router.endSessions(database.database);
+    await super.restrict(database, access);
+  }
+
+  async isLimited({ database, limits }: EngineDatabase): Promise<boolean> {
+    const login = await this.#logins.find(database);
+    return login === null || login.database.limits.connections === limits.connections;
+  }
+
+  async endpoint(database: EngineDatabase): Promise<Endpoint> {
+    const [{ port }, tls] = [this.#router, this.#tls];
+    return {
+      ...withUri(endpointOf(port, tls), database),
+      // The authority is made by the first who asks for it.
+      get verified() {
+        const verified = verifiedEndpointOf(port, tls);
+        return verified === null ? undefined : withUri(verified, database);
+      },
+    };
+  }
+
+  /** Its replies are counted as those of all connections. */
+  async connect({ accountId }: EngineDatabase): Promise<UserConnection> {
+    await this.#router.listen();
+    const [near, far] = await socketPair();
+    this.#router.take(far, accountId);
+    return { stream: near, isUncounted: false };
+  }
+
+  override async measure(database: EngineDatabase): Promise<Measured> {
+    return { ...(await super.measure(database)), connections: this.#router.sessionsOf(database.database) };
+  }
+
+  override async drop(name: string): Promise<void> {
+    await this.#logins.remove(name);
+    this.#router.endSessions(name);
+    await super.drop(name);
+  }
+
+  override async close(): Promise<void> {
+    await this.#router.close();
+    await super.close();
+  }
+
+  /** The reply to a command, also to one that failed; that of a tailable cursor may come later. */
+  async #execute(database: EngineDatabase, sections: Buffer): Promise<Uint8Array> {
+    const clock = this.#clock;
+    const from = clock.monotonic();
+    try {
+      for (;;) {
+        const { head, body } = await this.call(database, { kind: 'command' }, { body: sections });
+        const leftMs = typeof head.waitMs === 'number' ? from + head.waitMs - clock.monotonic() : 0;
+        if (head.waitMs === null) this.#tails.wake(database.database);
+        if (leftMs <= 0) return body;
+        await this.#tails.wait(database.database, leftMs);
+      }
+    } catch (error) {
+      return serialize(asReply(error).reply());
+    }
+  }
+}
+
+/** Drivers open 100 connections by default: the URI limits them to half of a database's connections. */
+function withUri(address: Address, { database, username, limits }: EngineDatabase): Endpoint {
+  const pool = Math.max(1, Math.floor(limits.connections / 2));
+  const options = [`authSource=${database}`, 'directConnection=true', `maxPoolSize=${pool}`];
+  if (address.tls) options.push('tls=true');
+  if (address.ca !== null) options.push('tlsCAFile=ca.pem');
+  const end = `@${hostAndPort(address)}/${database}?${options.join('&')}`;
+  return { ...address, uri: (password) => `mongodb://${username}:${password}${end}` };
+}
+
+/** These codes do not tell a driver that the server changed, so that it keeps its connection pool. */
+function asReply(error: unknown): CommandError {
+  if (error instanceof ChildGone && error.why === 'silent') {
+    const what = 'A command timed out and its database process was terminated, with all its other commands';
+    return new CommandError('MaxTimeMSExpired', `${what}. Query less data at once, or add an index`);
+  }
+  if (error instanceof ChildGone && error.why === 'displaced')
+    return new CommandError(11601, `${error.message}. ${DISPLACED_HINT}`);
+  if (error instanceof ChildRefused && error.isDamaged) return asReply(dataDamaged(error.message, error));
+  if (error instanceof ChildRefused)
+    return new CommandError(error.isDiskFull ? 'OutOfDiskSpace' : 8, error.message);
+  if (isAppError(error, 'database_not_ready')) return new CommandError('Unauthorized', error.message);
+  if (isAppError(error, 'data_missing') || isAppError(error, 'data_damaged'))
+    return new CommandError('DataCorruptionDetected', `${error.message}. ${error.hint}`);
+  const why =
+    'The database process exited during the request. Check whether the last write succeeded, then retry';
+  return new CommandError(11601, error instanceof ChildGone ? why : (error as Error).message);
+}

@@ -1,0 +1,125 @@
+/** Runs one command for the console's query page and presents its result as columns and rows. */
+import { type Document, EJSON, Long, serialize } from 'bson';
+import type { Query, QueryResult, Table } from '../../../databases/engine.ts';
+import { CommandError } from './command-error.ts';
+import { decodeCommand, decodeDocument } from './values/bson-documents.ts';
+
+const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);
+
+/**
+ * The command of a query, that asks for no more documents than are shown. `decode`: as whoever executes it
+ * wants its documents. Throws CommandError.
+ */
+export function commandOf(
+  statement: Document,
+  maxRows: number,
+  decode: (bytes: Uint8Array) => Document = decodeCommand,
+): Document {
+  try {
+    return bounded(decode(serialize(EJSON.deserialize(statement, { relaxed: false }))), maxRows + 1);
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError('FailedToParse', `the command is no Extended JSON: ${(error as Error).message}`);
+  }
+}
+
+/** Throws CommandError when the reply says that it failed. */
+export function resultOf(
+  command: Document,
+  reply: Document,
+  bounds: Pick<Query, 'maxRows' | 'maxBytes'>,
+): QueryResult {
+  throwUnlessOk(reply);
+  const [name = ''] = Object.keys(command);
+  return WRITES.has(name) ? written(reply) : read(reply, bounds);
+}
+
+function bounded(command: Document, batchSize: number): Document {
+  if ('find' in command) return { ...command, batchSize };
+  const hasCursor = ['aggregate', 'listCollections', 'listIndexes'].some((name) => name in command);
+  return hasCursor ? { ...command, cursor: { batchSize } } : command;
+}
+
+function throwUnlessOk(reply: Document): void {
+  const error = reply.ok === 1 ? reply.writeErrors?.[0] : reply;
+  if (error === undefined) return;
+  throw new CommandError(Number(error.code), String(error.errmsg));
+}
+
+function written({ n, nModified, lastErrorObject }: Document) {
+  const affected = Number(nModified ?? n ?? lastErrorObject?.n ?? 0);
+  return { columns: [], rows: [], affected, truncated: false };
+}
+
+function read({ cursor, ...reply }: Document, { maxRows, maxBytes }: { maxRows: number; maxBytes: number }) {
+  const { ok: _, ...one } = reply;
+  const documents: Document[] = cursor?.firstBatch ?? cursor?.nextBatch ?? [one];
+  const columns = new Map<string, number>();
+  const rows: unknown[][] = [];
+  let bytes = 0;
+  for (const found of documents.slice(0, maxRows)) {
+    const document = found instanceof Uint8Array ? decodeDocument(found) : found;
+    const row: unknown[] = [];
+    for (const [name, value] of Object.entries(document)) {
+      const at = columns.get(name) ?? columns.size;
+      columns.set(name, at);
+      row[at] = shown(value);
+    }
+    bytes += Buffer.byteLength(JSON.stringify(row)) + 1;
+    if (bytes > maxBytes) break;
+    rows.push(row);
+  }
+  const truncated = rows.length < documents.length || !(cursor?.id?.isZero() ?? true);
+  return {
+    columns: [...columns.keys()].map((name) => ({ name, type: null })),
+    rows: rows.map((row) => Array.from({ length: columns.size }, (_, at) => row[at] ?? null)),
+    affected: null,
+    truncated,
+  };
+}
+
+/** Relaxed Extended JSON, except for integers beyond JavaScript's precision. */
+function shown(value: unknown): unknown {
+  if (value instanceof Long) {
+    const number = value.toNumber();
+    return Number.isSafeInteger(number) ? number : { $numberLong: value.toString() };
+  }
+  if (Array.isArray(value)) return value.map(shown);
+  if (value?.constructor === Object) {
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shown(inner)]));
+  }
+  return (EJSON.serialize({ value }, { relaxed: true }) as Document).value;
+}
+
+/** By the answers of `listIndexes` and `collStats`. */
+export function describeCollection(name: string, indexes: readonly Document[], stats: Document): Table {
+  const bytes = Number(stats.storageSize) + Number(stats.totalIndexSize ?? 0);
+  return {
+    name,
+    schema: null,
+    type: 'collection',
+    columns: [],
+    indexes: indexes.map((index) => ({
+      name: String(index.name),
+      columns: Object.keys(index.key ?? {}),
+      unique: index.unique === true || index.name === '_id_',
+    })),
+    foreign_keys: [],
+    estimated_rows: Number.isFinite(Number(stats.count)) ? Number(stats.count) : null,
+    size_bytes: Number.isFinite(bytes) ? bytes : null,
+  };
+}
+
+/** Nobody knows how many documents a view has without reading it. */
+export function describeView(name: string): Table {
+  return {
+    name,
+    schema: null,
+    type: 'view',
+    columns: [],
+    indexes: [],
+    foreign_keys: [],
+    estimated_rows: null,
+    size_bytes: null,
+  };
+}

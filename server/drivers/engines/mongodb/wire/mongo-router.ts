@@ -1,0 +1,280 @@
+/**
+ * Owns the port that drivers connect to, says who they are, and hands each command to the process of their
+ * own database. The port is chosen once and kept: users' programs have it in their settings.
+ */
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { SEE_LOG } from '../../../../platform/alarms.ts';
+import { KeyedMutex } from '../../../../platform/concurrency.ts';
+import { AppError } from '../../../../platform/errors.ts';
+import type { ServerTls } from '../../../managed-server/server-tls.ts';
+import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
+import { Strangers } from '../../../strangers.ts';
+import { CommandError } from '../command-error.ts';
+import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
+import type { Login } from './tenant-logins.ts';
+import { TlsDoor } from './tls-door.ts';
+
+const HOST = '127.0.0.1';
+const ALARM = 'mongodb_unavailable';
+const RETRY_MS = 5000;
+/** Connections to all databases, and of those who have not logged in. */
+const MAX_CONNECTIONS = 2000;
+/** Connections reserved for unauthenticated clients, so that a login is always possible. */
+const STRANGERS = 400;
+/** Encrypted connections of those who have not logged in; each holds 63 KB (measured). */
+const MAX_ENCRYPTED = 500;
+
+export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute' | 'sizeBytes'> {
+  /** Ours, where the port is kept. */
+  readonly folder: string;
+  readonly firstPort: number;
+  /** Where it listens, and how connections are encrypted; null: on loopback, without. */
+  readonly tls: ServerTls | null;
+  readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
+}
+
+export class MongoRouter {
+  readonly #deps: MongoRouterDeps;
+  readonly #turns = new KeyedMutex();
+  readonly #all = new Set<ClientConnection>();
+  /** Authenticated connections, by database. */
+  readonly #sessions = new Map<string, Set<ClientConnection>>();
+  readonly #strangers: Strangers;
+  /** Strangers whose connections are encrypted. */
+  readonly #encrypted: Strangers;
+  readonly #secured = new WeakSet<ClientConnection>();
+  readonly #door: TlsDoor;
+  /** Number of those that have logged in. */
+  #knownCount = 0;
+  #servers: readonly Server[] = [];
+  #starting: Promise<void> | null = null;
+  #retry: NodeJS.Timeout | undefined;
+  #problem: AppError | null = null;
+  #isClosed = false;
+  #lastId = 0;
+
+  constructor(deps: MongoRouterDeps) {
+    this.#deps = deps;
+    this.#strangers = new Strangers(() => deps.now().getTime());
+    this.#encrypted = new Strangers(() => deps.now().getTime());
+    this.#door = new TlsDoor(deps.tls, () => deps.now().getTime());
+  }
+
+  /** Why it does not listen, when it should; null: nothing is wrong. */
+  get problem(): AppError | null {
+    return this.#problem;
+  }
+
+  /** Null until it first listened. */
+  get port(): number | null {
+    return keptPort(this.#deps.folder);
+  }
+
+  sessionsOf(database: string): number {
+    return this.#sessions.get(database)?.size ?? 0;
+  }
+
+  /** True once it had a port, whether that can still be read or not. */
+  get isMade(): boolean {
+    return hadPort(this.#deps.folder);
+  }
+
+  /** Throws `engine_unavailable` when another program has the port; it is then tried again. */
+  listen(): Promise<void> {
+    if (this.#servers.length > 0) return Promise.resolve();
+    this.#starting ??= this.#listen().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
+  }
+
+  /** Ends the connections of a database. */
+  endSessions(database: string): void {
+    for (const connection of this.#sessions.get(database) ?? []) connection.end();
+  }
+
+  /** Serves a connection, encrypted as others, on which only users of that account can log in. */
+  take(socket: Socket, accountId: number): void {
+    this.#take(socket, accountId);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    await this.#starting?.catch(() => {});
+    const closed = this.#servers.map((server) => once(server.close(), 'close'));
+    for (const connection of this.#all) connection.end();
+    await Promise.all(closed);
+  }
+
+  async #listen(): Promise<void> {
+    const { alarms } = this.#deps;
+    if (this.#isClosed) throw new AppError('engine_unavailable', 'Cloudlet is being stopped');
+    const kept = this.port;
+    try {
+      if (this.#deps.tls?.isRequired) this.#door.renew();
+      this.#servers = kept === null ? await this.#choosePort() : await this.#open(kept);
+    } catch (error) {
+      this.#problem = error instanceof AppError ? error : cannotListen(error);
+      alarms.raise(ALARM, this.#problem.message, this.#problem.hint ?? SEE_LOG);
+      this.#tryAgain();
+      throw this.#problem;
+    }
+    this.#problem = null;
+    alarms.clear(ALARM);
+  }
+
+  async #choosePort(): Promise<readonly Server[]> {
+    const { folder, firstPort } = this.#deps;
+    for (let from = firstPort; ; ) {
+      const port = await freePort(from);
+      try {
+        const servers = await this.#open(port);
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        if (hadPort(folder)) {
+          const { detail, fix } = newPort('MongoDB', port);
+          this.#deps.alarms.raise('mongodb_port_changed', detail, fix);
+        }
+        keepPort(folder, port);
+        return servers;
+      } catch (error) {
+        // Another program took it since we looked.
+        if (!isTaken(error)) throw error;
+        from = port + 1;
+      }
+    }
+  }
+
+  async #open(port: number): Promise<readonly Server[]> {
+    const servers: Server[] = [];
+    try {
+      const { tls } = this.#deps;
+      for (const host of tls?.isRequired ? tls.listen : [HOST])
+        servers.push(await this.#listenAt(host, port));
+      return servers;
+    } catch (error) {
+      for (const server of servers) server.close();
+      throw error;
+    }
+  }
+
+  async #listenAt(host: string, port: number): Promise<Server> {
+    const server = createServer((socket) => this.#take(socket));
+    server.listen({ port, host: host === '*' ? undefined : host, exclusive: true });
+    await once(server, 'listening');
+    return server;
+  }
+
+  #tryAgain(): void {
+    if (this.#isClosed) return;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.listen().catch(() => {}), RETRY_MS);
+    this.#retry.unref();
+  }
+
+  #take(socket: Socket, onlyAccount: number | null = null): void {
+    if (this.#strangers.size + this.#knownCount >= MAX_CONNECTIONS) this.#strangers.evict();
+    const { logins, now, execute, sizeBytes } = this.#deps;
+    const connection = new ClientConnection(++this.#lastId, socket, {
+      logins,
+      now,
+      execute,
+      sizeBytes,
+      sessionsOf: (database) => this.sessionsOf(database),
+      admit: (login, who) => {
+        if (onlyAccount !== null && login.database.accountId !== onlyAccount) {
+          throw new CommandError('AuthenticationFailed', 'This tunnel leads to databases of another account');
+        }
+        this.#admit(login, who);
+      },
+      loggedOut: (who) => {
+        this.#forget(who);
+        this.#strangers.enter(who);
+        if (this.#secured.has(who)) this.#enterEncrypted(who);
+      },
+      heard: (who) => {
+        this.#strangers.heard(who);
+        this.#encrypted.heard(who);
+      },
+      takeTurn: (database) => this.#takeTurn(database),
+      // It was counted before: whoever only begins a handshake is a stranger, too.
+      enter: async (at, host) => {
+        const source = onlyAccount === null ? host : `account ${onlyAccount}`;
+        const socket = await this.#door.enter({ socket: at, source });
+        if (socket !== at) this.#enterEncrypted(connection);
+        return socket;
+      },
+    });
+    this.#all.add(connection);
+    this.#strangers.enter(connection);
+    void connection.serve().finally(() => {
+      this.#all.delete(connection);
+      this.#leave(connection);
+      this.#forget(connection);
+    });
+  }
+
+  #enterEncrypted(connection: ClientConnection): void {
+    if (!this.#all.has(connection)) return;
+    if (this.#encrypted.size >= MAX_ENCRYPTED) this.#encrypted.evict();
+    this.#secured.add(connection);
+    this.#encrypted.enter(connection);
+  }
+
+  /** It has logged in, or is gone. */
+  #leave(connection: ClientConnection): void {
+    this.#strangers.leave(connection);
+    this.#encrypted.leave(connection);
+  }
+
+  #admit({ database, access }: Login, connection: ClientConnection): void {
+    if (access === 'none') throw new CommandError(18, 'The database is suspended');
+    const sessions = this.#sessions.get(database.database) ?? new Set();
+    const most = database.limits.connections;
+    if (sessions.size >= most) {
+      const what = `Too many connections: this database accepts at most ${most}. Set maxPoolSize in the connection string`;
+      throw new CommandError(18, what);
+    }
+    if (this.#knownCount >= MAX_CONNECTIONS - STRANGERS)
+      throw new CommandError(18, 'Too many connections to all databases of this cloud; try again later');
+    this.#leave(connection);
+    this.#knownCount++;
+    this.#sessions.set(database.database, sessions.add(connection));
+  }
+
+  #forget(connection: ClientConnection): void {
+    const database = connection.user?.database;
+    if (database === undefined) return;
+    const sessions = this.#sessions.get(database.database);
+    if (sessions?.delete(connection)) this.#knownCount--;
+    if (sessions?.size === 0) this.#sessions.delete(database.database);
+  }
+
+  #takeTurn(database: string): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<() => void>();
+    void this.#turns.run(database, () => new Promise<void>((end) => resolve(end)));
+    return promise;
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+}
+
+function cannotListen(cause: unknown): AppError {
+  const { port, message } = cause as Error & { readonly port: number };
+  const retry = { retryAfterSeconds: 5, cause };
+  if (!isTaken(cause)) {
+    return new AppError('engine_unavailable', `the MongoDB port cannot be opened: ${message}`, {
+      ...retry,
+      hint: 'set CLOUDLET_DATABASE_HOST to an address of this host or a host name',
+    });
+  }
+  const holder = holderOf(port) ?? 'another program';
+  return new AppError('engine_unavailable', `the MongoDB port ${port} is in use by ${holder}`, {
+    ...retry,
+    hint: 'stop that program; MongoDB databases are available again within seconds',
+  });
+}

@@ -1,0 +1,126 @@
+/**
+ * Encrypts the connections of drivers: all of them where TLS is required, elsewhere those that ask for it.
+ * A handshake costs more to answer than to begin, so each source begins a bounded number at a time, and of
+ * those that are under way a bounded number is kept.
+ */
+import type { Socket } from 'node:net';
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import type { ServerTls } from '../../../managed-server/server-tls.ts';
+import { Strangers } from '../../../strangers.ts';
+
+export interface Arrival {
+  readonly socket: Socket;
+  /** Handshakes are counted by it: an address, or an account that comes by its tunnels. */
+  readonly source: string;
+}
+
+/**
+ * A record of a handshake of TLS 1.0 to 1.3 (RFC 8446, 5.1). As the length of a message these bytes say more
+ * than 64 KiB, which nobody may send who has not logged in.
+ */
+const HEAD_BYTES = 3;
+const HANDSHAKE = 0x16;
+const [MAJOR, FIRST_MINOR, LAST_MINOR] = [0x03, 0x01, 0x04];
+/** Handshakes that one source begins in a window; each takes 0.3 ms of the processor (measured). */
+const PER_WINDOW = 50;
+const WINDOW_MS = 250;
+/** Handshakes under way, of all sources; each holds 63 KB (measured). */
+const MAX_UNDER_WAY = 256;
+
+export class TlsDoor {
+  readonly #tls: ServerTls | null;
+  readonly #underWay: Strangers;
+  #context: SecureContext | null = null;
+  /** Handshakes that each source has begun in this window. */
+  readonly #begun = new Map<string, number>();
+  #waiting = new Map<string, { readonly socket: Socket; readonly begin: () => void }[]>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `now`: ms of any clock. `tls`: null has every connection as it came. */
+  constructor(tls: ServerTls | null, now: () => number) {
+    this.#tls = tls;
+    this.#underWay = new Strangers(now);
+  }
+
+  /** Takes a new certificate. Throws `engine_unavailable` when there is none. */
+  renew(): void {
+    if (this.#tls !== null) this.#context = createSecureContext(this.#tls.certificate());
+  }
+
+  /**
+   * Resolves with the socket to read from. Whether the handshake succeeds is seen there. Throws
+   * `engine_unavailable` when there is no certificate.
+   */
+  async enter({ socket, source }: Arrival): Promise<Socket> {
+    if (this.#tls === null) return socket;
+    if (!this.#tls.isRequired && !isHandshake(await headOf(socket))) return socket;
+    await this.#turn({ socket, source });
+    if (socket.destroyed) return socket;
+    if (this.#context === null) this.renew();
+    const secureContext = this.#context ?? undefined;
+    const secure = new TLSSocket(socket, { isServer: true, ...(secureContext && { secureContext }) });
+    if (this.#underWay.size >= MAX_UNDER_WAY) this.#underWay.evict();
+    const stranger = { host: source, end: () => secure.destroy() };
+    this.#underWay.enter(stranger);
+    const leave = () => this.#underWay.leave(stranger);
+    return secure.once('secure', leave).once('close', leave);
+  }
+
+  /** Resolves when it may begin. Of those that wait the newest goes first: it has most of its time left. */
+  #turn({ socket, source }: Arrival): Promise<void> {
+    const begun = this.#begun.get(source) ?? 0;
+    this.#watch();
+    if (begun < PER_WINDOW) {
+      this.#begun.set(source, begun + 1);
+      return Promise.resolve();
+    }
+    const { promise, resolve: begin } = Promise.withResolvers<void>();
+    const waiting = this.#waiting.get(source) ?? [];
+    waiting.push({ socket, begin });
+    this.#waiting.set(source, waiting);
+    return promise;
+  }
+
+  #watch(): void {
+    this.#timer ??= setTimeout(() => this.#nextWindow(), WINDOW_MS).unref();
+  }
+
+  #nextWindow(): void {
+    this.#timer = undefined;
+    this.#begun.clear();
+    const all = this.#waiting;
+    this.#waiting = new Map();
+    for (const [source, waiting] of all) {
+      for (const { socket, begin } of waiting) if (socket.destroyed) begin();
+      const alive = waiting.filter(({ socket }) => !socket.destroyed);
+      const next = alive.splice(-PER_WINDOW);
+      for (const { begin } of next) begin();
+      if (next.length > 0) this.#begun.set(source, next.length);
+      if (alive.length > 0) this.#waiting.set(source, alive);
+    }
+    if (this.#begun.size > 0) this.#watch();
+  }
+}
+
+function isHandshake(head: Buffer): boolean {
+  const [kind, major, minor = 0] = head;
+  return kind === HANDSHAKE && major === MAJOR && minor >= FIRST_MINOR && minor <= LAST_MINOR;
+}
+
+/** The first bytes, which stay to be read; fewer when no more come. */
+function headOf(socket: Socket): Promise<Buffer> {
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  let head = Buffer.alloc(0);
+  // Not by `readable`, which is emitted again at once while too few bytes are there.
+  const take = (piece: Buffer) => {
+    head = Buffer.concat([head, piece]);
+    if (head.length >= HEAD_BYTES) done();
+  };
+  const done = () => {
+    socket.off('data', take).off('end', done).off('close', done).pause();
+    if (!socket.readableEnded && !socket.destroyed) socket.unshift(head);
+    resolve(head);
+  };
+  socket.on('data', take).once('end', done).once('close', done);
+  return promise;
+}

@@ -1,0 +1,244 @@
+/** Whole databases out of MariaDB and into it. */
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import type { Dump, DumpHow, EngineDatabase, TestDatabase } from '../../../databases/engine.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { randomName } from '../../../platform/ids.ts';
+import type { Clients, SlotKind } from '../../managed-server/client-programs.ts';
+import type { ManagedEngineOptions } from '../../managed-server/database-server.ts';
+import { DumpParts } from '../../managed-server/dump-parts.ts';
+import { dumpOf, joinedDump, loadInto, removeLeftovers } from '../../managed-server/dump-streams.ts';
+import { MOST_TEST_DATABASES } from '../../managed-server/sql-engine.ts';
+import { type Admin, databases } from './admin-store.ts';
+import * as contents from './contents-store.ts';
+import { DumpLines } from './dump-lines.ts';
+import type { MysqlLinks } from './mysql-links.ts';
+import * as store from './mysql-store.ts';
+import { Swaps } from './swaps.ts';
+import { dropTest, foreign, makeTest, testBytes, testDatabases } from './test-databases-store.ts';
+
+export const DUMP_FORMATS: readonly string[] = ['sql'];
+const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
+/** One moment of the whole database; triggers come with their tables. */
+const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
+const NEVER = new AbortController().signal;
+const MIB = 2 ** 20;
+/** For tables that are being made; empty ones take bytes, too. */
+const MAX_GROWTH = 1.2;
+const GROWTH_BYTES = 16 * MIB;
+const LEFTOVERS_FIX =
+  'Stop Cloudlet, remove the folders of these names from databases/mysql/server/home/data, and start it';
+const DAMAGED_FIX =
+  'Load the last dump or a recovery point into the databases concerned; ' +
+  'then remove the files of these names from databases/mysql/loads, and restart';
+
+export interface DumpsDeps {
+  readonly links: MysqlLinks;
+  readonly clients: Clients;
+  /** Has the server answering. */
+  readonly up: () => Promise<void>;
+  /** The user that dumps databases. */
+  readonly dumper: () => { readonly user: string; readonly password: string };
+  /** Bytes of the files of a database. */
+  readonly fileBytes: (admin: Admin, database: string) => Promise<number>;
+  /** Ours, for notes of the steps that a load has still to do. */
+  readonly folder: string;
+  readonly alarms: ManagedEngineOptions['alarms'];
+  readonly warn: (text: string) => void;
+}
+
+export class MysqlDumps {
+  readonly #deps: DumpsDeps;
+  readonly #swaps: Swaps;
+
+  constructor(deps: DumpsDeps) {
+    this.#deps = deps;
+    const fill = (database: string, user: string, sql: Buffer) =>
+      this.#fill({ database, user, most: Number.POSITIVE_INFINITY }, Readable.from([sql]), NEVER);
+    this.#swaps = new Swaps({ ...deps, fill });
+  }
+
+  async dump(
+    { database }: EngineDatabase,
+    _format: string,
+    { signal, isForPoint, hasTests }: DumpHow,
+  ): Promise<Dump> {
+    const kind = isForPoint ? 'point' : 'dump';
+    const whole = (name: string) => this.#taken(name, [...WHOLE, name], { signal, kind });
+    const stream = await whole(database);
+    const tests = hasTests ? await this.#testDatabases(database) : [];
+    const extras = tests.map(({ name }) => ({
+      name,
+      statements: `CREATE DATABASE ${foreign(name)};\nUSE ${foreign(name)};`,
+      open: () => whole(name),
+    }));
+    const all = joinedDump(stream, extras);
+    return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream: all };
+  }
+
+  /** The bound of them holds a second late, in which a program makes hundreds; no load would make those. */
+  async #testDatabases(database: string): Promise<readonly TestDatabase[]> {
+    const { links, warn } = this.#deps;
+    const all = await links.asAdmin(testDatabases);
+    if (all.length > MOST_TEST_DATABASES)
+      warn(`a dump of ${database} holds ${MOST_TEST_DATABASES} of ${all.length} databases for tests`);
+    return all.slice(0, MOST_TEST_DATABASES);
+  }
+
+  /** See Engine.load(): into a second database, whose tables then replace those of the first. */
+  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    const { links } = this.#deps;
+    const name = database.database;
+    // An earlier load that was cut off at its end.
+    await this.#swaps.finish(name);
+    const [fresh, old] = [`t_${randomName(16)}`, `t_${randomName(16)}`];
+    try {
+      await links.asAdmin(async (admin) => {
+        await store.makeDatabase(admin, fresh);
+        await store.makeLoader(admin, fresh, links.passwordOf(fresh));
+      });
+      const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
+      const parts = await DumpParts.of(dump);
+      await this.#fill({ database: fresh, user: fresh, most }, parts.content(), signal);
+      for (let test = await parts.nextName(); test !== null; test = await parts.nextName())
+        await this.#loadTest(test, parts, { user: store.usersOf(name).writer, most, signal });
+      signal.throwIfAborted();
+      const programs = await this.#programsOf(fresh, signal);
+      const before = await links.asAdmin(async (admin) => ({
+        replaced: await contents.tablesOf(admin, name),
+        access: (await store.accessOf(admin, store.usersOf(name))) ?? 'full',
+      }));
+      await this.#swaps.run({ database: name, fresh, old, ...before }, programs);
+    } finally {
+      if (!this.#swaps.isPending(fresh)) await this.#remove(fresh);
+    }
+  }
+
+  /**
+   * A database that cannot be loaded is left out, with a warning: the account's own is worth more.
+   * `user`: one that stays, for views belong to who makes them.
+   */
+  async #loadTest(
+    name: string,
+    parts: DumpParts,
+    { user, most, signal }: { readonly user: string; readonly most: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { links, warn } = this.#deps;
+    // It is there already, or no name of one for tests.
+    if (!(await links.asAdmin((admin) => makeTest(admin, name)))) return;
+    try {
+      await this.#fill({ database: name, user, most }, parts.content(), signal);
+      if (await parts.isBroken()) throw new Error('its dump is not whole');
+    } catch (error) {
+      await links.asAdmin((admin) => dropTest(admin, name));
+      signal.throwIfAborted();
+      warn(`the database ${JSON.stringify(name)} was not loaded with that of ${user}: ${error}`);
+    }
+  }
+
+  /** Finishes or removes what crashes left. */
+  async sweep(): Promise<void> {
+    const { links, alarms, warn } = this.#deps;
+    await this.#swaps.finishAll();
+    if (this.#reportDamaged()) return;
+    const names = await links.asAdmin(databases);
+    const left = names.filter((name) => !this.#swaps.isPending(name));
+    const about = { name: 'mysql', title: 'MariaDB', fix: LEFTOVERS_FIX, alarms, warn };
+    await removeLeftovers(left, (name) => this.#remove(name), about);
+  }
+
+  /** True when a load was cut off of which nobody knows the databases: none is removed then. */
+  #reportDamaged(): boolean {
+    const { alarms } = this.#deps;
+    const damaged = this.#swaps.damaged();
+    const detail = `The journals of interrupted loads into MariaDB are damaged: ${damaged.join(', ')}`;
+    if (damaged.length > 0) alarms.raise('mysql_loads_damaged', detail, DAMAGED_FIX);
+    else alarms.clear('mysql_loads_damaged');
+    return damaged.length > 0;
+  }
+
+  /** For a database that goes: nothing of it is to be finished. */
+  forget(database: string): void {
+    this.#swaps.forget(database);
+  }
+
+  async #remove(passing: string): Promise<void> {
+    await this.#deps.links.asAdmin(async (admin) => {
+      await store.dropLoader(admin, passing);
+      await store.dropDatabase(admin, passing);
+    });
+  }
+
+  async #taken(
+    database: string,
+    args: readonly string[],
+    { signal, kind }: { readonly signal: AbortSignal; readonly kind: SlotKind },
+  ): Promise<Readable> {
+    const { clients, dumper } = this.#deps;
+    const work = { program: 'dump', args: [...WORDS, ...args], ...dumper() } as const;
+    const run = await clients.run(work, kind);
+    return dumpOf(run, { signal, through: new DumpLines(database), asError: dumpFailed });
+  }
+
+  async #fill(
+    into: { readonly database: string; readonly user: string; readonly most: number },
+    dump: Readable,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { links, clients, fileBytes } = this.#deps;
+    const { database, user, most } = into;
+    const bytes = /^[dt]_[a-z0-9]{16}$/.test(database) ? fileBytes : testBytes;
+    const args = ['--sandbox', '--binary-mode', '--batch', '--skip-reconnect', '--max-allowed-packet=64M'];
+    // A user of the tenant's has a limit.
+    args.push('--init-command=SET SESSION max_statement_time = 0');
+    const work = {
+      program: 'client',
+      args: [...args, database],
+      user,
+      password: links.passwordOf(user),
+    } as const;
+    const run = await clients.run(work, 'load');
+    await loadInto(run, {
+      dump,
+      through: new DumpLines(),
+      signal,
+      isTooLarge: () => links.asAdmin(async (admin) => (await bytes(admin, database)) > most),
+      asSaid,
+    });
+  }
+
+  /** Routines, triggers, events; then views, which may need them. */
+  async #programsOf(database: string, signal: AbortSignal): Promise<Buffer> {
+    const views = await this.#deps.links.asAdmin((admin) => contents.viewsOf(admin, database));
+    const bare = ['--no-data', '--no-create-info', '--routines', '--triggers', '--events', database];
+    const parts = [
+      bare,
+      ...(views.length === 0 ? [] : [['--no-data', '--skip-triggers', database, ...views]]),
+    ];
+    const pieces: Buffer[] = [];
+    const how = { signal, kind: 'load' } as const;
+    for (const args of parts) pieces.push(await buffer(await this.#taken(database, args, how)));
+    return Buffer.concat(pieces);
+  }
+}
+
+/** The client's first complaint. */
+function asSaid(complaint: string): string {
+  const line = complaint.split('\n').find((text) => /^ERROR/.test(text)) ?? complaint;
+  const plain = line.trim().slice(0, 500);
+  return plain === '' ? 'the client was ended before it had read the whole dump' : plain;
+}
+
+function dumpFailed(complaint: string): Error {
+  if (/\b(?:1205|1412)\b/.test(complaint)) {
+    return new AppError(
+      'engine_unavailable',
+      'A table was altered, or locked by a session, during the dump',
+      {
+        hint: 'try again once the tables are no longer being altered',
+        retryAfterSeconds: 5,
+      },
+    );
+  }
+  return new Error(`mariadb-dump: ${complaint}`);
+}

@@ -1,0 +1,242 @@
+/** Every statement that the administrator sends. Names and passwords are ours, never a user's text. */
+import type { Access, EngineLimits } from '../../../databases/engine.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Admin, databaseOf, id, ofOurs, rowsOf, run } from './admin-store.ts';
+import type { Dialect } from './dialects.ts';
+import { endSessions } from './sessions-store.ts';
+import { TEST_DATABASES } from './test-databases-store.ts';
+
+export const ADMIN = 'cloudlet';
+/** May read everything, and change nothing. */
+export const DUMPER = 'cloudlet_dump';
+
+/** Rights by which a database grows. */
+const GROWTH =
+  'INSERT, UPDATE, CREATE, ALTER, INDEX, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER';
+/** Errors where one of these is missing: on a database, table, column, routine; and of a read-only server. */
+export const NO_GROWTH = ['1044', '1142', '1143', '1370', '1290'];
+const NO_SUCH_GRANT = 1141;
+
+/** The users of one database. On our own server those besides the tenant's exist on the socket only. */
+export interface Users {
+  readonly database: string;
+  /** The tenant's. */
+  readonly user: string;
+  /** By which we run statements of the tenant that may write; what it makes is its own. */
+  readonly writer: string;
+  /** The same for those that may not. */
+  readonly reader: string;
+}
+
+export function usersOf(database: string): Users {
+  const rest = database.replace(/^d_/, '');
+  return { database, user: `u_${rest}`, writer: `w_${rest}`, reader: `r_${rest}` };
+}
+
+/** The same in GRANT, where `_` stands for any character. */
+function granted(name: string): string {
+  return `${id(name).replaceAll('_', '\\_')}.*`;
+}
+
+function identified({ dialect }: Admin, password: string): string {
+  if (!/^[\w-]+$/.test(password)) throw new Error('not a password of ours');
+  return dialect.identified(password);
+}
+
+const ours = ({ dialect }: Admin, user: string) => `${id(user)}@'${dialect.ourHost}'`;
+const anywhere = (user: string) => `${id(user)}@'%'`;
+
+/** Sets up the users that all databases share; done again at each start. */
+export async function setUpServer(admin: Admin, dumperPassword: string): Promise<void> {
+  const { mark } = admin.dialect;
+  // On a server that is not ours nobody but its administrator may read all.
+  if (mark !== null) return run(admin, [`CREATE USER IF NOT EXISTS ${marker(mark)} ACCOUNT LOCK`]);
+  const dumper = ours(admin, DUMPER);
+  await run(admin, [
+    `CREATE USER IF NOT EXISTS ${dumper}`,
+    `ALTER USER ${dumper} ${identified(admin, dumperPassword)}`,
+    `GRANT SELECT, SHOW VIEW, TRIGGER, EVENT, LOCK TABLES ON *.* TO ${dumper}`,
+  ]);
+}
+
+const marker = (mark: string) => `${id(mark)}@localhost`;
+
+/** Throws when it is another cloud's. */
+export async function makeDatabase(admin: Admin, name: string): Promise<void> {
+  await markDatabase(admin, name);
+  await admin.query(`CREATE DATABASE IF NOT EXISTS ${id(name)} CHARACTER SET utf8mb4`);
+}
+
+/** Where databases have no comments, a right of a user that nobody can be says whose they are. */
+async function markDatabase(admin: Admin, name: string): Promise<void> {
+  const { mark } = admin.dialect;
+  if (mark === null) return;
+  const marks = await rowsOf(admin, "SELECT User FROM mysql.db WHERE Db = ? AND User LIKE 'c\\_%'", [
+    name.replaceAll('_', '\\_'),
+  ]);
+  if (marks.some(({ User }) => User !== mark)) {
+    throw new AppError('engine_unavailable', `The database ${name} on that server belongs to another cloud`, {
+      hint: 'load a dump into a new database instead',
+    });
+  }
+  await admin.query(`GRANT SHOW VIEW ON ${granted(name)} TO ${marker(mark)}`);
+}
+
+export async function makeUsers(
+  admin: Admin,
+  { database, user, writer, reader }: Users,
+  passwords: { readonly user: string; readonly writer: string; readonly reader: string },
+): Promise<void> {
+  const [tenant, ofWriter, ofReader] = [anywhere(user), ours(admin, writer), ours(admin, reader)];
+  const accounts = [
+    [tenant, passwords.user],
+    [ofWriter, passwords.writer],
+    [ofReader, passwords.reader],
+  ] as const;
+  await run(admin, [
+    ...accounts.map(([account]) => `CREATE USER IF NOT EXISTS ${account}`),
+    ...accounts.map(([account, password]) => `ALTER USER ${account} ${identified(admin, password)}`),
+    ...[tenant, ofWriter].flatMap((account) => everything(admin, database, account)),
+    `GRANT SELECT, SHOW VIEW ON ${granted(database)} TO ${ofReader}`,
+  ]);
+}
+
+/** All rights over it. Where another one's server runs events, there are none: they know no limits. */
+function everything({ dialect }: Admin, database: string, account: string): string[] {
+  const all = `GRANT ALL PRIVILEGES ON ${granted(database)} TO ${account}`;
+  if (dialect.mark !== null) return [all, `REVOKE EVENT ON ${granted(database)} FROM ${account}`];
+  const forTests = TEST_DATABASES.map((names) => `GRANT ALL PRIVILEGES ON \`${names}\`.* TO ${account}`);
+  return [all, ...forTests];
+}
+
+/** The rights by which it grows, taken away. Those in databases for tests may not have been given yet. */
+function noGrowth({ dialect }: Admin, database: string, account: string): string[] {
+  const own = `REVOKE ${GROWTH} ON ${granted(database)} FROM ${account}`;
+  if (dialect.mark !== null) return [own];
+  const forTests = TEST_DATABASES.flatMap((names) => [
+    `GRANT SELECT ON \`${names}\`.* TO ${account}`,
+    `REVOKE ${GROWTH} ON \`${names}\`.* FROM ${account}`,
+  ]);
+  return [own, ...forTests];
+}
+
+/** One of our own that may do everything in that database. */
+export async function makeLoader(admin: Admin, database: string, password: string): Promise<void> {
+  const loader = ours(admin, database);
+  await run(admin, [
+    `CREATE USER ${loader} ${identified(admin, password)}`,
+    ...everything(admin, database, loader),
+  ]);
+}
+
+export async function dropLoader(admin: Admin, database: string): Promise<void> {
+  await admin.query(`DROP USER IF EXISTS ${ours(admin, database)}`);
+  await endSessions(admin, [database]);
+}
+
+export async function setPassword(admin: Admin, user: string, password: string): Promise<void> {
+  await admin.query(`ALTER USER ${anywhere(user)} ${identified(admin, password)}`);
+}
+
+/** The server's hash of the password of a tenant's user. MariaDB only. */
+export async function verifierOf(admin: Admin, user: string): Promise<string> {
+  const sql =
+    "SELECT JSON_VALUE(Priv, '$.authentication_string') AS hash FROM mysql.global_priv WHERE User = ?";
+  const [row] = await rowsOf(admin, sql, [user]);
+  return String(row?.['hash']);
+}
+
+export async function setVerifier(admin: Admin, user: string, hash: string): Promise<void> {
+  if (!/^\*[0-9A-F]{40}$/.test(hash)) throw new Error('not a hash of a password');
+  await admin.query(`ALTER USER ${anywhere(user)} IDENTIFIED BY PASSWORD '${hash}'`);
+}
+
+/** Sets the password of one of our own users. */
+export async function setOurPassword(admin: Admin, user: string, password: string): Promise<void> {
+  await admin.query(`ALTER USER ${ours(admin, user)} ${identified(admin, password)}`);
+}
+
+/** The statement by which the administrator of a server of ours changes its own password. */
+export function administratorPassword({ identified }: Dialect, password: string): string {
+  return `ALTER USER ${ADMIN}@localhost ${identified(password)}`;
+}
+
+export async function limitUsers(
+  admin: Admin,
+  { user, writer, reader }: Users,
+  { connections, statementMs }: EngineLimits,
+): Promise<void> {
+  const limited = admin.dialect.limited(statementMs);
+  await run(admin, [
+    `ALTER USER ${anywhere(user)} WITH MAX_USER_CONNECTIONS ${connections} ${limited}`,
+    // Ours are as many as we make.
+    ...[writer, reader].map(
+      (name) => `ALTER USER ${ours(admin, name)} WITH MAX_USER_CONNECTIONS 0 ${limited}`,
+    ),
+  ]);
+}
+
+export async function setConnections(admin: Admin, user: string, connections: number): Promise<void> {
+  await admin.query(`ALTER USER ${anywhere(user)} WITH MAX_USER_CONNECTIONS ${Math.trunc(connections)}`);
+}
+
+/** Access there is, by what the users may do; null: there is no such database. */
+export async function accessOf(admin: Admin, { database, user }: Users): Promise<Access | null> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT d.Insert_priv AS may, u.locked FROM (${admin.dialect.users}) u JOIN mysql.db d ON d.User = u.user
+     WHERE u.user = ? AND d.Db = ?`,
+    [user, database.replaceAll('_', '\\_')],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  if (Number(row.locked) !== 0) return 'none';
+  return row.may === 'Y' ? 'full' : 'read_only';
+}
+
+/** A session keeps the rights it began with: end them after it. */
+export async function setAccess(admin: Admin, users: Users, access: Access): Promise<void> {
+  const { database, user, writer } = users;
+  const change = (account: string) =>
+    access === 'read_only' ? noGrowth(admin, database, account) : everything(admin, database, account);
+  await run(admin, [
+    ...[anywhere(user), ours(admin, writer)].flatMap(change),
+    `ALTER USER ${anywhere(user)} ACCOUNT ${access === 'none' ? 'LOCK' : 'UNLOCK'}`,
+  ]);
+}
+
+/** Databases that are gone while their users are there: who may drop tables may drop all of it. */
+export async function droppedByTenants(admin: Admin): Promise<string[]> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT user FROM (${admin.dialect.users}) u WHERE user REGEXP '^u_'
+       AND CONCAT('d_', SUBSTRING(user, 3)) NOT IN (SELECT SCHEMA_NAME FROM information_schema.SCHEMATA)`,
+  );
+  const found = rows.map(({ user }) => ({ user: String(user) }));
+  return (await ofOurs(admin, found)).map(({ user }) => databaseOf(user));
+}
+
+/** Its users stay. Nothing of it is known any more. */
+export async function dropDatabase(admin: Admin, name: string): Promise<void> {
+  const { mark } = admin.dialect;
+  await admin.query(`DROP DATABASE IF EXISTS ${id(name)}`);
+  if (mark === null) return;
+  try {
+    await admin.query(`REVOKE ALL PRIVILEGES ON ${granted(name)} FROM ${marker(mark)}`);
+  } catch (error) {
+    if ((error as { errno?: number }).errno !== NO_SUCH_GRANT) throw error;
+  }
+}
+
+export async function dropUsers(admin: Admin, { user, writer, reader }: Users): Promise<void> {
+  await admin.query(
+    `DROP USER IF EXISTS ${anywhere(user)}, ${[writer, reader].map((name) => ours(admin, name)).join(', ')}`,
+  );
+  // They live on without their user.
+  await endSessions(admin, [user, writer, reader]);
+}
+
+/** Whether nobody but the administrator writes. */
+export async function holdWrites(admin: Admin, isHeld: boolean): Promise<void> {
+  await admin.query(`SET GLOBAL read_only = ${isHeld ? 1 : 0}`);
+}

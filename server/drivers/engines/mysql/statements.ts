@@ -1,0 +1,169 @@
+/** Statements in a tenant's name on MariaDB: at most so many rows, as JSON. */
+import type { Connection, FieldPacket } from 'mysql2';
+import {
+  type EngineDatabase,
+  type Query,
+  QueryFailed,
+  type QueryResult,
+  type Table,
+} from '../../../databases/engine.ts';
+import { diskFull, timedOut } from '../../managed-server/database-server.ts';
+import type { RunHow, Statements } from '../../managed-server/tenant-queries.ts';
+import { ask, type MysqlLinks } from './mysql-links.ts';
+import { usersOf } from './mysql-store.ts';
+import * as sessions from './sessions-store.ts';
+import { listTables } from './tables-store.ts';
+
+/** Out of time, killed, its session killed. */
+const STOPPED = [1969, 1317, 1927, 1928, 3024];
+const FULL = [1021, 1114];
+/** A statement that only reads; a function that it calls cannot write either, by the rights of its user. */
+const READS = /^(?:SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|ANALYZE|VALUES|TABLE|HELP|CHECKSUM|\()/i;
+const BLANK = /^(?:\s+|--[^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?!M?!)[\s\S]*?\*\/)+/;
+const CHANGES = /^\s*(?:INSERT|UPDATE|DELETE|REPLACE|LOAD)\b/i;
+
+export class MysqlStatements implements Statements<Connection> {
+  readonly title = 'MariaDB';
+  readonly wrongPassword = 'ER_ACCESS_DENIED_ERROR';
+  readonly #links: MysqlLinks;
+
+  constructor(links: MysqlLinks) {
+    this.#links = links;
+  }
+
+  check({ statement, readOnly }: Query): void {
+    // A block of its own could end the transaction that only reads.
+    if (readOnly && !READS.test(String(statement).replace(BLANK, '')))
+      throw new QueryFailed('Cannot execute statement in a READ ONLY transaction', '1792');
+  }
+
+  roleFor({ database }: EngineDatabase, readOnly: boolean): string {
+    const { reader, writer } = usersOf(database);
+    return readOnly ? reader : writer;
+  }
+
+  as<T>({ role, database, timeoutMs }: RunHow, work: (driver: Connection) => Promise<T>): Promise<T> {
+    return this.#links.as({ user: role, database }, async (driver) => {
+      await ask(driver, this.#links.dialect.timed(timeoutMs));
+      return work(driver);
+    });
+  }
+
+  async run(driver: Connection, query: Query): Promise<QueryResult> {
+    if (query.readOnly) await ask(driver, 'START TRANSACTION READ ONLY');
+    const result = await fetchLimited(driver, query);
+    // The rest of the rows is not computed any more.
+    if (result.truncated) void this.stop(driver).catch(() => {});
+    return result;
+  }
+
+  tables(driver: Connection): Promise<Table[]> {
+    return listTables((sql) => ask(driver, sql));
+  }
+
+  stop(driver: Connection): Promise<void> {
+    return this.#links.asAdmin((admin) => sessions.kill(admin, driver.threadId));
+  }
+
+  asError(error: Error, statement: string): Error | null {
+    if (isDatabaseError(error)) {
+      if (STOPPED.includes(error.errno)) return timedOut(error);
+      if (FULL.includes(error.errno)) return diskFull(error);
+      const { sqlMessage, errno } = error;
+      return new QueryFailed(sqlMessage, String(errno), { position: positionIn(statement, sqlMessage) });
+    }
+    // Its session was ended by us, or the server is gone.
+    return (error as { code?: unknown }).code === 'PROTOCOL_CONNECTION_LOST' ? timedOut(error) : null;
+  }
+}
+
+interface ChangedRows {
+  readonly affectedRows: number;
+}
+
+/** The part of a driver's query that is used here. */
+interface Under {
+  on(event: 'fields', listener: (fields: FieldPacket[] | undefined) => void): Under;
+  on(event: 'result', listener: (row: unknown[] | ChangedRows) => void): Under;
+  on(event: 'error', listener: (error: Error) => void): Under;
+  on(event: 'end', listener: () => void): Under;
+}
+
+/** A connection whose result was truncated cannot be used again. */
+async function fetchLimited(
+  driver: Connection,
+  { statement, params, maxRows, maxBytes }: Query,
+): Promise<QueryResult> {
+  const { Types } = (await import('mysql2')).default;
+  const { promise, resolve, reject } = Promise.withResolvers<QueryResult>();
+  const text = String(statement);
+  let fields: readonly FieldPacket[] = [];
+  const rows: unknown[][] = [];
+  let bytes = 0;
+  let affected: number | null = null;
+  const end = (truncated: boolean) => {
+    const columns = fields.map(({ name, columnType }) => ({ name, type: typeName(Types, columnType) }));
+    resolve({ columns, rows, affected, truncated });
+  };
+  const options = { sql: text, values: params.map(asParameter), rowsAsArray: true };
+  const isPlain = params.length === 0;
+  const under = (isPlain ? driver.query(options) : driver.execute(options)) as unknown as Under;
+  // The query itself does not hear of the end of its connection.
+  driver.once('error', reject);
+  under
+    .on('fields', (found) => {
+      fields = found ?? [];
+    })
+    .on('result', (row) => {
+      if (!Array.isArray(row)) {
+        if (CHANGES.test(text)) affected = row.affectedRows;
+        return;
+      }
+      const values = row.map(asJson);
+      bytes += Buffer.byteLength(JSON.stringify(values));
+      if (rows.length < maxRows && bytes <= maxBytes) rows.push(values);
+      else end(true);
+    })
+    .on('error', reject)
+    .on('end', () => end(false));
+  return promise;
+}
+
+interface DatabaseError extends Error {
+  readonly errno: number;
+  readonly sqlState: string;
+  readonly sqlMessage: string;
+}
+
+function isDatabaseError(error: Error): error is DatabaseError {
+  return typeof (error as Partial<DatabaseError>).sqlState === 'string';
+}
+
+/** `bigint`, `var_string`, … */
+function typeName(types: object, type: number | undefined): string | null {
+  const names = types as Readonly<Record<number, string>>;
+  return type === undefined ? null : (names[type]?.toLowerCase() ?? null);
+}
+
+/** Syntax errors quote the rest of the statement from the wrong word on, and its line. */
+function positionIn(statement: string, message: string): number | null {
+  const [, rest, line] = /near '([\s\S]*)' at line (\d+)$/.exec(message) ?? [];
+  if (rest === undefined || rest === '') return null;
+  const lines = statement.split('\n');
+  const before = lines.slice(0, Number(line) - 1).join('\n').length;
+  const at = statement.indexOf(rest, before);
+  return at < 0 ? null : [...statement.slice(0, at)].length + 1;
+}
+
+/** Objects and arrays go as JSON. */
+function asParameter(value: unknown): string | number | boolean | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  return JSON.stringify(value);
+}
+
+/** Dates and integers beyond 2^53 come as text already. */
+function asJson(value: unknown): unknown {
+  if (Buffer.isBuffer(value)) return value.toString('base64');
+  return typeof value === 'bigint' ? value.toString() : value;
+}

@@ -1,0 +1,65 @@
+/**
+ * Databases that tenants make for themselves on the server of their account, for tests and as shadows. They
+ * are known by their names, for MariaDB notes no owner: all users of the account have them together.
+ */
+import type { TestDatabase } from '../../../databases/engine.ts';
+import { MOST_TEST_DATABASES } from '../../managed-server/sql-engine.ts';
+import { type Admin, rowsOf, run } from './admin-store.ts';
+
+/** Characters of a name of MySQL. */
+const MOST_NAME = 64;
+/** Patterns of names, as GRANT and LIKE have them. */
+export const TEST_DATABASES = ['test%', '%\\_test%', '%\\_shadow%'];
+const THEIRS = `(${TEST_DATABASES.map((names) => `SCHEMA_NAME LIKE '${names}'`).join(' OR ')})`;
+
+/** A name of a tenant's making as SQL. */
+export function foreign(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}
+
+/** Makes a database for tests that is loaded. False: there is one of that name, or it is none for tests. */
+export async function makeTest(admin: Admin, name: string): Promise<boolean> {
+  if (!/^(?:test|.+_test|.+_shadow)/.test(name) || name.length > MOST_NAME) return false;
+  const there = await testDatabases(admin);
+  if (there.length >= MOST_TEST_DATABASES || there.some((one) => one.name === name)) return false;
+  await admin.query(`CREATE DATABASE ${foreign(name)} CHARACTER SET utf8mb4`);
+  return true;
+}
+
+/** For one that makeTest() made. */
+export async function dropTest(admin: Admin, name: string): Promise<void> {
+  await admin.query(`DROP DATABASE IF EXISTS ${foreign(name)}`);
+}
+
+export async function testBytes(admin: Admin, name: string): Promise<number> {
+  return (await testDatabases(admin)).find((one) => one.name === name)?.sizeBytes ?? 0;
+}
+
+export async function testDatabases(admin: Admin): Promise<TestDatabase[]> {
+  const rows = await rowsOf(
+    admin,
+    // Names of files have other characters for those that are none of theirs.
+    `SELECT SCHEMA_NAME AS name, COALESCE(SUM(f.bytes), 0) AS bytes
+     FROM information_schema.SCHEMATA s LEFT JOIN (${admin.dialect.files}) f
+       ON LEFT(f.name, LOCATE('/', f.name) - 1) = CONVERT(CAST(CONVERT(s.SCHEMA_NAME USING filename) AS BINARY) USING utf8mb4)
+     WHERE ${THEIRS} GROUP BY 1 ORDER BY 1`,
+  );
+  return rows.map(({ name, bytes }) => ({ name: String(name), sizeBytes: Number(bytes), madeBy: null }));
+}
+
+/**
+ * Takes the right to make more, or tables in them, from all users while there are `most`, and gives it back
+ * then: MariaDB has no such limit.
+ */
+export async function boundTestDatabases(admin: Admin, most: number): Promise<void> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT User AS user, Host AS host, Db AS names, Create_priv = 'N' AS may FROM mysql.db,
+       (SELECT COUNT(*) >= ? AS isfull FROM information_schema.SCHEMATA WHERE ${THEIRS}) AS has
+     WHERE Db IN (?) AND (isfull AND Create_priv = 'Y' OR NOT isfull AND Create_priv = 'N' AND Insert_priv = 'Y')`,
+    [most, TEST_DATABASES],
+  );
+  const change = ({ user, host, names, may }: (typeof rows)[number]) =>
+    `${Number(may) === 1 ? 'GRANT' : 'REVOKE'} CREATE ON \`${names}\`.* ${Number(may) === 1 ? 'TO' : 'FROM'} \`${user}\`@'${host}'`;
+  await run(admin, rows.map(change));
+}

@@ -1,0 +1,168 @@
+/** Connections to a server of PostgreSQL: the administrator's, and those in a tenant's name. */
+import { Socket } from 'node:net';
+import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
+import { holdSocket } from '../../host-process/owned-socket.ts';
+import { type LinksDeps, patiently } from '../../managed-server/server-links.ts';
+import { rolePassword } from '../../managed-server/server-secret.ts';
+import type { SqlLinks } from '../../managed-server/sql-server.ts';
+import { scramVerifier } from '../../scram-keys.ts';
+import { setPassword } from './postgresql-store.ts';
+
+const MAX_ADMINS = 4;
+/**
+ * A name without its schema leads to no tenant's object; we may write where tenants may only read; and a
+ * transaction of theirs that holds a row of the catalogue is not waited for without end.
+ */
+const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off -c lock_timeout=30s';
+/** On a server of ours tenants see all statements but ours, which have verifiers of passwords. */
+const UNCOUNTED = '-c pg_stat_statements.track=none -c track_activities=off';
+const CONNECT_MS = 10_000;
+/** Ours are few, and each is a process of the server. */
+const IDLE_MS = 10_000;
+
+/** `cannot_connect_now`: the server recovers from the end of one of its processes. */
+const COMING = ['57P03', 'ECONNREFUSED', 'ENOENT'];
+
+export class PostgresqlLinks implements SqlLinks {
+  readonly #deps: LinksDeps;
+  #admins: Pool | null = null;
+
+  constructor(deps: LinksDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lends a connection of the administrator to its own database. */
+  async asAdmin<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    const client = await this.#patiently(() => this.#pool().connect());
+    let failed = true;
+    try {
+      const result = await work(client);
+      failed = false;
+      return result;
+    } finally {
+      // After an error nobody knows what state it is in.
+      client.release(failed);
+    }
+  }
+
+  /** The administrator in a tenant's database: for statements that run nothing of the tenant's. */
+  async inDatabase<T>(database: string, work: (client: ClientBase) => Promise<T>): Promise<T> {
+    const { user, password } = this.#deps.administrator;
+    return this.as({ user, password: password(), database, options: this.#options }, work);
+  }
+
+  /** Connects by another role of ours. `maxBytes`: the connection ends when the server sends more. */
+  async as<T>(
+    { maxBytes, ...config }: ClientConfig & { readonly user: string; readonly maxBytes?: number },
+    work: (client: Client) => Promise<T>,
+  ): Promise<T> {
+    const client = await this.#patiently(async () => {
+      const made = new Client({
+        connectionTimeoutMillis: CONNECT_MS,
+        password: this.passwordOf(config.user),
+        ...this.#where(maxBytes),
+        ...config,
+      });
+      // A statement under way rejects too.
+      made.on('error', () => {});
+      await made.connect();
+      return made;
+    });
+    try {
+      return await work(client);
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+
+  passwordOf(role: string): string {
+    return rolePassword(this.#deps.secret(), role);
+  }
+
+  /** Over a new connection: those that there are go on without the process that takes new ones. */
+  probe(): Promise<unknown> {
+    const { database } = this.#deps.administrator;
+    return this.inDatabase(database, (client) => client.query('SELECT 1'));
+  }
+
+  async takeAdministration(password: string): Promise<void> {
+    const { user, database } = this.#deps.administrator;
+    const verifier = await scramVerifier(this.passwordOf(user));
+    const config = { user, password, database, options: UNCOUNTED };
+    await this.as(config, (client) => setPassword(client, user, verifier));
+  }
+
+  async close(): Promise<void> {
+    if (this.#admins !== null && !this.#admins.ended) await this.#admins.end();
+  }
+
+  /** The password of a role that its tenant may have given another one. */
+  async putBackPassword(role: string): Promise<void> {
+    const verifier = await scramVerifier(this.passwordOf(role));
+    await this.asAdmin((client) => setPassword(client, role, verifier));
+  }
+
+  #pool(): Pool {
+    if (this.#admins !== null) return this.#admins;
+    const { user, database, password } = this.#deps.administrator;
+    const pool = new Pool({
+      user,
+      database,
+      max: MAX_ADMINS,
+      idleTimeoutMillis: IDLE_MS,
+      connectionTimeoutMillis: CONNECT_MS,
+      allowExitOnIdle: true,
+      password,
+      ...this.#where(),
+      options: this.#options,
+    });
+    // The server went: what is under way rejects, and whoever asks next connects anew.
+    this.#admins = pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
+    return pool;
+  }
+
+  /** An administrator of another's server may not be allowed all of it. */
+  get #options(): string {
+    return 'socket' in this.#deps.endpoint ? `${ADMIN_OPTIONS} ${UNCOUNTED}` : ADMIN_OPTIONS;
+  }
+
+  #patiently<T>(connect: () => Promise<T>): Promise<T> {
+    return patiently(connect, { isUp: this.#deps.isUp, early: COMING });
+  }
+
+  #where(maxBytes = Number.POSITIVE_INFINITY): ClientConfig {
+    const { endpoint } = this.#deps;
+    if ('socket' in endpoint) return { stream: () => localSocket(endpoint.socket, maxBytes) };
+    const { host, port, tls } = endpoint;
+    return { host, port, ssl: tls() ?? false, stream: () => boundedSocket(maxBytes) };
+  }
+}
+
+/** Why a connection ended whose `maxBytes` were not enough. */
+export class SentTooMuch extends Error {}
+
+function boundedSocket(maxBytes: number): Socket {
+  const socket = new Socket();
+  socket.on('data', () => {
+    if (socket.bytesRead > maxBytes) socket.destroy(new SentTooMuch('the server sent too much data'));
+  });
+  return socket;
+}
+
+/** pg tells it where to connect; it knows better. */
+function localSocket(endpoint: () => { folder: string; port: number }, maxBytes: number): Socket {
+  const socket = boundedSocket(maxBytes);
+  const connect = socket.connect.bind(socket);
+  const connectHere = () => {
+    try {
+      const { folder, port } = endpoint();
+      const held = holdSocket(folder, `.s.PGSQL.${port}`);
+      socket.once('connect', held.close).once('error', held.close);
+      connect(held.path);
+    } catch (error) {
+      socket.destroy(error as Error);
+    }
+    return socket;
+  };
+  return Object.assign(socket, { connect: connectHere });
+}

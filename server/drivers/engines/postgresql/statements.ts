@@ -1,0 +1,295 @@
+/** Statements in a tenant's name on PostgreSQL: at most so many rows, as JSON. */
+import type { Client, Connection } from 'pg';
+import {
+  type EngineDatabase,
+  type Query,
+  QueryFailed,
+  type QueryResult,
+  type Table,
+} from '../../../databases/engine.ts';
+import { diskFull, timedOut } from '../../managed-server/database-server.ts';
+import type { RunHow, Statements } from '../../managed-server/tenant-queries.ts';
+import { type PostgresqlLinks, SentTooMuch } from './postgresql-links.ts';
+import { rolesOf } from './postgresql-store.ts';
+import { cancel } from './sessions-store.ts';
+import { beginReading, listTables, typeNames } from './tables-store.ts';
+
+/** A single value can be larger than all that is shown: it is not taken into memory. */
+const MAX_OVERSHOOT_BYTES = 16 * 2 ** 20;
+const CANCELLED = '57014';
+const SESSION_ENDED = '57P01';
+const DISK_FULL = '53100';
+/** `read_only_sql_transaction`. */
+export const READ_ONLY = '25006';
+/** Statements that give space back work in a database that has none left. */
+const FREES = /^\s*(?:delete|truncate|drop|vacuum)\b/i;
+const PROGRAM_LIMIT = '54000';
+const TOO_LARGE = 'The rows are too large to be shown here: select fewer of them, or parts of their values';
+
+export class PostgresqlStatements implements Statements<Client> {
+  readonly title = 'PostgreSQL';
+  readonly wrongPassword = '28P01';
+  readonly #links: PostgresqlLinks;
+
+  constructor(links: PostgresqlLinks) {
+    this.#links = links;
+  }
+
+  check({ statement, params }: Query): void {
+    refuseNul(String(statement), params);
+  }
+
+  roleFor({ database }: EngineDatabase): string {
+    return rolesOf(database).local;
+  }
+
+  as<T>({ role, database, timeoutMs, maxBytes }: RunHow, work: (client: Client) => Promise<T>): Promise<T> {
+    const options = `-c statement_timeout=${timeoutMs}`;
+    const bound = maxBytes === null ? {} : { maxBytes: maxBytes + MAX_OVERSHOOT_BYTES };
+    return this.#links.as({ user: role, database, options, ...bound }, work);
+  }
+
+  async run(client: Client, query: Query): Promise<QueryResult> {
+    if (query.readOnly) await beginReading(client);
+    else if (FREES.test(String(query.statement)))
+      await client.query('SET default_transaction_read_only = off');
+    const limited = new LimitedQuery(query);
+    client.query(limited);
+    const { columns, rows, affected, truncated } = await limited.result;
+    const names = columns.length === 0 ? [] : await typeNames(client, columns);
+    return {
+      columns: columns.map(({ name }, at) => ({ name, type: names[at] ?? null })),
+      rows: rows.map((row) => row.map((value, at) => asJson(value, columns[at]?.typeId ?? 0))),
+      affected,
+      truncated,
+    };
+  }
+
+  tables(client: Client): Promise<Table[]> {
+    return listTables(client);
+  }
+
+  stop(client: Client, isHard: boolean): Promise<void> {
+    const { processID: pid } = client as unknown as { readonly processID: number };
+    return this.#links.asAdmin((admin) => cancel(admin, pid, isHard));
+  }
+
+  asError(error: Error): Error | null {
+    if (error instanceof SentTooMuch) return new QueryFailed(TOO_LARGE, PROGRAM_LIMIT);
+    if (!isDatabaseError(error)) return null;
+    if (error.code === CANCELLED || error.code === SESSION_ENDED) return timedOut(error);
+    if (error.code === DISK_FULL) return diskFull(error);
+    const { message, code, detail, hint } = error;
+    const position = error.position === undefined ? null : Number(error.position);
+    return new QueryFailed(detail === undefined ? message : `${message}. ${detail}`, code, {
+      position,
+      hint,
+    });
+  }
+}
+
+interface Column {
+  readonly name: string;
+  /** The id of its type, in pg_type. */
+  readonly typeId: number;
+  readonly typeModifier: number;
+}
+
+interface Fetched {
+  readonly columns: readonly Column[];
+  /** In the text form of PostgreSQL. */
+  readonly rows: readonly (readonly (string | null)[])[];
+  readonly affected: number | null;
+  readonly truncated: boolean;
+}
+
+const NO_INPUT = 'COPY FROM STDIN reads what its client sends, and a query over the API sends nothing';
+const FEATURE_NOT_SUPPORTED = '0A000';
+const UNTRANSLATABLE = '22P05';
+/** Fetched at a time: of large rows few more than wanted. */
+const STEP_ROWS = 100;
+/** The least that JSON adds to a value. */
+const JSON_BYTES = 3;
+/** Commands whose number of rows is of rows that they changed. */
+const CHANGES = /^(?:INSERT|UPDATE|DELETE|MERGE|COPY) (?:\d+ )?(\d+)$/;
+
+/** The part of a message of pg's connection that is used here. */
+interface Message {
+  readonly fields?: readonly { name: string; dataTypeID: number; dataTypeModifier: number }[];
+  readonly text?: string;
+}
+type Wire = Connection & {
+  parse(query: object): void;
+  bind(config: object): void;
+  describe(of: object): void;
+  execute(config: object): void;
+  close(of: object): void;
+  flush(): void;
+  sync(): void;
+  sendCopyFail(reason: string): void;
+};
+
+/**
+ * One statement by PostgreSQL's extended protocol, which takes no second one behind it. A Submittable of pg,
+ * whose own queries fetch all rows.
+ */
+class LimitedQuery {
+  readonly result: Promise<Fetched>;
+  readonly #query: Query;
+  readonly #fetched: PromiseWithResolvers<Fetched>;
+  #columns: Column[] = [];
+  readonly #rows: (string | null)[][] = [];
+  #bytes = 0;
+  #affected: number | null = null;
+  #isTruncated = false;
+  #readsFromClient = false;
+
+  constructor(query: Query) {
+    this.#query = query;
+    this.#fetched = Promise.withResolvers();
+    this.result = this.#fetched.promise;
+    // It may fail before anyone waits for it.
+    this.result.catch(() => {});
+  }
+
+  submit(connection: Connection): void {
+    const wire = connection as Wire;
+    const { statement, params } = this.#query;
+    try {
+      wire.parse({ text: String(statement), name: '', types: [] });
+      wire.bind({ portal: '', statement: '', values: params.map(asText), valueMapper: asText });
+      wire.describe({ type: 'P', name: '' });
+      wire.execute({ portal: '', rows: this.#nextRows() });
+      wire.flush();
+    } catch (error) {
+      this.handleError(error as Error, connection);
+    }
+  }
+
+  handleRowDescription({ fields = [] }: Message): void {
+    this.#columns = fields.map(({ name, dataTypeID, dataTypeModifier }) => ({
+      name,
+      typeId: dataTypeID,
+      typeModifier: dataTypeModifier,
+    }));
+  }
+
+  handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    const { maxRows, maxBytes } = this.#query;
+    const bytes = fields.reduce((sum, field) => sum + (field?.length ?? 1) + JSON_BYTES, 0);
+    if (this.#rows.length >= maxRows || this.#bytes + bytes > maxBytes) {
+      this.#isTruncated = true;
+      return;
+    }
+    this.#bytes += bytes;
+    this.#rows.push(fields);
+  }
+
+  handlePortalSuspended(connection: Connection): void {
+    const wire = connection as Wire;
+    if (this.#isTruncated) {
+      wire.close({ type: 'P', name: '' });
+      wire.sync();
+      return;
+    }
+    wire.execute({ portal: '', rows: this.#nextRows() });
+    wire.flush();
+  }
+
+  handleCommandComplete({ text = '' }: Message, connection: Connection): void {
+    const match = CHANGES.exec(text);
+    // Copied out, they are not changed.
+    if (match !== null && !this.#isTruncated) this.#affected = Number(match[1]);
+    (connection as Wire).sync();
+  }
+
+  handleEmptyQuery(connection: Connection): void {
+    (connection as Wire).sync();
+  }
+
+  handleCopyInResponse(connection: Connection): void {
+    this.#readsFromClient = true;
+    (connection as Wire).sendCopyFail(NO_INPUT);
+  }
+
+  /** Its bytes are let pass, and not kept. */
+  handleCopyData(): void {
+    this.#isTruncated = true;
+  }
+
+  /** The last that is heard of this query; a connection that is gone does not mind. */
+  handleError(error: Error, connection: Connection): void {
+    if (isDatabaseError(error)) (connection as Wire).sync();
+    this.#fetched.reject(this.#readsFromClient ? noInput() : error);
+  }
+
+  handleReadyForQuery(): void {
+    const [columns, rows, affected] = [this.#columns, this.#rows, this.#affected];
+    this.#fetched.resolve({ columns, rows, affected, truncated: this.#isTruncated });
+  }
+
+  #nextRows(): number {
+    // One more than wanted tells that there are more.
+    return Math.min(STEP_ROWS, this.#query.maxRows + 1 - this.#rows.length);
+  }
+}
+
+interface DatabaseError extends Error {
+  /** SQLSTATE. */
+  readonly code: string;
+  readonly position?: string;
+  readonly detail?: string;
+  readonly hint?: string;
+}
+
+function isDatabaseError(error: Error): error is DatabaseError {
+  const { code } = error as Partial<DatabaseError>;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in error;
+}
+
+function noInput(): QueryFailed {
+  const hint = 'Use INSERT, run COPY with psql or your own driver, or load a dump';
+  return new QueryFailed(NO_INPUT, FEATURE_NOT_SUPPORTED, { hint });
+}
+
+/** PostgreSQL's protocol ends a statement there: what came behind would be taken for something else. */
+function refuseNul(text: string, params: readonly unknown[]): void {
+  const at = text.indexOf('\0');
+  if (at < 0 && !params.some((value) => asText(value)?.includes('\0'))) return;
+  const position = at < 0 ? null : [...text.slice(0, at)].length + 1;
+  const hint = 'Leave the character out, or keep such values as bytea';
+  throw new QueryFailed('PostgreSQL keeps no character U+0000 in text', UNTRANSLATABLE, { position, hint });
+}
+
+/** JSON as a parameter: objects and arrays go as JSON. */
+function asText(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+const NUMBERS = new Set([21, 23, 26, 20, 700, 701]);
+const BOOLEAN = 16;
+const BYTES = 17;
+const JSONS = new Set([114, 3802]);
+
+/** A value as JSON; one that JSON cannot hold stays PostgreSQL's text. */
+function asJson(value: string | null, typeId: number): unknown {
+  if (value === null) return null;
+  if (typeId === BOOLEAN) return value === 't';
+  if (typeId === BYTES && value.startsWith('\\x'))
+    return Buffer.from(value.slice(2), 'hex').toString('base64');
+  if (NUMBERS.has(typeId)) return isExact(value) ? Number(value) : value;
+  if (JSONS.has(typeId)) return parsed(value);
+  return value;
+}
+
+/** Neither NaN, nor infinite, nor an integer that would be rounded. */
+function isExact(value: string): boolean {
+  const number = Number(value);
+  return Number.isFinite(number) && (!/^-?\d+$/.test(value) || Number.isSafeInteger(number));
+}
+
+/** Numbers of JSON beyond what we can hold would change: then it stays text. */
+function parsed(value: string): unknown {
+  return /\d{16}/.test(value) ? value : JSON.parse(value);
+}

@@ -1,0 +1,84 @@
+/** Whole files: copies of an open database, and checks of an uploaded one. */
+import { rmSync } from 'node:fs';
+import { backup, DatabaseSync } from 'node:sqlite';
+import type { Handler } from '../../engine-children/child-call.ts';
+import { DiskFull, hostSpace } from '../../engine-children/host-space.ts';
+import { isFull } from '../../engine-children/sqlite-error.ts';
+import type { TenantConnections } from './tenant-connections.ts';
+import { numberOf, openTenantFile } from './tenant-file.ts';
+
+/** More than any file has. */
+const ALL_PAGES = 2 ** 31 - 1;
+
+/**
+ * Copies the database into the file `target`, consistently while others write. All pages are copied in one
+ * step within one read transaction, because a backup in several steps restarts at every write. Runs on
+ * another thread.
+ */
+export function copyHandler(tenant: TenantConnections, target: string): Handler {
+  // Leftover of a killed child.
+  removeCopy(target);
+  return async () => {
+    removeCopy(target);
+    const database = tenant.openFor('single', true);
+    try {
+      hostSpace.assertSpaceFor(sizeOf(database));
+      await backup(database, target, { rate: ALL_PAGES });
+      asOneFile(target);
+      return { head: {} };
+    } catch (error) {
+      removeCopy(target);
+      throw isFull(error) ? new DiskFull(error) : error;
+    } finally {
+      tenant.close(database);
+    }
+  };
+}
+
+/** File size after a checkpoint, bytes. */
+export function sizeOf(database: DatabaseSync): number {
+  return numberOf(database, 'PRAGMA page_count') * numberOf(database, 'PRAGMA page_size');
+}
+
+/** Includes the files of an unfinished copy. */
+function removeCopy(path: string): void {
+  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(path + end, { force: true });
+}
+
+/** Not every program that reads SQLite files can open one in WAL mode, which needs files beside it. */
+function asOneFile(path: string): void {
+  const copy = new DatabaseSync(path, { defensive: true, limits: { attach: 0 } });
+  try {
+    copy.exec('PRAGMA trusted_schema = OFF; PRAGMA journal_mode = DELETE');
+  } finally {
+    copy.close();
+  }
+}
+
+/**
+ * Checks an untrusted file for damage, prepares it for use and syncs it. The answer's `fault` is the reason
+ * for refusing it; null: usable.
+ */
+export const checkHandler: Handler = async ({ head }) => {
+  const sizeLimitBytes = Number(head.sizeLimitBytes);
+  const database = openTenantFile(String(head.file), {
+    sizeLimitBytes,
+    mayGrow: true,
+    queryOnly: false,
+    sessions: 'single',
+  });
+  try {
+    return { head: { fault: faultIn(database) } };
+  } finally {
+    database.close();
+  }
+};
+
+function faultIn(database: DatabaseSync): string | null {
+  const [damage] = database.prepare('PRAGMA integrity_check(1)').all();
+  const found = String(Object.values(damage ?? {})[0]);
+  if (found !== 'ok') return `the file is damaged: ${found}`;
+  const [orphan] = database.prepare('PRAGMA foreign_key_check').all();
+  if (orphan === undefined) return null;
+  return `a row of the table ${String(orphan.table)} refers to a missing row of ${String(orphan.parent)}`;
+}

@@ -1,0 +1,113 @@
+/** Runs one statement on a connection of its own, for the console's query page. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { systemClock } from '../../../platform/clock.ts';
+import { type ChildCall, type Handler, TURN_MS } from '../../engine-children/child-call.ts';
+import { isBusy } from '../../engine-children/sqlite-error.ts';
+import type { TenantConnections } from './tenant-connections.ts';
+
+export interface QueryHead {
+  readonly statement: string;
+  readonly params: readonly unknown[];
+  readonly readOnly: boolean;
+  readonly maxRows: number;
+  readonly maxBytes: number;
+}
+
+const BUSY_STEP_MS = 10;
+/**
+ * Matches what may follow a statement. Each alternative has a unique end, to avoid backtracking on `-----`.
+ */
+const NOTHING_MORE = /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*(?:(?!\*\/)[\s\S])*(?:\*\/|$))*$/;
+
+/** The answer's body is JSON: `{columns, rows, affected, truncated}`. */
+export function queryHandler(tenant: TenantConnections): Handler {
+  return async (call) => {
+    const head = call.head as unknown as QueryHead;
+    const database = tenant.openFor('single', head.readOnly);
+    tenant.counters.statements++;
+    try {
+      const statement = prepare(database, head.statement);
+      const result = await whenFree(call, () => run(database, statement, call));
+      tenant.counters.rowsReturned += result.rows;
+      tenant.counters.rowsWritten += result.affected ?? 0;
+      return { head: {}, body: Buffer.from(result.json) };
+    } finally {
+      tenant.close(database);
+    }
+  };
+}
+
+function prepare(database: DatabaseSync, sql: string): StatementSync {
+  if (NOTHING_MORE.test(sql)) throw new Error('the statement is empty');
+  const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
+  // SQLite compiles only the first and would silently skip the rest.
+  if (!NOTHING_MORE.test(sql.slice(statement.sourceSQL.length)))
+    throw new Error('more than one statement: send each in its own request');
+  return statement;
+}
+
+/** Retries while another connection holds the lock: a busy statement had no effect. */
+async function whenFree<T>({ signal }: ChildCall, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      await sleep(BUSY_STEP_MS, undefined, { signal });
+    }
+  }
+}
+
+async function run(database: DatabaseSync, statement: StatementSync, { head, signal }: ChildCall) {
+  const { params, maxRows, maxBytes } = head as unknown as QueryHead;
+  const changes = database.prepare('SELECT total_changes()', { returnArrays: true });
+  const before = Number((changes.get() as unknown as number[])[0]);
+  const columns = statement.columns().map(({ name, type }) => ({ name, type }));
+  const rows: string[] = [];
+  let bytes = 0;
+  let truncated = false;
+  let since = systemClock.monotonic();
+  for (const row of statement.iterate(...params.map(bound))) {
+    const values = row as unknown as unknown[];
+    // Oversized rows are not converted to text.
+    const isTooLong = rows.length === maxRows || bytes + leastLength(values) > maxBytes;
+    const text = isTooLong ? '' : JSON.stringify(values.map(shown));
+    truncated = isTooLong || bytes + text.length > maxBytes;
+    if (truncated) break;
+    rows.push(text);
+    bytes += Buffer.byteLength(text) + 1;
+    if (systemClock.monotonic() - since < TURN_MS) continue;
+    await turn();
+    signal.throwIfAborted();
+    since = systemClock.monotonic();
+  }
+  const changed = Number((changes.get() as unknown as number[])[0]) - before;
+  const affected = columns.length === 0 || changed > 0 ? changed : null;
+  const about = JSON.stringify({ columns, affected, truncated });
+  return { json: `${about.slice(0, -1)},"rows":[${rows.join(',')}]}`, rows: rows.length, affected };
+}
+
+/** Converts JSON values to SQLite's types. */
+function bound(value: unknown) {
+  if (typeof value === 'boolean') return Number(value);
+  if (value === null || typeof value === 'number' || typeof value === 'string') return value;
+  throw new Error('params: each must be a string, a number, true, false or null');
+}
+
+function leastLength(values: readonly unknown[]): number {
+  const lengths = values.map((value) =>
+    typeof value === 'string' || value instanceof Uint8Array ? value.length : 1,
+  );
+  return lengths.reduce((sum, length) => sum + length, 0);
+}
+
+/** A value as JSON; values that JSON cannot hold are text, bytes are base64. */
+function shown(value: unknown): unknown {
+  if (typeof value === 'bigint') {
+    return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+  }
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  return value;
+}

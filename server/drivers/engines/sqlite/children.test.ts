@@ -1,0 +1,350 @@
+/** The processes of databases: how many there are, when they end, what they see, and whom they hold up. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { getPriority, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { after, describe, test } from 'node:test';
+import { notInstalled } from '../../../../scripts/installed.ts';
+import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
+import { isAppError } from '../../../platform/errors.ts';
+import { eventually } from '../../../testing/eventually.ts';
+import { newDatabase } from '../../../testing/new-database.ts';
+import { openSqlite, type SqliteFixture } from '../../../testing/sqlite-fixture.ts';
+import { ChildSlots } from '../../engine-children/child-slots.ts';
+import { isThere } from '../../host-process/process-identity.ts';
+import { AT } from '../../host-process/view-script.ts';
+
+const NOBODY_LEAVES = new AbortController().signal;
+const ENDLESS = 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c';
+const HUGE = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 100000)
+  SELECT count(DISTINCT randomblob(1000000)) FROM c`;
+const WHOLE = { maxRows: 10, maxBytes: 1000, timeoutMs: 20_000, signal: NOBODY_LEAVES } as const;
+
+function fixture(options: Parameters<typeof openSqlite>[0] = {}): SqliteFixture {
+  const opened = openSqlite(options);
+  after(() => opened.close());
+  return opened;
+}
+
+describe('how many there are', () => {
+  test('more databases than processes are used at the same time', async () => {
+    const { engine, make, run } = fixture({ slots: new ChildSlots(2) });
+    const databases = await Promise.all(Array.from({ length: 5 }, () => make()));
+    for (let round = 0; round < 2; round++) {
+      const answers = await Promise.all(databases.map((database) => run(database, 'SELECT 1')));
+      assert.deepEqual(answers, Array(5).fill([[1]]));
+    }
+    assert.ok(databases.filter((database) => engine.processOf(database) !== null).length <= 2);
+  });
+
+  test('a call is not lost when its process is ended for another database', async () => {
+    // Six databases of one account share a place: on a busy host they wait long.
+    const { make, run } = fixture({ slots: new ChildSlots(2, 300_000) });
+    const databases = await Promise.all(Array.from({ length: 6 }, () => make()));
+    const use = async (database: EngineDatabase) => {
+      for (let time = 0; time < 15; time++) assert.deepEqual(await run(database, 'SELECT 1'), [[1]]);
+    };
+    await Promise.all(databases.map(use));
+  });
+
+  test('one that is not used ends, with all written back, and is there again when it is', async () => {
+    const { engine, folder, make, run } = fixture({ idleMs: 300 });
+    const database = await make();
+    await run(database, 'CREATE TABLE a (b)');
+    await run(database, 'INSERT INTO a VALUES (1)');
+    await eventually(() => engine.processOf(database) === null);
+    assert.ok(!fs.existsSync(join(folder, database.database, 'db.sqlite-wal')));
+    assert.deepEqual(await run(database, 'SELECT b FROM a'), [[1]]);
+  });
+
+  test('what is deleted is given back to the disk while nobody is there', async () => {
+    const { engine, make, run } = fixture();
+    const database = await make();
+    await run(database, 'CREATE TABLE a AS SELECT zeroblob(10000000) AS b');
+    await eventually(async () => (await engine.measure(database)).sizeBytes > 10_000_000);
+    await run(database, 'DELETE FROM a');
+    await eventually(async () => (await engine.measure(database)).sizeBytes < 3_000_000);
+  });
+
+  test('what was counted stays when one ends', async () => {
+    const { engine, make, run } = fixture();
+    const database = await make();
+    await run(database, 'CREATE TABLE a (b)');
+    await run(database, 'INSERT INTO a VALUES (1), (2)');
+    await engine.call(database, {
+      kind: 'size_limit',
+      sizeLimitBytes: 2 ** 20,
+      mayGrow: true,
+      limits: database.limits,
+    });
+    await eventually(async () => (await engine.measure(database)).rowsWritten === 2);
+    await engine.rotate(database, 'next');
+    await run(database, 'INSERT INTO a VALUES (3)');
+    await eventually(async () => (await engine.measure(database)).rowsWritten === 3);
+  });
+});
+
+describe('whom one holds up', () => {
+  test('a statement that does not end is killed at its limit', { timeout: 60_000 }, async () => {
+    const { engine, make, run } = fixture();
+    const [slow, neighbour] = [await make({ limits: { connections: 5, statementMs: 1000 } }), await make()];
+    await run(slow, 'CREATE TABLE a (b)');
+    await run(slow, 'INSERT INTO a VALUES (1)');
+    const endless = { ...WHOLE, statement: ENDLESS, params: [], readOnly: true, timeoutMs: 600_000 };
+    const killed = engine.query(slow, endless).then(
+      () => false,
+      (error) => isAppError(error, 'query_timeout'),
+    );
+    for (let i = 0; i < 20; i++) assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
+    assert.equal(await killed, true);
+    assert.deepEqual(await run(slow, 'SELECT b FROM a'), [[1]]);
+  });
+
+  test('one that computes for long yields the processor to others, until it has answered', async (t) => {
+    const { engine, make, run } = fixture();
+    const [slow, neighbour] = [await make(), await make()];
+    for (const database of [slow, neighbour]) await run(database, 'SELECT 1');
+    const niceOf = (database: EngineDatabase) => getPriority(engine.processOf(database) ?? 0);
+    const usual = niceOf(neighbour);
+    // Control groups share the processor out; without the right nobody could be raised again.
+    if (usual === 0 || process.getuid?.() !== 0) return t.skip('processes are not told apart by nice values');
+    const running = run(slow, ENDLESS.replace('FROM c)', 'FROM c LIMIT 20000000)'));
+    await eventually(() => niceOf(slow) === 19);
+    assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
+    assert.equal(niceOf(neighbour), usual);
+    assert.deepEqual(await running, [[20_000_000]]);
+    await eventually(() => niceOf(slow) === usual);
+  });
+
+  test('what a busy one has not read is bounded, also when nobody waits for it', async () => {
+    const { engine, make, run } = fixture();
+    const database = await make({ limits: { connections: 5, statementMs: 2000 } });
+    const endless = { ...WHOLE, statement: ENDLESS, params: [], readOnly: true, timeoutMs: 600_000 };
+    const busy = engine.query(database, endless).catch(() => {});
+    const body = Buffer.alloc(8 * 2 ** 20);
+    const giveUpSoon = async () => {
+      const signal = AbortSignal.timeout(10);
+      await engine.call(database, { kind: 'hrana', path: 'v3/pipeline' }, { body, signal }).catch((error) => {
+        if (isAppError(error, 'overloaded')) throw error;
+      });
+    };
+    const sendMany = async () => {
+      for (let i = 0; i < 20; i++) await giveUpSoon();
+    };
+    await assert.rejects(sendMany(), (error) => isAppError(error, 'overloaded'));
+    await busy;
+    assert.deepEqual(await run(database, 'SELECT 1'), [[1]]);
+  });
+
+  test('one that wants all the memory fails alone', async () => {
+    const { make, run } = fixture();
+    const [hungry, neighbour] = [await make(), await make()];
+    await assert.rejects(run(hungry, HUGE), { name: 'QueryFailed', engineCode: 'SQLITE_NOMEM' });
+    assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
+    assert.deepEqual(await run(hungry, 'SELECT 1'), [[1]]);
+  });
+
+  test('a second process waits until the first has let go of the file', async () => {
+    const first = fixture();
+    const database = await first.make();
+    await first.run(database, 'CREATE TABLE a (b)');
+    const second = fixture({ folder: first.folder });
+    const waiting = second.run(database, 'INSERT INTO a VALUES (1) RETURNING b');
+    await first.run(database, 'INSERT INTO a VALUES (0)');
+    await first.engine.close();
+    assert.deepEqual(await waiting, [[1]]);
+    assert.deepEqual(await second.run(database, 'SELECT b FROM a'), [[0], [1]]);
+  });
+
+  test('all end with Cloudlet, also in the middle of a statement', async () => {
+    const { folder } = fixture();
+    const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+    const script = `
+      import { openSqlite } from ${module('../../../testing/sqlite-fixture.ts')};
+      const { engine, make, run } = openSqlite({ folder: ${JSON.stringify(folder)} });
+      const database = await make();
+      await run(database, 'SELECT 1');
+      console.log(engine.processOf(database));
+      await run(database, ${JSON.stringify(ENDLESS)});`;
+    const cloud = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [said] = (await once(cloud.stdout, 'data')) as [Buffer];
+    const child = Number(said.toString());
+    assert.ok(isThere(child));
+    cloud.kill('SIGKILL');
+    await eventually(() => !isThere(child));
+  });
+});
+
+describe('what one sees', () => {
+  test('is its folder and no other', async (context) => {
+    const { engine, folder, make, run } = fixture();
+    const reason = (await engine.readiness()).reason;
+    if (reason !== null) return context.skip(reason);
+    const [mine, other] = [await make(), await make()];
+    await run(mine, 'SELECT 1');
+    const root = `/proc/${engine.processOf(mine)}/root`;
+    assert.ok(!fs.existsSync(join(root, folder, other.database)));
+    assert.ok(!fs.existsSync(join(root, folder, mine.database)));
+    assert.deepEqual(fs.readdirSync(join(root, folder)), ['.code']);
+    assert.ok(fs.existsSync(join(root, AT, 'db.sqlite')));
+  });
+
+  test('is not what a planted link names', async (context) => {
+    const { engine, folder, make, run } = fixture();
+    const reason = (await engine.readiness()).reason;
+    if (reason !== null) return context.skip(reason);
+    const [mine, other] = [await make(), await make()];
+    for (const database of [mine, other]) await run(database, 'CREATE TABLE a (b)');
+    await run(other, "INSERT INTO a VALUES ('secret')");
+    await engine.rotate(mine, 'next');
+    const [file, secret] = [mine, other].map(({ database }) => join(folder, database, 'db.sqlite')) as [
+      string,
+      string,
+    ];
+    const before = fs.readFileSync(secret);
+    fs.symlinkSync(secret, join(folder, mine.database, 'copy'));
+    const { stream } = await engine.dump(mine, 'sqlite', { signal: NOBODY_LEAVES });
+    assert.ok(!(await buffer(stream)).includes('secret'));
+    await engine.rotate(mine, 'next');
+    fs.rmSync(file);
+    fs.symlinkSync(secret, file);
+    await assert.rejects(run(mine, 'SELECT * FROM a'), (error) => isAppError(error, 'engine_unavailable'));
+    await assert.rejects(engine.dump(mine, 'sqlite', { signal: NOBODY_LEAVES }));
+    assert.deepEqual(fs.readFileSync(secret), before);
+    await engine.drop(mine.database);
+    assert.deepEqual(await run(other, 'SELECT b FROM a'), [['secret']]);
+  });
+});
+
+describe('a file that a stranger made', () => {
+  test('is used or refused, whatever is in it, and the one that is there stays until it is good', async () => {
+    const { engine, make, run } = fixture();
+    const [source, target] = [await make(), await make()];
+    await run(source, 'CREATE TABLE a (b PRIMARY KEY, c)');
+    await run(
+      source,
+      `INSERT INTO a SELECT n, hex(randomblob(100)) FROM
+      (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 300) SELECT n FROM c)`,
+    );
+    await run(target, 'CREATE TABLE here (x)');
+    const whole = await buffer((await engine.dump(source, 'sqlite', { signal: NOBODY_LEAVES })).stream);
+    let refused = 0;
+    for (const at of [16, 28, 44, 52, 100, 103, 4096, 4099, 5000, 8192, 8200, 20_000]) {
+      const crafted = Buffer.from(whole);
+      crafted.fill(0xff, at, at + 8);
+      const loaded = await engine.load(target, Readable.from([crafted]), NOBODY_LEAVES).then(
+        () => true,
+        (error) => {
+          assert.ok(error instanceof LoadFailed, String(error));
+          return false;
+        },
+      );
+      if (!loaded) refused++;
+      await run(target, 'SELECT * FROM sqlite_schema');
+    }
+    assert.ok(refused > 5, `${refused} were refused`);
+  });
+
+  test('larger than the database may be is not taken in', async () => {
+    const { engine, make, run } = fixture();
+    const [source, target] = [await make(), await make({ sizeLimitBytes: 100_000 })];
+    await run(source, 'CREATE TABLE a AS SELECT zeroblob(200000) AS b');
+    await run(target, 'CREATE TABLE here (x)');
+    const { stream } = await engine.dump(source, 'sqlite', { signal: NOBODY_LEAVES });
+    await assert.rejects(engine.load(target, stream, NOBODY_LEAVES), LoadFailed);
+    assert.deepEqual(await run(target, 'SELECT name FROM sqlite_schema'), [['here']]);
+  });
+});
+
+test('a full disk is reported as that, tears nothing, and does no harm when there is space again', async (context) => {
+  const reason = process.getuid?.() === 0 ? notInstalled('mount', 'umount') : 'needs root';
+  if (reason !== false) return context.skip(reason);
+  const disk = fs.mkdtempSync(join(tmpdir(), 'cloudlet-full-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'none', disk]);
+  const { engine, folder, make, run, close } = openSqlite({ folder: join(disk, 'sqlite') });
+  try {
+    const database = await make({ sizeLimitBytes: 2 ** 30 });
+    await run(database, 'CREATE TABLE a (b)');
+    await run(database, 'INSERT INTO a VALUES (zeroblob(4000000))');
+    const isDiskFull = (error: unknown) => isAppError(error, 'host_disk_full');
+    const other = await make();
+    const filler = join(disk, 'filler');
+    const { bavail, bsize } = fs.statfsSync(disk);
+    fs.writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - 2 * 2 ** 20)));
+    await assert.rejects(
+      engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }),
+      isDiskFull,
+      'some is left, too little',
+    );
+    fs.rmSync(filler);
+    const dump = await buffer((await engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES })).stream);
+    await assert.rejects(run(database, 'INSERT INTO a VALUES (zeroblob(9000000))'), isDiskFull);
+    await run(database, 'INSERT INTO a VALUES (zeroblob(2000000))');
+    await assert.rejects(engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }), isDiskFull);
+    await assert.rejects(engine.load(other, Readable.from([dump, dump]), NOBODY_LEAVES), isDiskFull);
+    assert.deepEqual(
+      fs.readdirSync(join(folder, database.database)).filter((name) => /copy/.test(name)),
+      [],
+    );
+    assert.deepEqual(
+      fs.readdirSync(folder).filter((name) => /load/.test(name)),
+      [],
+    );
+    await run(database, 'DELETE FROM a');
+    await run(database, 'INSERT INTO a VALUES (1)');
+    assert.deepEqual(await run(database, 'SELECT b FROM a'), [[1]]);
+    assert.deepEqual(await run(database, 'PRAGMA integrity_check'), [['ok']]);
+  } finally {
+    await close();
+    execFileSync('umount', [disk]);
+    fs.rmdirSync(disk);
+  }
+});
+
+test('a value too long to be sent is refused, and the process goes on', async () => {
+  const { engine, make } = fixture();
+  const database = await make();
+  const sql = 'SELECT hex(randomblob(16000000))';
+  const body = Buffer.from(JSON.stringify({ requests: [{ type: 'execute', stmt: { sql } }] }));
+  const answer = await engine.call(database, { kind: 'hrana', path: 'v3/pipeline' }, { body });
+  assert.match(answer.body.toString(), /RESPONSE_TOO_LARGE/);
+});
+
+test('a query refuses what it would leave half done, and gives values as JSON has them', async () => {
+  const { engine, make, run } = fixture();
+  const database = await make();
+  await run(database, 'CREATE TABLE a (b)');
+  for (const statement of [
+    'INSERT INTO a VALUES (1); DELETE FROM a',
+    'BEGIN',
+    '',
+    '-- nothing',
+    'ATTACH "x" AS y',
+  ]) {
+    await assert.rejects(run(database, statement), { name: 'QueryFailed' }, statement);
+  }
+  for (const statement of ['SELECT 1;', ' SELECT 1 ; -- one', '/* a */ SELECT 1 /* b */']) {
+    assert.deepEqual(await run(database, statement), [[1]]);
+  }
+  const values = await run(
+    database,
+    "SELECT 9007199254740993, x'0102', 1e999, NULL, ?, ?, ?",
+    'a',
+    1.5,
+    true,
+  );
+  assert.deepEqual(values, [['9007199254740993', 'AQI=', 'Infinity', null, 'a', 1.5, 1]]);
+  const large = { ...WHOLE, statement: 'SELECT zeroblob(30000000)', params: [], readOnly: true };
+  const { rows, truncated } = await engine.query(database, large);
+  assert.deepEqual([rows, truncated], [[], true]);
+  const missing = newDatabase();
+  await assert.rejects(
+    engine.query(missing, { ...WHOLE, statement: 'SELECT 1', params: [], readOnly: true }),
+  );
+});

@@ -1,0 +1,55 @@
+/** SQLite: one file per database, opened by a process of its own. */
+import type { Endpoint, Engine, EngineDatabase } from '../../../databases/engine.ts';
+import { programFile } from '../../../platform/program-files.ts';
+import {
+  ChildEngine,
+  type ChildEngineKind,
+  type ChildEngineOptions,
+} from '../../engine-children/child-engine.ts';
+import { FILE } from '../../engine-children/children.ts';
+
+export interface SqliteEngineOptions extends ChildEngineOptions {
+  /** Address of the data origin, `http://host:port`. */
+  readonly address: () => string;
+}
+
+const KIND: ChildEngineKind = {
+  program: {
+    name: 'sqlite',
+    entry: programFile('drivers/engines/sqlite/child'),
+    heapMb: 96,
+    youngMb: 1,
+    packages: ['@bufbuild/protobuf'],
+  },
+  version: process.versions.sqlite ?? null,
+  dump: { format: 'sqlite', contentType: 'application/vnd.sqlite3' },
+  loaded: {
+    file: FILE,
+    header: Buffer.from('SQLite format 3\0'),
+    otherwise: 'the file is not a SQLite database: send the database file, not SQL text or an archive',
+  },
+  spareMs: 0,
+  errorName: 'SQLITE_ERROR',
+};
+
+export class SqliteEngine extends ChildEngine implements Engine {
+  readonly name = 'sqlite';
+  readonly #address: () => string;
+
+  constructor(options: SqliteEngineOptions) {
+    super(KIND, options);
+    this.#address = options.address;
+  }
+
+  async endpoint({ databaseId }: EngineDatabase): Promise<Endpoint> {
+    const url = new URL(`${this.#address()}/db/${databaseId}/`);
+    const tls = url.protocol === 'https:';
+    return {
+      host: url.hostname,
+      port: Number(url.port) || (tls ? 443 : 80),
+      tls,
+      ca: null,
+      uri: (password) => `${url.href}?authToken=${password}`,
+    };
+  }
+}

@@ -1,0 +1,86 @@
+/** Connections to a tenant's file; neither the file nor the statements are trusted. */
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import type { SizeLimit } from '../../engine-children/child-call.ts';
+import { hostSpace } from '../../engine-children/host-space.ts';
+import { authorizer, type Sessions } from './authorizer.ts';
+
+const PAGE_BYTES = 4096;
+/** Size of the log file kept after a checkpoint, bytes. */
+const LOG_KEPT_BYTES = 8 * 2 ** 20;
+/** SQLite's defaults are a thousand times a child's memory. */
+const LIMITS = {
+  attach: 0,
+  length: 32 * 2 ** 20,
+  sqlLength: 16 * 2 ** 20,
+  vdbeOp: 10_000_000,
+  triggerDepth: 100,
+};
+
+export interface OpenOptions extends SizeLimit {
+  /** Refuses all writes. */
+  readonly queryOnly: boolean;
+  readonly sessions: Sessions;
+}
+
+/**
+ * Opens the file at `path`, which must exist and may be empty, in WAL mode. It never waits for a lock: a
+ * locked file fails with SQLITE_BUSY. Answers to writes must wait for DurableLog: until then a commit
+ * survives a crash of the child, but perhaps not a power failure.
+ */
+export function openTenantFile(path: string, options: OpenOptions): DatabaseSync {
+  const url = pathToFileURL(path);
+  // Otherwise SQLite would recreate a lost file, empty.
+  url.searchParams.set('mode', 'rw');
+  const database = new DatabaseSync(url, {
+    timeout: 0,
+    allowExtension: false,
+    defensive: true,
+    enableForeignKeyConstraints: true,
+    // The default of the sqlite3 program and of drivers, and of schemas created with them.
+    enableDoubleQuotedStringLiterals: true,
+    limits: LIMITS,
+  });
+  try {
+    // `trusted_schema` must be set before a schema is read.
+    database.exec(`PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
+      PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
+      PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};`);
+    // These also rewrite existing values, and fail while another connection writes.
+    if (numberOf(database, 'PRAGMA page_count') === 0) {
+      database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`);
+    }
+    database.exec('PRAGMA journal_mode = WAL');
+    limitSize(database, options);
+    if (options.queryOnly) database.exec('PRAGMA query_only = ON');
+    database.setAuthorizer(authorizer(options.sessions));
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Applies the size limit to an open connection; beyond it a write fails with SQLITE_FULL. */
+export function setSizeLimit(database: DatabaseSync, sizeLimit: SizeLimit, sessions: Sessions): void {
+  database.setAuthorizer(null);
+  try {
+    limitSize(database, sizeLimit);
+  } finally {
+    database.setAuthorizer(authorizer(sessions));
+  }
+}
+
+function limitSize(database: DatabaseSync, { sizeLimitBytes, mayGrow }: SizeLimit): void {
+  const pageBytes = numberOf(database, 'PRAGMA page_size');
+  const sizeBytes = numberOf(database, 'PRAGMA page_count') * pageBytes;
+  // SQLite never goes below the current number of pages.
+  const limit = mayGrow ? hostSpace.limitFor(sizeBytes, sizeLimitBytes) : 0;
+  const pages = Math.max(1, Math.floor(limit / pageBytes));
+  database.exec(`PRAGMA max_page_count = ${pages}`);
+}
+
+/** The single number that a statement returns. */
+export function numberOf(database: DatabaseSync, sql: string): number {
+  return Number(Object.values(database.prepare(sql).get() ?? {})[0]);
+}
