@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Inputs of console and client, from the root. The lock file has the versions of the libraries. */
-const SHARED = ['sdk', 'openapi.json', 'package-lock.json', 'scripts/write-sdk.ts'];
+const SHARED = ['sdk', 'libs', 'openapi.json', 'package-lock.json', 'scripts/write-sdk.ts'];
 
 /** Built by a program beside this file when an input changed. `folder`: of the sources. */
 const BUILDS = [
@@ -18,7 +18,7 @@ const BUILDS = [
     name: 'server',
     folder: 'server',
     program: './build-server.ts',
-    inputs: ['server', 'package.json', 'package-lock.json'],
+    inputs: ['server', 'libs', 'package.json', 'package-lock.json'],
   },
   { name: 'console', folder: 'console', program: './build-console.ts', inputs: ['console', ...SHARED] },
   {
@@ -35,7 +35,7 @@ const fileOf = (program) => join('scripts', program);
 function stampOf(root, { program, inputs }) {
   const hash = createHash('sha256');
   for (const path of [...inputs, fileOf(program)].flatMap((input) => filesUnder(root, input))) {
-    if (path.endsWith('.test.ts') || path.startsWith('server/testing/')) continue;
+    if (path.endsWith('.test.ts') || /^(?:server|libs\/[a-z0-9-]+)\/testing\//.test(path)) continue;
     hash.update(`${path}\n`).update(readFileSync(join(root, path)));
   }
   return hash.digest('hex').slice(0, 32);

@@ -47,7 +47,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 const BLACK_BOX = /^test\/(?:acceptance|faults)\/([a-z0-9]+)/;
 /** What a cloud runs, or its users. */
-const PRODUCT = /^(?:server|bin|console|cli|guest|sdk)\//;
+const PRODUCT = /^(?:server|libs|bin|console|cli|guest|sdk)\//;
 const TEST = /\.test\.tsx?$/;
 const PAGE = /(?:\.md|^LICENSE)$/;
 

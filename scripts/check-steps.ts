@@ -210,7 +210,7 @@ export const STEPS: readonly Step[] = [
   together('tidy', 'test/tidy.test.ts', 'test/tidy/**/*.test.ts'),
   FAULTS,
   { ...tests('acceptance', 6, 'test/acceptance/**/*.test.ts'), shared: 'cloud' },
-  together('unit', '{server,sdk,cli,console,scripts,bench,test/harness}/**/*.test.ts'),
+  together('unit', '{server,libs,sdk,cli,console,scripts,bench,test/harness}/**/*.test.ts'),
 ];
 
 export function filesOf({ label, patterns }: Step, filters: readonly string[]): string[] {

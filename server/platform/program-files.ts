@@ -11,6 +11,9 @@ export const ROOT = join(import.meta.dirname, IS_BUILT ? '../../..' : '../..');
 /** Folder of the code that runs: server/, or the build of it. */
 export const CODE_FOLDER = IS_BUILT ? import.meta.dirname : join(ROOT, 'server');
 
+/** Folder that the code of children is copied from, with its folders: sources import from libs/ too. */
+export const COPIED_FROM = IS_BUILT ? CODE_FOLDER : ROOT;
+
 /**
  * The file of a program or thread: `drivers/qemu/thread` for server/drivers/qemu/thread.ts. The bundler makes
  * one file of each name that is written in a call of this function.

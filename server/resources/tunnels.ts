@@ -5,10 +5,10 @@
  */
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { GatheredWrites } from '../../libs/net/index.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
-import { GatheredWrites } from '../platform/gathered-writes.ts';
 import { SharedPlaces } from '../platform/shared-places.ts';
 import { type TunnelEnd, TunnelLog, type TunnelLogTarget } from './tunnel-log.ts';
 

@@ -56,6 +56,18 @@ const CASES: readonly [from: string, specifier: string, refused: boolean][] = [
   ['test/acceptance/upload.test.ts', '../../server/platform/errors.ts', true],
   ['sdk/index.ts', '../server/platform/errors.ts', true],
   ['scripts/openapi.ts', '../server/build/cloud.ts', false],
+  ['server/storage/objects.ts', '../../libs/net/index.ts', false],
+  ['server/storage/objects.ts', '../../libs/net/packets.ts', true],
+  ['server/build/cloud.ts', '../../libs/net/packets.ts', true],
+  ['server/storage/objects.test.ts', '../../libs/net/packets.ts', true],
+  ['cli/main.ts', '../libs/s3-wire/index.ts', false],
+  ['cli/main.ts', '../libs/s3-wire/xml.ts', true],
+  ['libs/net/gateway.ts', './packets.ts', false],
+  ['libs/net/gateway.ts', '../s3-wire/index.ts', false],
+  ['libs/net/gateway.ts', '../s3-wire/xml.ts', true],
+  ['libs/net/gateway.ts', '../../server/platform/clock.ts', true],
+  ['libs/net/gateway.test.ts', '../../server/platform/clock.ts', true],
+  ['libs/net/gateway.test.ts', '../../server/testing/random.ts', false],
 ];
 
 describe('imports between bands', () => {

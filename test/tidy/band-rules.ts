@@ -59,9 +59,24 @@ function speaksHttp(path: string): boolean {
   return /^server\/(?:[^/]+\/){1,2}(?:routes|schema|[a-z-]+-(?:routes|schema|page))\.ts$/.test(path);
 }
 
+/** A library of libs/ and the path inside it. */
+const LIBRARY = /^libs\/([^/]+)\/(.+)$/;
+
+/** What is wrong with a library importing, or being imported, or undefined. */
+function libraryComplaint(from: string, to: string): string | undefined {
+  const [, ours] = LIBRARY.exec(from) ?? [];
+  const [, theirs, path] = LIBRARY.exec(to) ?? [];
+  if (theirs !== undefined && theirs !== ours && path !== 'index.ts') {
+    return `libs/${theirs} has one door: import libs/${theirs}/index.ts`;
+  }
+  if (ours === undefined || theirs !== undefined) return undefined;
+  if (isTest(from) && (to.startsWith('server/testing/') || to.startsWith('test/harness/'))) return undefined;
+  return 'a library knows nothing of Cloudlet; let its caller give what it needs';
+}
+
 /** What is wrong with `from` importing `to`, or undefined. */
 function complaint(from: Module, to: Module): string | undefined {
-  if (from.inServer && !to.inServer && to.path !== 'package.json')
+  if (from.inServer && !to.inServer && to.path !== 'package.json' && !LIBRARY.test(to.path))
     return 'server/ imports nothing of what is built around it';
   if (!from.inServer) return undefined;
   if (to.folder === 'drivers' && from.folder !== 'drivers') {
@@ -113,7 +128,8 @@ function check(file: SourceFile, imported: Import): string | undefined {
   if (/^(?:test\/acceptance|sdk|cli|console)\//.test(file.path) && imported.target.startsWith('server/')) {
     return 'black box: it may use the public API only, nothing from server/';
   }
-  if (seesEverything(file.path)) return undefined;
+  const ofLibrary = libraryComplaint(file.path, imported.target);
+  if (ofLibrary !== undefined || seesEverything(file.path)) return ofLibrary;
   return complaint(moduleOf(file.path), moduleOf(imported.target));
 }
 

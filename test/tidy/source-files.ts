@@ -42,7 +42,10 @@ export function isCode(path: string): boolean {
 
 /** A test, or a file that only tests use. */
 export function isTest(path: string): boolean {
-  return /\.(?:test|conformance)\.tsx?$/.test(path) || /^(?:test|bench|server\/testing)\//.test(path);
+  return (
+    /\.(?:test|conformance)\.tsx?$/.test(path) ||
+    /^(?:test|bench|server\/testing|libs\/[a-z0-9-]+\/testing)\//.test(path)
+  );
 }
 
 /** One finding per match of `pattern`, which has the `g` flag. */

@@ -8,7 +8,7 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CODE_FOLDER } from '../../platform/program-files.ts';
+import { COPIED_FROM } from '../../platform/program-files.ts';
 
 /** A relative import: in a source after its types are stripped, or in a build, with any kind of quote. */
 const IMPORT = /(\b(?:from\s*|import\s*\(?\s*)(['"`]))(\.[^'"`]+)\.([jt]s)\2/g;
@@ -24,7 +24,7 @@ function write(path: string): void {
   written.add(path);
   const text = readFileSync(path, 'utf8');
   const code = path.endsWith('.ts') ? stripTypeScriptTypes(text) : text;
-  const target = join(folder, relative(CODE_FOLDER, path).replace(/\.[jt]s$/, '.mjs'));
+  const target = join(folder, relative(COPIED_FROM, path).replace(/\.[jt]s$/, '.mjs'));
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, code.replace(IMPORT, '$1$3.mjs$2'));
   for (const [, , , name, ending] of code.matchAll(IMPORT)) write(join(dirname(path), `${name}.${ending}`));

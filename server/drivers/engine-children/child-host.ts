@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Clock } from '../../platform/clock.ts';
 import { findHostProgram } from '../../platform/host-programs.ts';
 import type { UserRange } from '../../platform/other-users.ts';
-import { CODE_FOLDER, programFile } from '../../platform/program-files.ts';
+import { COPIED_FROM, programFile } from '../../platform/program-files.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { WITH_US } from '../host-process/launch-script.ts';
 import { findFilter } from '../host-process/system-calls.ts';
@@ -103,7 +103,7 @@ export class ChildHost {
    */
   async launch(folder: string, { name, number }: { name: string; number: number }): Promise<LaunchedChild> {
     const { codeFolder, program } = this.#options;
-    const entry = relative(CODE_FOLDER, program.entry).replace(/\.[jt]s$/, '.mjs');
+    const entry = relative(COPIED_FROM, program.entry).replace(/\.[jt]s$/, '.mjs');
     const running = await this.#processes.start(
       {
         name: `${program.name}-${name.replace(/[^a-z0-9]/g, '-')}`,

@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { AccountNetwork, type Member, PERIOD_MS, SwitchPort } from '../../../libs/net/index.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { SharedPlaces } from '../../platform/shared-places.ts';
-import { AccountNetwork, PERIOD_MS } from './account-network.ts';
-import { type Member, Plug } from './plug.ts';
 import { ThreadStream } from './thread-stream.ts';
 
 /** Where the data origin listens on this host. */
@@ -19,8 +18,8 @@ export interface DataOrigin {
 
 /** Messages to the thread. */
 export type ThreadCall =
-  | { readonly kind: 'plug'; readonly member: Member; readonly path: string }
-  | { readonly kind: 'unplug'; readonly vmId: string }
+  | { readonly kind: 'connect'; readonly member: Member; readonly path: string }
+  | { readonly kind: 'disconnect'; readonly vmId: string }
   | { readonly kind: 'found'; readonly id: number; readonly number: number | null }
   | { readonly kind: 'keys'; readonly id: number; readonly keys: readonly string[] }
   | { readonly kind: 'dialed'; readonly id: number; readonly target: DialTarget };
@@ -30,7 +29,7 @@ export type DialTarget = MessagePort | 'data' | null;
 
 /** Messages of the thread. */
 export type ThreadMessage =
-  | { readonly kind: 'plugged'; readonly vmId: string; readonly isIn: boolean }
+  | { readonly kind: 'connected'; readonly vmId: string; readonly isIn: boolean }
   | { readonly kind: 'lost'; readonly vmId: string }
   | { readonly kind: 'find'; readonly id: number; readonly accountId: number; readonly name: string }
   | { readonly kind: 'keys'; readonly id: number; readonly accountId: number; readonly vmId: string }
@@ -48,7 +47,7 @@ const S3_PORT = 80;
 const port = parentPort;
 if (port === null) throw new Error('not a thread');
 const data = workerData as DataOrigin;
-const plugs = new Map<string, Plug>();
+const machinePorts = new Map<string, SwitchPort>();
 const networks = new Map<number, AccountNetwork>();
 /** By account. */
 const dataPlaces = new SharedPlaces<number>(data.maxConnections);
@@ -68,12 +67,12 @@ function ask<T>(messageOf: (id: number) => ThreadMessage): Promise<T> {
 }
 
 /** The machine calls by a loopback address of its own, by which the data origin bounds its callers. */
-async function dialData(plug: Plug): Promise<Duplex | null> {
+async function dialData(machinePort: SwitchPort): Promise<Duplex | null> {
   const from =
-    process.platform === 'linux' ? { localAddress: plug.member.address.replace(/^\d+/, '127') } : {};
+    process.platform === 'linux' ? { localAddress: machinePort.member.address.replace(/^\d+/, '127') } : {};
   const { host, port: toPort } = data;
   let socket: Socket | undefined;
-  const giveBack = dataPlaces.take(plug.member.accountId, () => socket?.destroy());
+  const giveBack = dataPlaces.take(machinePort.member.accountId, () => socket?.destroy());
   if (giveBack === null) return null;
   socket = connect({ host, port: toPort, ...from, allowHalfOpen: true, noDelay: true });
   socket.once('close', giveBack);
@@ -81,10 +80,10 @@ async function dialData(plug: Plug): Promise<Duplex | null> {
   return socket;
 }
 
-async function dialDatabase(plug: Plug, number: number, toPort: number): Promise<Duplex | null> {
-  const request = { accountId: plug.member.accountId, number, port: toPort };
+async function dialDatabase(machinePort: SwitchPort, number: number, toPort: number): Promise<Duplex | null> {
+  const request = { accountId: machinePort.member.accountId, number, port: toPort };
   const target = await ask<DialTarget>((id) => ({ kind: 'dial', id, request }));
-  if (target === 'data') return dialData(plug);
+  if (target === 'data') return dialData(machinePort);
   return target === null ? null : new ThreadStream(target);
 }
 
@@ -103,31 +102,31 @@ function networkOf(accountId: number): AccountNetwork {
   return network;
 }
 
-async function plugIn(member: Member, path: string): Promise<void> {
+async function connectMachine(member: Member, path: string): Promise<void> {
   const { vmId, accountId } = member;
   const network = networkOf(accountId);
-  const plug = new Plug(member, path, {
+  const machinePort = new SwitchPort(member, path, {
     enter: (from, frame) => network.enter(from, frame),
     settle: () => network.settle(),
     onRoom: (from) => network.onRoom(from),
     onClosed: (from) => {
       network.leave(from);
       if (network.isEmpty) networks.delete(accountId);
-      if (plugs.get(vmId) !== from) return;
-      plugs.delete(vmId);
+      if (machinePorts.get(vmId) !== from) return;
+      machinePorts.delete(vmId);
       tell({ kind: 'lost', vmId });
     },
   });
-  plugs.set(vmId, plug);
-  const isIn = network.join(plug);
-  if (!isIn) plug.close();
-  tell({ kind: 'plugged', vmId, isIn: (await plug.whenReady()) && isIn });
+  machinePorts.set(vmId, machinePort);
+  const isIn = network.join(machinePort);
+  if (!isIn) machinePort.close();
+  tell({ kind: 'connected', vmId, isIn: (await machinePort.whenReady()) && isIn });
 }
 
-function unplug(vmId: string): void {
-  const plug = plugs.get(vmId);
-  plugs.delete(vmId);
-  plug?.close();
+function disconnectMachine(vmId: string): void {
+  const machinePort = machinePorts.get(vmId);
+  machinePorts.delete(vmId);
+  machinePort?.close();
 }
 
 function settle(id: number, answer: unknown): void {
@@ -136,8 +135,8 @@ function settle(id: number, answer: unknown): void {
 }
 
 port.on('message', (call: ThreadCall) => {
-  if (call.kind === 'plug') void plugIn(call.member, call.path);
-  else if (call.kind === 'unplug') unplug(call.vmId);
+  if (call.kind === 'connect') void connectMachine(call.member, call.path);
+  else if (call.kind === 'disconnect') disconnectMachine(call.vmId);
   else if (call.kind === 'found') settle(call.id, call.number);
   else if (call.kind === 'keys') settle(call.id, call.keys);
   else settle(call.id, call.target);

@@ -5,9 +5,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { FLAG, ipNumber, segmentFrame } from '../../../libs/net/index.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { FLAG, segmentFrame } from './packets.ts';
-import { ipNumber } from './plug.ts';
 import { PrivateNetworks } from './private-networks.ts';
 
 test('a machine that does not take its connection holds up no other, and is tried again', async (t) => {

@@ -1,9 +1,9 @@
 /** Connects running machines to the networks of their accounts, which a thread of its own keeps. */
 import type { Duplex } from 'node:stream';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { GatheredWrites } from '../../../libs/net/index.ts';
 import type { HeldSocket } from '../../compute/hypervisor.ts';
 import type { NetworkMember, NetworkServices, PrivateSwitch } from '../../compute/private-network.ts';
-import { GatheredWrites } from '../../platform/gathered-writes.ts';
 import { programFile } from '../../platform/program-files.ts';
 import type { DataOrigin, DialRequest, DialTarget, ThreadCall, ThreadMessage } from './network-thread.ts';
 import { ThreadStream } from './thread-stream.ts';
@@ -21,7 +21,7 @@ export interface PrivateNetworksDeps {
 
 interface Kept {
   readonly run: string;
-  readonly plugged: Promise<boolean>;
+  readonly connected: Promise<boolean>;
   settle(isIn: boolean): void;
 }
 
@@ -39,9 +39,9 @@ export class PrivateNetworks implements PrivateSwitch {
     if (this.#isClosed) return;
     const wanted = new Map(members.map((member) => [member.vmId, member]));
     for (const [vmId, { run }] of this.#kept) {
-      if (wanted.get(vmId)?.run !== run) this.#unplug(vmId);
+      if (wanted.get(vmId)?.run !== run) this.#disconnect(vmId);
     }
-    await Promise.all(members.map((member) => this.#plug(member)));
+    await Promise.all(members.map((member) => this.#connect(member)));
   }
 
   stop(): void {
@@ -54,21 +54,21 @@ export class PrivateNetworks implements PrivateSwitch {
     await this.#thread?.terminate();
   }
 
-  async #plug({ run, ...member }: NetworkMember): Promise<void> {
+  async #connect({ run, ...member }: NetworkMember): Promise<void> {
     const { vmId } = member;
     if (this.#kept.has(vmId)) return;
     const socket = this.#deps.socketOf(vmId);
     if (socket === null) return;
-    const { promise: plugged, resolve: settle } = Promise.withResolvers<boolean>();
-    this.#kept.set(vmId, { run, plugged, settle });
-    this.#tell({ kind: 'plug', member, path: socket.path });
-    if (!(await plugged)) this.#kept.delete(vmId);
+    const { promise: connected, resolve: settle } = Promise.withResolvers<boolean>();
+    this.#kept.set(vmId, { run, connected, settle });
+    this.#tell({ kind: 'connect', member, path: socket.path });
+    if (!(await connected)) this.#kept.delete(vmId);
     socket.close();
   }
 
-  #unplug(vmId: string): void {
+  #disconnect(vmId: string): void {
     this.#forget(vmId);
-    this.#tell({ kind: 'unplug', vmId });
+    this.#tell({ kind: 'disconnect', vmId });
   }
 
   /** Whoever waits for its connection learns that there is none: it may be lost before it was made. */
@@ -106,7 +106,7 @@ export class PrivateNetworks implements PrivateSwitch {
   }
 
   async #receive(message: ThreadMessage): Promise<void> {
-    if (message.kind === 'plugged') this.#kept.get(message.vmId)?.settle(message.isIn);
+    if (message.kind === 'connected') this.#kept.get(message.vmId)?.settle(message.isIn);
     else if (message.kind === 'lost') this.#forget(message.vmId);
     else if (message.kind === 'find') {
       const { id, accountId, name } = message;

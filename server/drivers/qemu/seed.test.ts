@@ -16,9 +16,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import { KeysAnswer } from '../../../libs/net/index.ts';
 import { notInstalled } from '../../../scripts/installed.ts';
 import { testSpec } from '../../testing/qemu-fixture.ts';
-import { KeysAnswer } from '../private-network/keys-answer.ts';
 import { isoImage } from './iso-image.ts';
 import { seedFiles, seedImage } from './seed.ts';
 

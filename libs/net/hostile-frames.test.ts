@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { AccountNetwork } from './account-network.ts';
 import { datagramFrame, FLAG, LENGTH_BYTES, segmentFrame } from './packets.ts';
-import { ipNumber, type Plug } from './plug.ts';
+import { ipNumber, type SwitchPort } from './switch-port.ts';
 
 const GATEWAY = Buffer.from('5a0000000001', 'hex');
 const NOTHING = Buffer.alloc(0);
@@ -21,7 +21,7 @@ function randomFrom(seed: number): (below: number) => number {
   };
 }
 
-function newPlug(last: number, sent: Buffer[]): Plug {
+function newPort(last: number, sent: Buffer[]): SwitchPort {
   return {
     member: { vmId: `vm-${last}`, accountId: 1, hostname: `m${last}`, mac: '', address: '' },
     ip: ipNumber(`10.80.0.${last}`),
@@ -30,10 +30,10 @@ function newPlug(last: number, sent: Buffer[]): Plug {
     send: (frame: Buffer) => void sent.push(frame),
     hold: () => {},
     release: () => {},
-  } as unknown as Plug;
+  } as unknown as SwitchPort;
 }
 
-function patterns(from: Plug, random: (below: number) => number): Buffer[] {
+function patterns(from: SwitchPort, random: (below: number) => number): Buffer[] {
   const link = { from: from.mac, to: GATEWAY };
   const name = Buffer.from('\x04shop\x02db\x08internal\0\0\x01\0\x01', 'latin1');
   const question = Buffer.concat([Buffer.from([0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]), name]);
@@ -66,11 +66,11 @@ test('frames with anything in any field end no network and are answered in bound
     dataPorts: new Set([80]),
     now: () => now,
   });
-  const plugs = [1, 2, 3].map((last) => newPlug(last, sent));
-  for (const plug of plugs) network.join(plug);
+  const ports = [1, 2, 3].map((last) => newPort(last, sent));
+  for (const port of ports) network.join(port);
   for (let round = 0; round < 4000; round++) {
-    const plug = plugs[random(plugs.length)] as Plug;
-    for (const whole of patterns(plug, random)) {
+    const port = ports[random(ports.length)] as SwitchPort;
+    for (const whole of patterns(port, random)) {
       const frame = Buffer.from(
         whole.subarray(0, random(8) === 0 ? LENGTH_BYTES + random(whole.length) : undefined),
       );
@@ -79,7 +79,7 @@ test('frames with anything in any field end no network and are answered in bound
         const at = LENGTH_BYTES + 12 + random(Math.max(1, frame.length - LENGTH_BYTES - 12));
         if (at < frame.length) frame[at] = random(256);
       }
-      network.enter(plug, frame);
+      network.enter(port, frame);
     }
     network.settle();
     if (round % 5 === 0) network.renew();
@@ -90,5 +90,5 @@ test('frames with anything in any field end no network and are answered in bound
     now += random(1000);
   }
   assert.ok(sent.length > 1000, `${sent.length} answers: the frames were not looked at`);
-  for (const plug of plugs) network.leave(plug);
+  for (const port of ports) network.leave(port);
 });

@@ -5,20 +5,20 @@ import type { Duplex } from 'node:stream';
 import { KeysAnswer } from './keys-answer.ts';
 import { answerTo, questionIn } from './names.ts';
 import * as packets from './packets.ts';
-import { ipNumber, type Plug } from './plug.ts';
+import { ipNumber, type SwitchPort } from './switch-port.ts';
 import { TcpConnection } from './tcp-connection.ts';
 
 export interface GatewayDeps {
   /** Machines that are connected now. */
-  readonly members: () => readonly Plug[];
+  readonly members: () => readonly SwitchPort[];
   /** The number of the account's database of that name; null: it has none. */
   readonly findDatabase: (name: string) => Promise<number | null>;
   /** A connection to the account's database of that number; null: refused. */
-  readonly dialDatabase: (plug: Plug, number: number, port: number) => Promise<Duplex | null>;
+  readonly dialDatabase: (from: SwitchPort, number: number, port: number) => Promise<Duplex | null>;
   /** A connection to the data origin of this cloud; null: refused. */
-  readonly dialData: (plug: Plug) => Promise<Duplex | null>;
+  readonly dialData: (port: SwitchPort) => Promise<Duplex | null>;
   /** SSH keys that open the machine now. */
-  readonly keysFor: (plug: Plug) => Promise<readonly string[]>;
+  readonly keysFor: (port: SwitchPort) => Promise<readonly string[]>;
   /** Ports at which the S3 endpoint answers. */
   readonly dataPorts: ReadonlySet<number>;
   /** Monotonic, ms. */
@@ -60,7 +60,10 @@ interface Known {
 
 export class Gateway {
   readonly #deps: GatewayDeps;
-  readonly #connections = new Map<string, { readonly plug: Plug; readonly tcp: TcpConnection | null }>();
+  readonly #connections = new Map<
+    string,
+    { readonly port: SwitchPort; readonly tcp: TcpConnection | null }
+  >();
   readonly #touched = new Set<TcpConnection>();
   readonly #known = new Map<string, Known>();
   #tokens = BURST;
@@ -78,14 +81,14 @@ export class Gateway {
     return (address & 0x00f00000) === SERVICES;
   }
 
-  answerArp(plug: Plug, question: packets.ArpQuestion, mac: Buffer): void {
-    plug.send(packets.arpAnswer(question, mac));
+  answerArp(port: SwitchPort, question: packets.ArpQuestion, mac: Buffer): void {
+    port.send(packets.arpAnswer(question, mac));
   }
 
-  receive(plug: Plug, packet: packets.IpPacket): void {
-    if (packet.isFragment || packet.to >>> 24 !== plug.ip >>> 24) return;
-    if (packet.protocol === packets.PROTOCOL.udp) this.#receiveDatagram(plug, packet);
-    if (packet.protocol === packets.PROTOCOL.tcp) this.#receiveSegment(plug, packet);
+  receive(port: SwitchPort, packet: packets.IpPacket): void {
+    if (packet.isFragment || packet.to >>> 24 !== port.ip >>> 24) return;
+    if (packet.protocol === packets.PROTOCOL.udp) this.#receiveDatagram(port, packet);
+    if (packet.protocol === packets.PROTOCOL.tcp) this.#receiveSegment(port, packet);
   }
 
   /** Lets connections send what frames that came together have made possible. */
@@ -94,8 +97,8 @@ export class Gateway {
     this.#touched.clear();
   }
 
-  onRoom(plug: Plug): void {
-    for (const { plug: own, tcp } of this.#connections.values()) if (own === plug) tcp?.pump();
+  onRoom(port: SwitchPort): void {
+    for (const { port: own, tcp } of this.#connections.values()) if (own === port) tcp?.pump();
   }
 
   tick(): void {
@@ -103,27 +106,27 @@ export class Gateway {
   }
 
   /** The machine is gone. */
-  leave(plug: Plug): void {
-    for (const { plug: own, tcp } of [...this.#connections.values()]) if (own === plug) tcp?.abort();
+  leave(port: SwitchPort): void {
+    for (const { port: own, tcp } of [...this.#connections.values()]) if (own === port) tcp?.abort();
   }
 
-  #receiveDatagram(plug: Plug, packet: packets.IpPacket): void {
+  #receiveDatagram(port: SwitchPort, packet: packets.IpPacket): void {
     const datagram = packets.datagramIn(packet);
     if (datagram === null || datagram.toPort !== DNS_PORT || serviceOf(packet.to) !== DNS_SERVICE) return;
     const question = questionIn(datagram.payload);
     if (question === null) return;
     const { from, fromPort, to, toPort } = datagram;
     const ends = { from: to, fromPort: toPort, to: from, toPort: fromPort };
-    const link = { from: MAC, to: plug.mac };
-    void this.#find(plug, question.name)?.then(
-      (found) => plug.send(packets.datagramFrame(link, { ...ends, payload: answerTo(question, found) })),
+    const link = { from: MAC, to: port.mac };
+    void this.#find(port, question.name)?.then(
+      (found) => port.send(packets.datagramFrame(link, { ...ends, payload: answerTo(question, found) })),
       () => {},
     );
   }
 
   /** Undefined: no answer now, as there were too many questions. */
-  #find(plug: Plug, name: string): Promise<readonly number[] | null | 'refused'> | undefined {
-    const base = (plug.ip >>> 24) * 2 ** 24 + SERVICES;
+  #find(port: SwitchPort, name: string): Promise<readonly number[] | null | 'refused'> | undefined {
+    const base = (port.ip >>> 24) * 2 ** 24 + SERVICES;
     if (!name.endsWith(DOMAIN)) return Promise.resolve('refused');
     if (name === S3_NAME || name.endsWith(`.${S3_NAME}`)) return Promise.resolve([base + S3_SERVICE]);
     if (name.endsWith(DATABASE_DOMAIN)) {
@@ -146,52 +149,52 @@ export class Gateway {
     return number;
   }
 
-  #receiveSegment(plug: Plug, packet: packets.IpPacket): void {
+  #receiveSegment(port: SwitchPort, packet: packets.IpPacket): void {
     const segment = packets.segmentIn(packet);
     if (segment === null) return;
     const key = `${segment.from}:${segment.fromPort}:${segment.to}:${segment.toPort}`;
     const known = this.#connections.get(key);
     const { syn, ack, rst } = packets.FLAG;
     if (known !== undefined) known.tcp?.receive(segment);
-    else if ((segment.flags & (syn | ack | rst)) === syn) void this.#open(plug, segment, key);
-    else if ((segment.flags & rst) === 0) refuse(plug, segment);
+    else if ((segment.flags & (syn | ack | rst)) === syn) void this.#open(port, segment, key);
+    else if ((segment.flags & rst) === 0) refuse(port, segment);
   }
 
-  async #open(plug: Plug, syn: packets.Segment, key: string): Promise<void> {
-    if (this.#connections.size >= MAX_CONNECTIONS) return refuse(plug, syn);
+  async #open(port: SwitchPort, syn: packets.Segment, key: string): Promise<void> {
+    if (this.#connections.size >= MAX_CONNECTIONS) return refuse(port, syn);
     // Not answered: the guest tries again in a second.
     if (!this.#takeToken()) return;
-    this.#connections.set(key, { plug, tcp: null });
-    const service = await this.#dial(plug, syn).catch(() => null);
+    this.#connections.set(key, { port, tcp: null });
+    const service = await this.#dial(port, syn).catch(() => null);
     if (service === null) {
       this.#connections.delete(key);
-      return refuse(plug, syn);
+      return refuse(port, syn);
     }
-    if (!this.#deps.members().includes(plug)) {
+    if (!this.#deps.members().includes(port)) {
       this.#connections.delete(key);
       service.destroy();
       return;
     }
     const ends = { from: syn.to, fromPort: syn.toPort, to: syn.from, toPort: syn.fromPort };
-    const link = { from: MAC, to: plug.mac };
+    const link = { from: MAC, to: port.mac };
     const tcp = new TcpConnection(syn, service, {
-      emit: (segment) => plug.send(packets.segmentFrame(link, { ...segment, ...ends })),
-      isWireFull: () => plug.isBusy,
+      emit: (segment) => port.send(packets.segmentFrame(link, { ...segment, ...ends })),
+      isWireFull: () => port.isBusy,
       budget: () => Math.min(MAX_CONNECTION_BYTES, Math.floor(MAX_BYTES / this.#connections.size)),
       soon: (connection) => this.#soon(connection),
       now: this.#deps.now,
       onClosed: () => this.#connections.delete(key),
     });
-    this.#connections.set(key, { plug, tcp });
+    this.#connections.set(key, { port, tcp });
   }
 
-  #dial(plug: Plug, { to, toPort }: packets.Segment): Promise<Duplex | null> {
+  #dial(port: SwitchPort, { to, toPort }: packets.Segment): Promise<Duplex | null> {
     const service = serviceOf(to);
     if (service === DNS_SERVICE && toPort === KEYS_PORT)
-      return Promise.resolve(new KeysAnswer(() => this.#deps.keysFor(plug)));
-    if (service >= FIRST_DATABASE) return this.#deps.dialDatabase(plug, service - FIRST_DATABASE, toPort);
+      return Promise.resolve(new KeysAnswer(() => this.#deps.keysFor(port)));
+    if (service >= FIRST_DATABASE) return this.#deps.dialDatabase(port, service - FIRST_DATABASE, toPort);
     const isS3 = service === S3_SERVICE && this.#deps.dataPorts.has(toPort);
-    return isS3 ? this.#deps.dialData(plug) : Promise.resolve(null);
+    return isS3 ? this.#deps.dialData(port) : Promise.resolve(null);
   }
 
   #soon(connection: TcpConnection): void {
@@ -214,7 +217,7 @@ function serviceOf(address: number): number {
 }
 
 /** RFC 9293 §3.10.7.1. */
-function refuse(plug: Plug, segment: packets.Segment): void {
+function refuse(port: SwitchPort, segment: packets.Segment): void {
   const { from, fromPort, to, toPort, seq, flags, payload } = segment;
   const { syn, fin, ack, rst } = packets.FLAG;
   const bytes = payload.length + ((flags & syn) === 0 ? 0 : 1) + ((flags & fin) === 0 ? 0 : 1);
@@ -231,5 +234,5 @@ function refuse(plug: Plug, segment: packets.Segment): void {
     options: NOTHING,
     payload: NOTHING,
   };
-  plug.send(packets.segmentFrame({ from: MAC, to: plug.mac }, reset));
+  port.send(packets.segmentFrame({ from: MAC, to: port.mac }, reset));
 }

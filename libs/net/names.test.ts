@@ -53,7 +53,7 @@ test('an answer fits into 512 bytes, however many have the longest name', () => 
   );
 });
 
-test('rubbish gets no answer, and is no error', () => {
+test('a malformed question gets no answer, and is no error', () => {
   const question = asked('web-1.internal');
   for (let cut = 0; cut < question.length; cut++) assert.equal(questionIn(question.subarray(0, cut)), null);
   const response = Buffer.from(question);

@@ -4,7 +4,7 @@
  * halted or restarted is still found out by retransmission and probes.
  */
 import type { Duplex } from 'node:stream';
-import { GatheredWrites } from '../../platform/gathered-writes.ts';
+import { GatheredWrites } from './gathered-writes.ts';
 import { FLAG, type Segment, synOptionsIn } from './packets.ts';
 
 export interface TcpDeps {

@@ -12,14 +12,14 @@ export interface Member {
   readonly address: string;
 }
 
-export interface PlugDeps {
+export interface SwitchPortDeps {
   /** A frame, with its length before it. */
-  readonly enter: (plug: Plug, frame: Buffer) => void;
+  readonly enter: (port: SwitchPort, frame: Buffer) => void;
   /** The frames that came together have all entered. */
   readonly settle: () => void;
   /** The wire takes data again. */
-  readonly onRoom: (plug: Plug) => void;
-  readonly onClosed: (plug: Plug) => void;
+  readonly onRoom: (port: SwitchPort) => void;
+  readonly onClosed: (port: SwitchPort) => void;
 }
 
 const CONNECT_MS = 5000;
@@ -30,18 +30,18 @@ const FULL_BYTES = 512 * 1024;
 /** Services wait already when so much is under way. */
 const BUSY_BYTES = 256 * 1024;
 
-export class Plug {
+export class SwitchPort {
   readonly member: Member;
   readonly ip: number;
   readonly mac: Buffer;
-  readonly #deps: PlugDeps;
+  readonly #deps: SwitchPortDeps;
   readonly #socket: Socket;
   #rest: Buffer | null = null;
   #isCorked = false;
   #isBehind = false;
 
   /** `path`: see Hypervisor.privateSocket(). */
-  constructor(member: Member, path: string, deps: PlugDeps) {
+  constructor(member: Member, path: string, deps: SwitchPortDeps) {
     this.member = member;
     this.ip = ipNumber(member.address);
     this.mac = Buffer.from(member.mac.replaceAll(':', ''), 'hex');

@@ -12,7 +12,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { AccountNetwork, PERIOD_MS } from './account-network.ts';
 import { datagramFrame, FLAG, segmentFrame } from './packets.ts';
-import { ipNumber, Plug } from './plug.ts';
+import { ipNumber, SwitchPort } from './switch-port.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-net-'));
 const closing: (() => void)[] = [];
@@ -30,7 +30,7 @@ let sockets = 0;
 interface Guest {
   readonly ip: number;
   readonly mac: Buffer;
-  readonly plug: Plug;
+  readonly port: SwitchPort;
   readonly wire: Socket;
   /** Frames that came, without their lengths. */
   take(): Buffer[];
@@ -54,7 +54,7 @@ function newNetwork(
     const server = createServer().listen(path);
     await once(server, 'listening');
     const mac = `56:00:00:00:00:${address.split('.')[3]?.padStart(2, '0')}`;
-    const plug = new Plug({ vmId: `vm-${sockets}`, accountId: 1, hostname, mac, address }, path, {
+    const port = new SwitchPort({ vmId: `vm-${sockets}`, accountId: 1, hostname, mac, address }, path, {
       enter: (from, frame) => network.enter(from, frame),
       settle: () => network.settle(),
       onRoom: (from) => network.onRoom(from),
@@ -63,7 +63,7 @@ function newNetwork(
     const [wire] = (await once(server, 'connection')) as [Socket];
     server.close();
     closing.push(() => wire.destroy());
-    assert.ok(network.join(plug));
+    assert.ok(network.join(port));
     let bytes = Buffer.alloc(0);
     wire
       .on('error', () => {})
@@ -78,7 +78,7 @@ function newNetwork(
       }
       return frames;
     };
-    return { ip: plug.ip, mac: plug.mac, plug, wire, take };
+    return { ip: port.ip, mac: port.mac, port, wire, take };
   };
   return { network, join: join1 };
 }
@@ -227,7 +227,7 @@ test('connections of an account have a bound, and end with their machine', async
   }
   await settled();
   assert.equal(services.length, 200);
-  network.leave(a.plug);
+  network.leave(a.port);
   assert.ok(services.every(({ destroyed }) => destroyed));
 });
 

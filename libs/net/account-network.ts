@@ -4,14 +4,14 @@
  */
 import { Gateway, type GatewayDeps } from './gateway.ts';
 import { ARP, arpQuestionIn, ETHERNET_BYTES, IPV4, ipPacketIn, LENGTH_BYTES } from './packets.ts';
-import type { Plug } from './plug.ts';
+import type { SwitchPort } from './switch-port.ts';
 
 /** Frames that one account's machines may send in a period; more wait in their guests. */
 const FRAMES = 400;
 export const PERIOD_MS = 20;
 
 export class AccountNetwork {
-  readonly #members = new Map<number, Plug>();
+  readonly #members = new Map<number, SwitchPort>();
   readonly #gateway: Gateway;
   #spent = 0;
   #isHeld = false;
@@ -25,26 +25,26 @@ export class AccountNetwork {
   }
 
   /** False: a machine of the account has the address. */
-  join(plug: Plug): boolean {
-    if (this.#members.has(plug.ip)) return false;
-    this.#members.set(plug.ip, plug);
-    if (this.#isHeld) plug.hold();
+  join(port: SwitchPort): boolean {
+    if (this.#members.has(port.ip)) return false;
+    this.#members.set(port.ip, port);
+    if (this.#isHeld) port.hold();
     return true;
   }
 
-  leave(plug: Plug): void {
-    if (this.#members.get(plug.ip) === plug) this.#members.delete(plug.ip);
-    this.#gateway.leave(plug);
+  leave(port: SwitchPort): void {
+    if (this.#members.get(port.ip) === port) this.#members.delete(port.ip);
+    this.#gateway.leave(port);
   }
 
   /** Takes in a frame with its length before it. */
-  enter(plug: Plug, framed: Buffer): void {
+  enter(port: SwitchPort, framed: Buffer): void {
     this.#spent++;
     const frame = framed.subarray(LENGTH_BYTES);
-    if (frame.length < ETHERNET_BYTES || plug.mac.compare(frame, 6, 12) !== 0) return;
+    if (frame.length < ETHERNET_BYTES || port.mac.compare(frame, 6, 12) !== 0) return;
     const type = frame.readUInt16BE(12);
-    if (type === ARP) this.#answerArp(plug, frame);
-    else if (type === IPV4) this.#pass(plug, framed, frame);
+    if (type === ARP) this.#answerArp(port, frame);
+    else if (type === IPV4) this.#pass(port, framed, frame);
   }
 
   /** Called when the frames that came together have all entered. */
@@ -52,11 +52,11 @@ export class AccountNetwork {
     this.#gateway.flush();
     if (this.#spent < FRAMES || this.#isHeld) return;
     this.#isHeld = true;
-    for (const plug of this.#members.values()) plug.hold();
+    for (const port of this.#members.values()) port.hold();
   }
 
-  onRoom(plug: Plug): void {
-    this.#gateway.onRoom(plug);
+  onRoom(port: SwitchPort): void {
+    this.#gateway.onRoom(port);
   }
 
   /** A period is over. */
@@ -64,7 +64,7 @@ export class AccountNetwork {
     this.#spent = Math.max(0, this.#spent - FRAMES);
     if (!this.#isHeld || this.#spent >= FRAMES) return;
     this.#isHeld = false;
-    for (const plug of this.#members.values()) plug.release();
+    for (const port of this.#members.values()) port.release();
   }
 
   tick(): void {
@@ -72,22 +72,22 @@ export class AccountNetwork {
   }
 
   /** Questions are answered here and never reach another machine, so that none can lie to another. */
-  #answerArp(plug: Plug, frame: Buffer): void {
+  #answerArp(port: SwitchPort, frame: Buffer): void {
     const question = arpQuestionIn(frame);
-    if (question === null || question.sender !== plug.ip || plug.mac.compare(question.senderMac) !== 0)
+    if (question === null || question.sender !== port.ip || port.mac.compare(question.senderMac) !== 0)
       return;
     const mac = this.#gateway.isService(question.target)
       ? this.#gateway.mac
       : this.#members.get(question.target)?.mac;
-    if (mac !== undefined && question.target !== plug.ip) this.#gateway.answerArp(plug, question, mac);
+    if (mac !== undefined && question.target !== port.ip) this.#gateway.answerArp(port, question, mac);
   }
 
-  #pass(plug: Plug, framed: Buffer, frame: Buffer): void {
+  #pass(port: SwitchPort, framed: Buffer, frame: Buffer): void {
     const packet = ipPacketIn(frame);
-    if (packet === null || packet.from !== plug.ip) return;
+    if (packet === null || packet.from !== port.ip) return;
     const target = this.#members.get(packet.to);
-    if (this.#gateway.isService(packet.to)) this.#gateway.receive(plug, packet);
-    else if (target !== undefined && target !== plug && target.mac.compare(frame, 0, 6) === 0)
+    if (this.#gateway.isService(packet.to)) this.#gateway.receive(port, packet);
+    else if (target !== undefined && target !== port && target.mac.compare(frame, 0, 6) === 0)
       target.send(framed);
   }
 }

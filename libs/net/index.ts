@@ -1,0 +1,6 @@
+/** The private network of an account, and writes that wait in few pieces. README.md says more. */
+export { AccountNetwork, PERIOD_MS } from './account-network.ts';
+export { GatheredWrites } from './gathered-writes.ts';
+export { KeysAnswer } from './keys-answer.ts';
+export { FLAG, segmentFrame } from './packets.ts';
+export { ipNumber, type Member, SwitchPort } from './switch-port.ts';
