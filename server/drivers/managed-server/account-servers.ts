@@ -2,7 +2,6 @@
  * An engine that gives each account a server of its own, made with its first database and gone with its last.
  * An account that overloads its server harms nobody else.
  */
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type {
@@ -22,27 +21,21 @@ import type {
   Trouble,
   UserConnection,
 } from '../../databases/engine.ts';
-import { SEE_LOG } from '../../platform/alarms.ts';
-import { type AppError, hostDiskFull } from '../../platform/errors.ts';
-import { newPort } from '../server-port.ts';
-import { AccountAlarms } from './account-alarms.ts';
+import { hostDiskFull } from '../../platform/errors.ts';
 import type { AccountKind, AccountOptions } from './account-kind.ts';
 import { AccountLogs } from './account-logs.ts';
 import { AccountPlaces } from './account-places.ts';
-import { AccountPorts } from './account-ports.ts';
-import { AccountServer } from './account-server.ts';
-import type { ClientPrograms } from './client-programs.ts';
+import type { AccountServer } from './account-server.ts';
 import { DataTemplate } from './data-template.ts';
 import { DiskGuard } from './disk-guard.ts';
 import { type ScratchServers, scratchServers } from './scratch-servers.ts';
+import { ServerDirectory } from './server-directory.ts';
 import { asTrouble } from './server-trouble.ts';
 import { asUnavailable } from './server-work.ts';
 import { beingMoved, type Moving, SharedServer } from './shared-server.ts';
 import type { Upgrade } from './sql-engine.ts';
 import { clientPrograms, serverMissing } from './sql-server.ts';
 
-const ACCOUNTS = 'accounts';
-const LOOPBACK = '127.0.0.1';
 const POLL_MS = 1000;
 /** A port that another program had is tried again with every so many of them. */
 const POLLS_TO_OPEN = 5;
@@ -53,51 +46,38 @@ export class AccountServers implements Engine {
   readonly dumpFormats: readonly string[];
   readonly #kind: AccountKind;
   readonly #options: AccountOptions;
-  readonly #alarms: AccountAlarms;
-  readonly #clients: ClientPrograms;
-  readonly #template: DataTemplate;
   /** The server that earlier versions had for all accounts. */
   readonly #shared: SharedServer;
-  readonly #servers = new Map<number, AccountServer>();
-  /** By database. */
-  readonly #accounts = new Map<string, number>();
+  readonly #servers: ServerDirectory;
   readonly #polling: NodeJS.Timeout;
   readonly #disk: DiskGuard;
   #moving: Promise<void> | null = null;
   /** Whether its users are let in: only by a Cloudlet that serves. */
   #isAwake = false;
+  /** Polls so far. */
   #polls = 0;
-  readonly #ports: AccountPorts;
   readonly serverLogs: AccountLogs | undefined;
   readonly #scratch: ScratchServers;
-  #making: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
   constructor(kind: AccountKind, options: AccountOptions) {
     const { name, title, dumpFormats, data } = kind;
-    const { folder, processes, uidBase, firstPort, warn, servers } = options;
+    const { folder, processes, uidBase, servers } = options;
     this.name = name;
     this.dumpFormats = dumpFormats;
     this.#kind = kind;
     this.#options = options;
-    this.#alarms = new AccountAlarms(options.alarms);
-    this.#clients = clientPrograms(kind, options);
-    this.#template = new DataTemplate({ folder: join(folder, 'template'), processes, uid: uidBase, data });
+    const clients = clientPrograms(kind, options);
+    const template = new DataTemplate({ folder: join(folder, 'template'), processes, uid: uidBase, data });
     this.#shared = new SharedServer({ ...options, title, make: () => kind.make(options) });
-    this.#scratch = scratchServers(kind, options, { template: this.#template, clients: this.#clients });
-    this.serverLogs = kind.recover && new AccountLogs({ servers: this.#servers, scratch: this.#scratch });
-    servers.slots.join(new AccountPlaces(this.#servers, servers.clock));
-    this.#ports = new AccountPorts(join(folder, ACCOUNTS), firstPort, warn);
-    for (const [accountId, port] of this.#ports.mend()) {
-      const { detail, fix } = newPort('its databases', port);
-      this.#alarms.of(accountId).raise(`${name}_port_changed`, detail, fix);
-    }
-    for (const [accountId, port] of this.#ports.all()) {
-      const server = this.#make(accountId, port);
-      for (const database of server.names) this.#accounts.set(database, accountId);
-    }
+    this.#scratch = scratchServers(kind, options, { template, clients });
+    const beforeSleep = async (accountId: number) => this.serverLogs?.beforeSleep(accountId);
+    this.#servers = new ServerDirectory({ kind, options, template, clients, beforeSleep });
+    const { byAccount } = this.#servers;
+    this.serverLogs = kind.recover && new AccountLogs({ servers: byAccount, scratch: this.#scratch });
+    servers.slots.join(new AccountPlaces(byAccount, servers.clock));
     this.#polling = setInterval(() => void this.#poll(), Math.min(POLL_MS, servers.idleMs)).unref();
-    const all = () => [...this.#servers.values()];
+    const all = () => this.#servers.all();
     this.#disk = new DiskGuard({ folder, level: servers.diskLevel, servers: all });
   }
 
@@ -123,13 +103,13 @@ export class AccountServers implements Engine {
   async #moveIn(all: readonly Moving[]): Promise<void> {
     const shared = this.#shared;
     if (!shared.isThere) return shared.sweep();
-    const isMoved = (name: string) => this.#serverOf(name)?.isMoving(name) === false;
+    const isMoved = (name: string) => this.#servers.with(name)?.isMoving(name) === false;
     const left = all.filter(({ database }) => !isMoved(database.database));
-    this.#ports.giveShared(shared.port, all);
+    this.#servers.giveShared(shared.port, all);
     await shared.moveOut(left, async (moving, fill) => {
       const { database, accountId } = moving.database;
-      const server = await this.#made(accountId);
-      this.#accounts.set(database, accountId);
+      const server = await this.#servers.made(accountId);
+      this.#servers.note(database, accountId);
       await server.moveIn(moving, fill);
     });
   }
@@ -137,7 +117,7 @@ export class AccountServers implements Engine {
   /** A connection waits at that listener. False: it is not one of ours. */
   wanted(listener: string): boolean {
     const [name, account] = listener.split(':');
-    const server = name === this.name ? this.#servers.get(Number(account)) : undefined;
+    const server = name === this.name ? this.#servers.byAccount.get(Number(account)) : undefined;
     void server?.wanted();
     return server !== undefined;
   }
@@ -149,19 +129,19 @@ export class AccountServers implements Engine {
 
   trouble({ database, accountId }: EngineDatabase): Trouble | null {
     if (this.#isLeft(database)) return asTrouble('engine_unavailable', this.#shared.trouble(database));
-    return (this.#serverOf(database) ?? this.#servers.get(accountId))?.trouble ?? null;
+    return (this.#servers.with(database) ?? this.#servers.byAccount.get(accountId))?.trouble ?? null;
   }
 
   /** Whether a database is still on the server of an earlier version. */
   #isLeft(name: string): boolean {
-    return this.#serverOf(name)?.isMoving(name) !== false && this.#shared.isThere;
+    return this.#servers.with(name)?.isMoving(name) !== false && this.#shared.isThere;
   }
 
   async prepare(): Promise<void> {}
 
   async reserve(database: EngineDatabase): Promise<void> {
-    (await this.#made(database.accountId)).add(database);
-    this.#accounts.set(database.database, database.accountId);
+    (await this.#servers.made(database.accountId)).add(database);
+    this.#servers.note(database.database, database.accountId);
   }
 
   async provision(database: EngineDatabase, password: string): Promise<void> {
@@ -181,7 +161,7 @@ export class AccountServers implements Engine {
   }
 
   async isLimited(database: EngineDatabase): Promise<boolean> {
-    return this.#serverOf(database.database)?.isLimited(database) ?? true;
+    return this.#servers.with(database.database)?.isLimited(database) ?? true;
   }
 
   async endpoint(database: EngineDatabase): Promise<Endpoint> {
@@ -205,7 +185,7 @@ export class AccountServers implements Engine {
   }
 
   takeActive(): readonly string[] {
-    return [...this.#servers.values()].flatMap((server) => server.takeActive());
+    return this.#servers.all().flatMap((server) => server.takeActive());
   }
 
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
@@ -259,20 +239,16 @@ export class AccountServers implements Engine {
   }
 
   async drop(name: string): Promise<void> {
-    const server = this.#serverOf(name);
+    const server = this.#servers.with(name);
     if (server === undefined) return;
     await server.drop(name);
-    this.#accounts.delete(name);
-    if (server.names.length > 0) return;
-    this.#servers.delete(server.accountId);
-    await server.close();
-    fs.rmSync(this.#folderOf(server.accountId), { recursive: true, force: true });
+    await this.#servers.forget(name, server);
   }
 
   /** Databases whose data are there. Throws `engine_unavailable` while some may be on the shared server. */
   async list(): Promise<readonly string[]> {
     if (this.#shared.isThere) throw beingMoved(null);
-    const servers = [...this.#servers.values()].filter(({ accountId }) => this.#hasData(accountId));
+    const servers = this.#servers.all().filter(({ accountId }) => this.#servers.hasData(accountId));
     return servers.flatMap(({ names }) => names);
   }
 
@@ -280,7 +256,7 @@ export class AccountServers implements Engine {
     this.#isClosed = true;
     clearInterval(this.#polling);
     this.#disk.close();
-    const servers = [...this.#servers.values()];
+    const servers = this.#servers.all();
     await this.#scratch.close();
     // A stop may come right after a start.
     if (this.#isAwake) await Promise.all(servers.map((server) => server.adopt()));
@@ -294,107 +270,33 @@ export class AccountServers implements Engine {
    */
   async upgrade(): Promise<Upgrade | null> {
     let done: Upgrade | null = null;
-    for (const { engine } of this.#servers.values()) done = (await engine.upgrade()) ?? done;
+    for (const { engine } of this.#servers.byAccount.values()) done = (await engine.upgrade()) ?? done;
     return done;
   }
 
   /** The server of that account, for tests and figures; undefined: it has none. */
   serverOf(accountId: number): AccountServer | undefined {
-    return this.#servers.get(accountId);
+    return this.#servers.byAccount.get(accountId);
   }
 
   async #poll(): Promise<void> {
     if (this.#isClosed) return;
     const isTime = this.#polls++ % POLLS_TO_OPEN === 0;
     if (isTime && this.#isAwake) await this.#openAll();
-    if (this.#isAwake) for (const server of this.#servers.values()) server.tryAgain();
-    await Promise.all([...this.#servers.values()].map((server) => server.poll()));
+    if (this.#isAwake) for (const server of this.#servers.byAccount.values()) server.tryAgain();
+    await Promise.all(this.#servers.all().map((server) => server.poll()));
   }
 
   /** A server that hangs while it is taken over delays no other. */
   async #openAll(): Promise<void> {
-    for (const server of this.#servers.values())
-      if (!this.#isClosed && (await this.#open(server))) void server.takeOver().catch(() => {});
-  }
-
-  /** Whether it listens since now. */
-  async #open(server: AccountServer): Promise<boolean> {
-    const alarms = this.#alarms.of(server.accountId);
-    const code = `${this.name}_port_taken`;
-    try {
-      const isNew = await server.open();
-      alarms.clear(code);
-      return isNew;
-    } catch (error) {
-      const { message, hint = SEE_LOG } = error as AppError;
-      alarms.raise(code, message, hint);
-      return false;
-    }
-  }
-
-  /** One after the other: each must see the port of the one before. */
-  async #made(accountId: number): Promise<AccountServer> {
-    const making = this.#making.then(async () => {
-      const there = this.#servers.get(accountId);
-      if (there !== undefined) {
-        await there.open();
-        return there;
-      }
-      const server = this.#make(accountId, await this.#ports.choose(accountId));
-      await server.open();
-      return server;
-    });
-    this.#making = making.catch(() => {});
-    return making;
-  }
-
-  #make(accountId: number, port: number): AccountServer {
-    const { warn, uidOf, servers, tls = null, keepsLogs: keepsLog = false } = this.#options;
-    const { proxy, slots, idleMs, clock, connections } = servers;
-    const addresses = tls?.listen ?? [LOOPBACK];
-    const folder = this.#folderOf(accountId);
-    const [template, clients] = [this.#template, this.#clients];
-    const onEnd = () => server.ended();
-    const beforeSleep = async () => this.serverLogs?.beforeSleep(accountId);
-    const uid = uidOf(accountId);
-    const account = { accountId, port, uid, connections, template, keepsLog, clients, onEnd };
-    const alarms = this.#alarms.of(accountId);
-    const engine = this.#kind.make({ ...this.#options, folder, alarms, account });
-    const server = new AccountServer({
-      accountId,
-      folder,
-      engine,
-      proxy,
-      listener: { name: `${this.name}:${accountId}`, addresses, port, protocol: this.#kind.name },
-      takeSlot: (signal) => slots.take(accountId, signal),
-      refusal: (text) => this.#kind.refusal(text),
-      idleMs,
-      connections,
-      clock,
-      beforeSleep,
-      warn,
-    });
-    this.#servers.set(accountId, server);
-    return server;
+    for (const server of this.#servers.byAccount.values())
+      if (!this.#isClosed && (await this.#servers.open(server))) void server.takeOver().catch(() => {});
   }
 
   #of({ database, accountId }: EngineDatabase): AccountServer {
-    const server = this.#serverOf(database) ?? this.#servers.get(accountId);
+    const server = this.#servers.with(database) ?? this.#servers.byAccount.get(accountId);
     if (this.#isLeft(database)) throw beingMoved(this.#shared.trouble(database));
     if (server !== undefined) return server;
     throw serverMissing(database);
-  }
-
-  #serverOf(name: string): AccountServer | undefined {
-    return this.#servers.get(this.#accounts.get(name) ?? -1);
-  }
-
-  /** Whether there is anything of an account's databases. */
-  #hasData(accountId: number): boolean {
-    return fs.existsSync(join(this.#folderOf(accountId), 'home', 'data'));
-  }
-
-  #folderOf(accountId: number): string {
-    return join(this.#options.folder, ACCOUNTS, String(accountId));
   }
 }

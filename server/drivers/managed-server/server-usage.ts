@@ -1,0 +1,42 @@
+/** Use of the server of an account, as of the last time that it was asked. */
+import type { Clock } from '../../platform/clock.ts';
+import { UseMarks } from './server-rounds.ts';
+import type { ServerUse } from './sql-engine.ts';
+
+const NO_USE: ServerUse = { sessions: 0, busy: 0, runsMs: 0, done: new Map(), users: new Map() };
+
+export class ServerUsage {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #marks = new UseMarks();
+  #now: ServerUse = NO_USE;
+  #askedAt = 0;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  get now(): ServerUse {
+    return this.#now;
+  }
+
+  note(use: ServerUse): void {
+    this.#now = use;
+    this.#askedAt = this.#clock.monotonic();
+    this.#marks.note(use.done);
+  }
+
+  /** The server does not run any more. */
+  ended(): void {
+    this.#now = NO_USE;
+  }
+
+  /** When its oldest statement or transaction began, monotonic ms; null: there is none. */
+  get busySince(): number | null {
+    return this.#now.busy > 0 ? this.#askedAt - this.#now.runsMs : null;
+  }
+
+  /** Names of databases that were used since the last call. */
+  takeActive(): readonly string[] {
+    return this.#marks.take();
+  }
+}
