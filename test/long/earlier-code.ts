@@ -1,6 +1,15 @@
 /** Cloudlet as earlier commits of this repository have it, each in a folder of its own. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +25,7 @@ export const LANDINGS = [
   '99928534',
   'fdaf882c',
   'f6d524d6',
+  'c31ed40a',
 ] as const;
 
 /** Why that commit is not in this clone; false: it is. For the `skip` of tests. */
@@ -35,9 +45,22 @@ export function earlierCode(commit: string): { readonly folder: string; readonly
   execFileSync('tar', ['x', '-C', folder], { input: archive });
   if (hasItsPackages(folder)) symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   else execFileSync('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], { cwd: folder, stdio: 'ignore' });
-  // Programs of databases and the guest, which the set-up of each version fetches alike.
-  symlinkSync(join(ROOT, 'build'), join(folder, 'build'));
+  linkBuild(folder);
+  if (existsSync(join(folder, 'scripts/build-server.ts'))) buildServer(folder);
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** Links what the set-up of each version fetches alike: programs of databases, the guest. Not our server. */
+function linkBuild(folder: string): void {
+  mkdirSync(join(folder, 'build'));
+  for (const name of readdirSync(join(ROOT, 'build')))
+    if (name !== 'server') symlinkSync(join(ROOT, 'build', name), join(folder, 'build', name));
+}
+
+/** Versions from decision 0040 on run a build, which whoever runs them may not be able to make there. */
+function buildServer(folder: string): void {
+  const node = join(folder, 'node_modules/.bin/node');
+  execFileSync(node, [join(folder, 'scripts/builds.js'), 'server'], { cwd: folder, stdio: 'pipe' });
 }
 
 /** Whether the packages of this version are those that it wants, to the digit. */
