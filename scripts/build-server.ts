@@ -48,6 +48,8 @@ async function bundle(folder: string): Promise<void> {
     cwd: ROOT,
     platform: 'node',
     external: NOT_BUNDLED,
+    // A library does nothing by being imported: what one program does not call is not in its chunks.
+    treeshake: { moduleSideEffects: (id) => !id.includes('/libs/') },
     logLevel: 'warn',
     onLog: (_level, log) => {
       throw new Error(log.message);

@@ -3,8 +3,7 @@
  * given on, until it is killed. Says each number once what it wrote is durable.
  */
 import { serialize } from 'bson';
-import { DocumentDatabase } from '../drivers/engines/mongodb/commands/document-commands.ts';
-import { decodeCommand } from '../drivers/engines/mongodb/values/bson-documents.ts';
+import { DocumentDatabase, decodeCommand } from '../../libs/mongo/index.ts';
 import { systemClock } from '../platform/clock.ts';
 
 const [, , file = '', from = '0'] = process.argv;

@@ -9,19 +9,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as v8 from 'node:v8';
 import { type Document, Long, serialize } from 'bson';
-import { CommandError } from '../drivers/engines/mongodb/command-error.ts';
-import { DocumentDatabase } from '../drivers/engines/mongodb/commands/document-commands.ts';
 import {
+  CommandError,
+  DocumentDatabase,
   decodeCommand,
   decodeDocument,
   encodeReply,
-} from '../drivers/engines/mongodb/values/bson-documents.ts';
+  readDocuments,
+} from '../../libs/mongo/index.ts';
+import { readMessages, wire } from '../../libs/mongo-wire/index.ts';
 import { ClientLogin } from '../drivers/engines/mongodb/wire/client-login.ts';
 import { OPEN_COMMANDS } from '../drivers/engines/mongodb/wire/connection-commands.ts';
-import { readMessages } from '../drivers/engines/mongodb/wire/message-reader.ts';
-import { readDocuments } from '../drivers/engines/mongodb/wire/message-sections.ts';
 import type { Login } from '../drivers/engines/mongodb/wire/tenant-logins.ts';
-import * as wire from '../drivers/engines/mongodb/wire/wire-messages.ts';
 import { scramKeys } from '../drivers/scram-keys.ts';
 import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';

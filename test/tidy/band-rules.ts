@@ -66,7 +66,12 @@ const LIBRARY = /^libs\/([^/]+)\/(.+)$/;
 function libraryComplaint(from: string, to: string): string | undefined {
   const [, ours] = LIBRARY.exec(from) ?? [];
   const [, theirs, path] = LIBRARY.exec(to) ?? [];
-  if (theirs !== undefined && theirs !== ours && path !== 'index.ts') {
+  if (
+    theirs !== undefined &&
+    theirs !== ours &&
+    path !== 'index.ts' &&
+    !(isTest(from) && path?.startsWith('testing/'))
+  ) {
     return `libs/${theirs} has one door: import libs/${theirs}/index.ts`;
   }
   if (ours === undefined || theirs !== undefined) return undefined;

@@ -5,13 +5,11 @@
 import { Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { damageWatch, hostSpace, isBusy, isDamage, noteDamage } from '../../../libs/sqlite/index.ts';
 import type { EngineLimits } from '../../databases/engine.ts';
 import type { Counters, Handler, SizeLimit } from './child-call.ts';
 import { ChildSocket } from './child-socket.ts';
-import { damageWatch, isDamage, noteDamage } from './data-damage.ts';
 import { breakSeal, sealFile } from './file-seal.ts';
-import { hostSpace } from './host-space.ts';
-import { isBusy } from './sqlite-error.ts';
 
 /** Standard output, the socket to Cloudlet. */
 const DESCRIPTOR = 1;

@@ -6,8 +6,8 @@
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { DamagedData } from '../../../libs/sqlite/index.ts';
 import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
-import { DamagedData } from './data-damage.ts';
 
 const SEAL = 'seal';
 const BLOCK_BYTES = 4 * 2 ** 20;

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { serialize } from 'bson';
+import { ARCHIVE_KIND, CommandError, SERVER_VERSION, TailWaits } from '../../../../libs/mongo/index.ts';
 import type {
   Access,
   Endpoint,
@@ -32,10 +33,6 @@ import {
   verifiedEndpointOf,
 } from '../../managed-server/server-tls.ts';
 import { scramKeys } from '../../scram-keys.ts';
-import { ARCHIVE_KIND } from './archive/archive-format.ts';
-import { CommandError } from './command-error.ts';
-import { SERVER_VERSION } from './server-version.ts';
-import { TailWaits } from './tail-waits.ts';
 import { MongoRouter, type MongoRouterDeps } from './wire/mongo-router.ts';
 import { TenantLogins } from './wire/tenant-logins.ts';
 

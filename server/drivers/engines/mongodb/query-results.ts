@@ -1,8 +1,7 @@
 /** Runs one command for the console's query page and presents its result as columns and rows. */
 import { type Document, EJSON, Long, serialize } from 'bson';
+import { CommandError, decodeCommand, decodeDocument } from '../../../../libs/mongo/index.ts';
 import type { Query, QueryResult, Table } from '../../../databases/engine.ts';
-import { CommandError } from './command-error.ts';
-import { decodeCommand, decodeDocument } from './values/bson-documents.ts';
 
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);
 

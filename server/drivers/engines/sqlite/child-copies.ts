@@ -1,9 +1,8 @@
 /** Whole files: copies of an open database, and checks of an uploaded one. */
 import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
+import { DiskFull, hostSpace, isFull } from '../../../../libs/sqlite/index.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
-import { DiskFull, hostSpace } from '../../engine-children/host-space.ts';
-import { isFull } from '../../engine-children/sqlite-error.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf, openTenantFile } from './tenant-file.ts';
 

@@ -1,9 +1,9 @@
 /** Runs one statement on a connection of its own, for the console's query page. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { isBusy } from '../../../../libs/sqlite/index.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ChildCall, type Handler, TURN_MS } from '../../engine-children/child-call.ts';
-import { isBusy } from '../../engine-children/sqlite-error.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 
 export interface QueryHead {

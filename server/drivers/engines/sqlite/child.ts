@@ -3,13 +3,11 @@
  * `check` for an uploaded file.
  */
 import type { DatabaseSync } from 'node:sqlite';
+import { DurableLog, isShrinkable, shrinkFile, sqliteErrorName } from '../../../../libs/sqlite/index.ts';
 import type { EngineLimits } from '../../../databases/engine.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import type { Handler, SizeLimit } from '../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
-import { DurableLog } from '../../engine-children/durable-log.ts';
-import { isShrinkable, shrinkFile } from '../../engine-children/shrinking.ts';
-import { sqliteErrorName } from '../../engine-children/sqlite-error.ts';
 import { checkHandler, copyHandler, sizeOf } from './child-copies.ts';
 import { queryHandler } from './child-query.ts';
 import { tablesHandler } from './child-tables.ts';
@@ -55,7 +53,7 @@ function shrink(connections: TenantConnections, watcher: DatabaseSync): void {
   if (!isShrinkable({ freePages, isUsed })) return;
   const database = connections.open();
   try {
-    shrinkFile(database, freePages);
+    shrinkFile(database, freePages, systemClock.monotonic);
   } finally {
     connections.close(database);
   }

@@ -1,7 +1,5 @@
 /** Errors for Hrana clients: a message and a code. */
-import { noteDamage } from '../../engine-children/data-damage.ts';
-import { HOST_DISK_FULL, hostSpace } from '../../engine-children/host-space.ts';
-import { sqliteErrorName } from '../../engine-children/sqlite-error.ts';
+import { HOST_DISK_FULL, hostSpace, noteDamage, sqliteErrorName } from '../../../../libs/sqlite/index.ts';
 
 /** Shown to the client; other errors are internal. */
 export class HranaError extends Error {

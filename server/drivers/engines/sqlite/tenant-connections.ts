@@ -1,9 +1,9 @@
 /** All connections of a child to its tenant's file, so that a new size limit applies to each. */
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
+import { hostSpace } from '../../../../libs/sqlite/index.ts';
 import type { EngineLimits } from '../../../databases/engine.ts';
 import type { Counters, SizeLimit } from '../../engine-children/child-call.ts';
-import { hostSpace } from '../../engine-children/host-space.ts';
 import type { Sessions } from './authorizer.ts';
 import { openTenantFile, setSizeLimit } from './tenant-file.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
-import { isBusy, isFull, sqliteErrorName } from '../../engine-children/sqlite-error.ts';
+import { isBusy, isFull, sqliteErrorName } from '../../../../libs/sqlite/index.ts';
 import { numberOf, openTenantFile, setSizeLimit } from './tenant-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tenant-'));

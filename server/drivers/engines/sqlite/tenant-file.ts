@@ -1,8 +1,8 @@
 /** Connections to a tenant's file; neither the file nor the statements are trusted. */
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { hostSpace } from '../../../../libs/sqlite/index.ts';
 import type { SizeLimit } from '../../engine-children/child-call.ts';
-import { hostSpace } from '../../engine-children/host-space.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
 
 const PAGE_BYTES = 4096;

@@ -4,10 +4,9 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { Binary, Decimal128, type Document, Long, ObjectId, serialize, Timestamp } from 'bson';
+import { ARCHIVE_MAGIC, Crc64 } from '../../../../../libs/mongo/index.ts';
 import { type EngineDatabase, LoadFailed } from '../../../../databases/engine.ts';
 import { openMongodb } from '../../../../testing/mongodb-fixture.ts';
-import { ARCHIVE_MAGIC } from '../archive/archive-format.ts';
-import { Crc64 } from '../archive/crc64.ts';
 
 const NOBODY_LEAVES = new AbortController().signal;
 const TERMINATOR = Buffer.alloc(4, 0xff);

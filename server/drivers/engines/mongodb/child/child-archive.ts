@@ -3,21 +3,21 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Document } from 'bson';
-import { systemClock } from '../../../../platform/clock.ts';
-import type { Handler } from '../../../engine-children/child-call.ts';
-import { DiskFull, hostSpace } from '../../../engine-children/host-space.ts';
-import { isFull } from '../../../engine-children/sqlite-error.ts';
 import {
   ARCHIVE_FILE,
   ArchiveContents,
   ArchiveWriter,
   BrokenArchive,
+  CommandError,
+  DocumentDatabase,
+  decodeCommand,
+  encodeDocument,
   metadataOf,
-} from '../archive/archive-format.ts';
-import { CommandError } from '../command-error.ts';
-import { DocumentDatabase } from '../commands/document-commands.ts';
-import { SERVER_VERSION } from '../server-version.ts';
-import { decodeCommand, encodeDocument } from '../values/bson-documents.ts';
+  SERVER_VERSION,
+} from '../../../../../libs/mongo/index.ts';
+import { DiskFull, hostSpace, isFull } from '../../../../../libs/sqlite/index.ts';
+import { systemClock } from '../../../../platform/clock.ts';
+import type { Handler } from '../../../engine-children/child-call.ts';
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;

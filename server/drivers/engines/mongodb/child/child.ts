@@ -4,15 +4,21 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Document } from 'bson';
+import {
+  CommandError,
+  decodeCommand,
+  decodeDocument,
+  encodeReply,
+  Malformed,
+  readDocuments,
+  readSections,
+  waits,
+} from '../../../../../libs/mongo/index.ts';
+import { noteDamage } from '../../../../../libs/sqlite/index.ts';
 import type { Table } from '../../../../databases/engine.ts';
 import type { Handler, SizeLimit } from '../../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../../engine-children/child-main.ts';
-import { noteDamage } from '../../../engine-children/data-damage.ts';
-import { CommandError } from '../command-error.ts';
 import { commandOf, describeCollection, describeView, resultOf } from '../query-results.ts';
-import { waits } from '../storage/cursors.ts';
-import { decodeCommand, decodeDocument, encodeReply } from '../values/bson-documents.ts';
-import { Malformed, readDocuments, readSections } from '../wire/message-sections.ts';
 import { checkHandler, copyHandler } from './child-archive.ts';
 import { TenantDocuments } from './tenant-documents.ts';
 

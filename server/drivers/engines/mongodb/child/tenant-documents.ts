@@ -1,10 +1,10 @@
 /** A tenant's database in its own process: what executes commands, and what was counted. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
+import { type CommandContext, DocumentDatabase } from '../../../../../libs/mongo/index.ts';
 import type { EngineLimits } from '../../../../databases/engine.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import type { Counters, SizeLimit } from '../../../engine-children/child-call.ts';
-import { type CommandContext, DocumentDatabase } from '../commands/document-commands.ts';
 
 export interface TenantDocumentsOptions {
   readonly file: string;

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { deserialize } from 'bson';
 import type { ClientSession, Db, Document, MongoClient } from 'mongodb';
-import { ArchiveContents, ArchiveWriter, metadataOf } from '../archive/archive-format.ts';
+import { ArchiveContents, ArchiveWriter, metadataOf } from '../../../../../libs/mongo/index.ts';
 
 const BATCH = { documents: 1000, bytes: 512 * 1024 };
 /** While a load goes on. */

@@ -8,6 +8,13 @@ import { Readable } from 'node:stream';
 import { serialize } from 'bson';
 import { type Document, type MongoClient, MongoError, MongoServerError } from 'mongodb';
 import {
+  ARCHIVE_FILE,
+  ARCHIVE_KIND,
+  BrokenArchive,
+  CommandError,
+  decodeDocument,
+} from '../../../../../libs/mongo/index.ts';
+import {
   type Access,
   type Dump,
   type DumpHow,
@@ -29,10 +36,7 @@ import { ServerRounds } from '../../../managed-server/server-rounds.ts';
 import { markOf, rolePassword } from '../../../managed-server/server-secret.ts';
 import { hostAndPort } from '../../../managed-server/server-tls.ts';
 import { caOf } from '../../../managed-server/server-url.ts';
-import { ARCHIVE_FILE, ARCHIVE_KIND, BrokenArchive } from '../archive/archive-format.ts';
-import { CommandError } from '../command-error.ts';
 import { commandOf, describeCollection, resultOf } from '../query-results.ts';
-import { decodeDocument } from '../values/bson-documents.ts';
 import type { MongodbDeployment } from './deployment.ts';
 import { clientOf } from './operator-mongodb.ts';
 import { archiveOf, loadArchive } from './server-archives.ts';

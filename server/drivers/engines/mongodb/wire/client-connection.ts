@@ -2,11 +2,11 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, deserialize, serialize } from 'bson';
+import { CommandError, Malformed } from '../../../../../libs/mongo/index.ts';
+import { readMessages, scanCommand, wire } from '../../../../../libs/mongo-wire/index.ts';
 import type { EngineDatabase } from '../../../../databases/engine.ts';
 import { AppError } from '../../../../platform/errors.ts';
-import { CommandError } from '../command-error.ts';
 import { ClientLogin } from './client-login.ts';
-import { scanCommand } from './command-scan.ts';
 import {
   asOwnSessions,
   type Connected,
@@ -14,10 +14,7 @@ import {
   SESSIONS_STAGE,
   USER_COMMANDS,
 } from './connection-commands.ts';
-import { readMessages } from './message-reader.ts';
-import { Malformed } from './message-sections.ts';
 import type { Login, TenantLogins } from './tenant-logins.ts';
-import * as wire from './wire-messages.ts';
 
 /** For commands that are read here and not in the process of a database. */
 const MAX_OWN_BYTES = 32 * 1024;

@@ -1,6 +1,6 @@
 /** Logging in of one connection: saslStart and saslContinue, also inside of a greeting. */
 import { Binary, type Document } from 'bson';
-import { CommandError } from '../command-error.ts';
+import { CommandError } from '../../../../../libs/mongo/index.ts';
 import { type ClientFirst, readClientFirst, ScramConversation } from './scram-conversation.ts';
 import type { Login } from './tenant-logins.ts';
 

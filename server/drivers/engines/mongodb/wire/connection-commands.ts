@@ -1,11 +1,10 @@
 /** The commands that concern a connection and not what is in a database. */
 import { createHash } from 'node:crypto';
 import { Binary, type Document, Double } from 'bson';
-import { CommandError } from '../command-error.ts';
-import { SERVER_VERSION } from '../server-version.ts';
+import { CommandError, SERVER_VERSION } from '../../../../../libs/mongo/index.ts';
+import { wire } from '../../../../../libs/mongo-wire/index.ts';
 import type { ClientLogin } from './client-login.ts';
 import type { Login } from './tenant-logins.ts';
-import { MAX_MESSAGE_BYTES } from './wire-messages.ts';
 
 /** SERVER_VERSION's wire version. */
 const MAX_WIRE_VERSION = 21;
@@ -36,7 +35,7 @@ const hello: Command = async (connected, command) => ({
   ...(command.helloOk === true || command.hello !== undefined ? { helloOk: true } : {}),
   ...(command.hello === undefined ? { ismaster: true } : { isWritablePrimary: true }),
   maxBsonObjectSize: MAX_DOCUMENT_BYTES,
-  maxMessageSizeBytes: MAX_MESSAGE_BYTES,
+  maxMessageSizeBytes: wire.MAX_MESSAGE_BYTES,
   maxWriteBatchSize: MAX_BATCH,
   localTime: connected.now(),
   logicalSessionTimeoutMinutes: SESSION_MINUTES,

@@ -5,13 +5,13 @@
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { CommandError } from '../../../../../libs/mongo/index.ts';
 import { SEE_LOG } from '../../../../platform/alarms.ts';
 import { KeyedMutex } from '../../../../platform/concurrency.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import type { ServerTls } from '../../../managed-server/server-tls.ts';
 import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
 import { Strangers } from '../../../strangers.ts';
-import { CommandError } from '../command-error.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
 import type { Login } from './tenant-logins.ts';
 import { TlsDoor } from './tls-door.ts';

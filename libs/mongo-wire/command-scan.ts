@@ -1,0 +1,79 @@
+/** Finds out which command it is, and on which database, without making objects of what a stranger sent. */
+import { Malformed } from '../mongo/index.ts';
+
+export interface CommandScan {
+  /** The first field: `find`. */
+  readonly name: string;
+  /** `$db`; null: it does not say. */
+  readonly database: string | null;
+}
+
+/** Bounds on commands; what is in their documents does not count. */
+const MAX_FIELDS = 512;
+const MAX_NAME_BYTES = 1024;
+/** Types whose values have that many bytes. */
+const FIXED: Readonly<Record<number, number>> = {
+  1: 8,
+  6: 0,
+  7: 12,
+  8: 1,
+  9: 8,
+  10: 0,
+  16: 4,
+  17: 8,
+  18: 8,
+  19: 16,
+  127: 0,
+  255: 0,
+};
+/** Types that begin with a length, and the bytes that this length does not include. */
+const BEYOND_LENGTH: Readonly<Record<number, number>> = {
+  2: 4,
+  3: 0,
+  4: 0,
+  5: 5,
+  12: 16,
+  13: 4,
+  14: 4,
+  15: 0,
+};
+const STRING = 2;
+const REGEX = 11;
+
+/** Throws Malformed. */
+export function scanCommand(document: Buffer): CommandScan {
+  const end = document.length - 1;
+  if (end < 4 || document.readInt32LE(0) !== document.length || document[end] !== 0)
+    throw new Malformed('a command that is no document');
+  let [name, database]: [string | null, string | null] = [null, null];
+  let at = 4;
+  for (let fields = 0; at < end; fields++) {
+    if (fields === MAX_FIELDS) throw new Malformed('a command with too many fields');
+    const type = document[at] as number;
+    const field = textAt(document, at + 1);
+    const valueAt = field.next;
+    const next = valueAt + sizeOf(document, type, valueAt);
+    if (next > end) throw new Malformed('a field that is cut off');
+    name ??= field.text;
+    if (field.text === '$db' && type === STRING) database = document.toString('utf8', valueAt + 4, next - 1);
+    at = next;
+  }
+  return { name: name ?? '', database };
+}
+
+function textAt(document: Buffer, at: number): { readonly text: string; readonly next: number } {
+  const end = document.indexOf(0, at);
+  if (end === -1 || end - at > MAX_NAME_BYTES) throw new Malformed('a name that does not end');
+  return { text: document.toString('utf8', at, end), next: end + 1 };
+}
+
+function sizeOf(document: Buffer, type: number, at: number): number {
+  const fixed = FIXED[type];
+  if (fixed !== undefined) return fixed;
+  if (type === REGEX) return textAt(document, textAt(document, at).next).next - at;
+  const beyond = BEYOND_LENGTH[type];
+  if (beyond === undefined || at + 4 > document.length) throw new Malformed('a value of an unknown type');
+  const length = document.readInt32LE(at);
+  if (length < 0) throw new Malformed('a length that is wrong');
+  return length + beyond;
+}

@@ -1,0 +1,196 @@
+/** Executes MongoDB commands on one database's file, in the database's own process. */
+import { DatabaseSync } from 'node:sqlite';
+import type { Document } from 'bson';
+import { DurableLog } from '../../sqlite/index.ts';
+import type { Clock } from '../clock.ts';
+import { CommandError } from '../command-error.ts';
+import { withinCommandTime } from '../command-time.ts';
+import { asCommandError, noScripts } from '../query/expressions.ts';
+import { Cursors } from '../storage/cursors.ts';
+import { DocumentsStore } from '../storage/documents-store.ts';
+import { DocumentsWriting } from '../storage/documents-writing.ts';
+import { renewCollations } from '../storage/renewed-collations.ts';
+import { plainNumber } from '../values/numbers.ts';
+import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
+import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
+import { type CommandScope, find } from './command-scope.ts';
+import { explain } from './explain.ts';
+import { FIGURE_COMMANDS, OperationCounters } from './figures.ts';
+import { READ_COMMANDS } from './read-commands.ts';
+import { assertNoView } from './views.ts';
+import { WRITE_COMMANDS } from './write-commands.ts';
+
+export interface DatabaseOptions {
+  /** Path of the database's file; made if it is not there. */
+  readonly file: string;
+  /** The only `$db` that commands may name. */
+  readonly databaseName: string;
+  /** Size limit of the file; null: keeps its size, space of deleted data is reused. */
+  readonly sizeLimit: () => number | null;
+  readonly clock: Clock;
+}
+
+export interface CommandContext {
+  /** True: commands that write get 13 Unauthorized. */
+  readonly readOnly: boolean;
+  /** Time that the command has, whatever it asks for itself; null: all. */
+  readonly withinMs?: number | null;
+}
+
+const READING = new Map(
+  Object.entries({
+    ...READ_COMMANDS,
+    ...CATALOG_QUESTIONS,
+    ...AGGREGATE_COMMANDS,
+    ...FIGURE_COMMANDS,
+    explain,
+  }),
+);
+const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
+/** Commands that a view does not take. */
+const OF_COLLECTIONS = new Set(
+  'insert update delete findAndModify findandmodify createIndexes listIndexes dropIndexes deleteIndexes collStats collstats'.split(
+    ' ',
+  ),
+);
+const EXPIRY_MS = 60_000;
+/** At one time, so that no command waits long for it. */
+const MAX_REMOVED = 10_000;
+
+export class DocumentDatabase {
+  readonly #store: DocumentsStore;
+  readonly #scope: CommandScope;
+  readonly #watcher: DatabaseSync;
+  readonly #log: DurableLog;
+  #expiredAt = 0;
+
+  /** Throws when the file cannot be opened, or is none of this engine. */
+  constructor(options: DatabaseOptions) {
+    const { file, databaseName, sizeLimit, clock } = options;
+    this.#store = new DocumentsStore(file, sizeLimit);
+    const writing = new DocumentsWriting(this.#store, databaseName);
+    const counters = new OperationCounters(clock);
+    const cursors = new Cursors(clock);
+    this.#scope = { store: this.#store, writing, cursors, clock, counters, databaseName };
+    renewCollations(this.#store, writing);
+    this.#watcher = new DatabaseSync(file, { readOnly: true });
+    this.#log = new DurableLog(file, this.#watcher);
+  }
+
+  /** DocumentsStore.shrink(). */
+  shrink(): void {
+    this.#store.shrink(this.#scope.clock.monotonic);
+  }
+
+  /**
+   * The reply to a command, which `decodeCommand` made of an OP_MSG; `encodeReply` makes it bytes. Never
+   * throws for what a client sent: such a reply has `ok: 0`, or `writeErrors`. A command of any other
+   * database than `databaseName` is refused. What was written is whole after a crash of this process at
+   * once; the answer must wait for `durable()`, or a power cut may lose it.
+   *
+   * It holds the process until it is done. Its time is checked as it goes on (command-time.ts): of what takes
+   * long without looking the caller keeps the time, and kills the process. Throws what is no fault of the
+   * client: then the process must end.
+   */
+  run(command: Document, context: CommandContext): Document {
+    try {
+      this.#assertNoTransaction(command);
+      this.#expire();
+      return this.#dispatch(command, context);
+    } catch (error) {
+      const refused = asCommandError(error);
+      if (refused instanceof CommandError) return refused.reply();
+      throw error;
+    }
+  }
+
+  #assertNoTransaction({ txnNumber, startTransaction, autocommit }: Document): void {
+    if (txnNumber === undefined && startTransaction === undefined && autocommit === undefined) return;
+    throw new CommandError(
+      'IllegalOperation',
+      'Transaction numbers are only allowed on a replica set member or mongos',
+    );
+  }
+
+  #dispatch(command: Document, { readOnly, withinMs = null }: CommandContext): Document {
+    const [name = ''] = Object.keys(command);
+    const { databaseName, clock, counters } = this.#scope;
+    if (command.$db !== undefined && command.$db !== databaseName)
+      throw new CommandError(
+        'Unauthorized',
+        `not authorized on ${String(command.$db)} to execute command { ${name}: … }`,
+      );
+    const reads = READING.get(name);
+    const run = reads ?? WRITING.get(name);
+    if (name === 'mapReduce') throw noScripts();
+    if (run === undefined) throw new CommandError('CommandNotFound', `no such command: '${name}'`);
+    const isWrite = reads === undefined || writesAtItsEnd(command);
+    if (isWrite && readOnly)
+      throw new CommandError(
+        'Unauthorized',
+        `not authorized on ${databaseName} to execute command { ${name}: … }`,
+      );
+    counters.count(name);
+    if (OF_COLLECTIONS.has(name)) assertNoView(command[name], this.#scope);
+    const limits = [plainNumber(command.maxTimeMS ?? 0), withinMs ?? 0].filter((limit) => limit > 0);
+    const deadline = clock.monotonic() + Math.min(...limits);
+    const remaining = limits.length > 0 ? () => deadline - clock.monotonic() : null;
+    this.#scope.writing.isUnchecked = command.bypassDocumentValidation === true;
+    const work = () => run(command, this.#scope);
+    return withinCommandTime(remaining, () => (isWrite ? this.#store.transaction(work) : work()));
+  }
+
+  /** Removes what its time is over of, at most once a minute. */
+  #expire(): void {
+    const { clock } = this.#scope;
+    if (clock.monotonic() - this.#expiredAt < EXPIRY_MS) return;
+    this.#expiredAt = clock.monotonic();
+    try {
+      removeExpired(this.#scope);
+    } catch (error) {
+      // A full file is not an error of the command that follows.
+      if (!(error instanceof CommandError)) throw error;
+    }
+  }
+
+  /**
+   * Resolves when all that was written until now is on the disk; null: it is. To be awaited before any
+   * answer is sent, those of reads too. Rejects when the disk fails; then this process must end.
+   */
+  durable(): Promise<void> | null {
+    return this.#log.flush();
+  }
+
+  close(): void {
+    void this.#log.close();
+    this.#watcher.close();
+    this.#store.close();
+  }
+}
+
+function writesAtItsEnd({ pipeline }: Document): boolean {
+  const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
+  return typeof last === 'object' && last !== null && ('$out' in last || '$merge' in last);
+}
+
+/** Removes the documents whose time is over, as indexes with `expireAfterSeconds` ask for. */
+function removeExpired(scope: CommandScope): void {
+  const { store, writing, clock } = scope;
+  const expiring = store
+    .collections()
+    .flatMap((collection) =>
+      collection.indexes
+        .filter(({ spec }) => spec.expireAfterSeconds !== undefined)
+        .map((index) => ({ collection, index })),
+    );
+  if (expiring.length === 0) return;
+  store.transaction(() => {
+    for (const { collection, index } of expiring) {
+      const before = new Date(clock.now() - plainNumber(index.spec.expireAfterSeconds) * 1000);
+      const path = index.fields[0]?.path.join('.') ?? '';
+      const filter = { ...index.spec.partialFilterExpression, [path]: { $lte: before } };
+      const read = { filter, limit: MAX_REMOVED, collation: index.collation };
+      for (const found of find(collection.name, scope, read)) writing.remove(collection, found);
+    }
+  });
+}

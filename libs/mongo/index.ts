@@ -1,0 +1,18 @@
+/** MongoDB's language, its storage in a SQLite file and its archives. README.md says more. */
+export {
+  ARCHIVE_FILE,
+  ARCHIVE_KIND,
+  ARCHIVE_MAGIC,
+  ArchiveContents,
+  ArchiveWriter,
+  BrokenArchive,
+  metadataOf,
+} from './archive/archive-format.ts';
+export { Crc64 } from './archive/crc64.ts';
+export { CommandError } from './command-error.ts';
+export { type CommandContext, DocumentDatabase } from './commands/document-commands.ts';
+export { Malformed, readDocuments, readSections, type Sections, sizeAt } from './message-sections.ts';
+export { SERVER_VERSION } from './server-version.ts';
+export { waits } from './storage/cursors.ts';
+export { TailWaits } from './tail-waits.ts';
+export { decodeCommand, decodeDocument, encodeDocument, encodeReply } from './values/bson-documents.ts';

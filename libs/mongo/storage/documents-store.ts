@@ -1,0 +1,394 @@
+/** Documents as BSON, and the keys of their indexes, in one SQLite file. */
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import { type Document, UUID } from 'bson';
+import { hostSpace, isShrinkable, shrinkFile } from '../../sqlite/index.ts';
+import { CommandError } from '../command-error.ts';
+import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
+import { idIndex, indexOf } from './index-keys.ts';
+import type { Index } from './index-values.ts';
+import { asCommandError, asRow, checksumOf, pages, type Row } from './stored-rows.ts';
+
+/** 2: each document has a checksum; null where it was written by format 1 and not since. */
+const FORMAT = 2;
+/** Kept of the log once it was written back, bytes. */
+const LOG_KEPT_BYTES = 8 * 2 ** 20;
+const MAX_STATEMENTS = 500;
+/** Most pages that are kept in memory; the cache fills as they are used. */
+const CACHE_KIB = 8192;
+
+export interface Collection {
+  readonly id: number;
+  readonly name: string;
+  readonly uuid: UUID;
+  /** Options given to `create`. */
+  options: Document;
+  /** The first is that of `_id`, whose collation is that of the collection. */
+  indexes: Index[];
+  documents: number;
+  bytes: number;
+}
+
+/** Keys from `low` on, up to but without `high`; null: no end. */
+export interface KeyRange {
+  readonly low: Uint8Array | null;
+  readonly high: Uint8Array | null;
+}
+
+/** The first that is larger than every key that begins so. */
+export function afterPrefix(prefix: Uint8Array): Uint8Array {
+  return Buffer.concat([prefix, Buffer.from([255])]);
+}
+
+export class DocumentsStore {
+  readonly #database: DatabaseSync;
+  readonly #sizeLimit: () => number | null;
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #changed = new Set<Collection>();
+  /** By the transaction that runs. */
+  #isCatalogChanged = false;
+  #collections = new Map<string, Collection>();
+  #limit: number | null | undefined;
+  /** By which the host let it grow when that was taken into force. */
+  #growth = 0;
+
+  constructor(file: string, sizeLimit: () => number | null) {
+    this.#sizeLimit = sizeLimit;
+    this.#database = new DatabaseSync(file, { timeout: 0, allowExtension: false, defensive: true });
+    const { user_version: format } = this.#database.prepare('PRAGMA user_version').get() as {
+      user_version: number;
+    };
+    if (format > FORMAT) throw new Error(`the file is of a newer Cloudlet (format ${format})`);
+    this.#database.exec(`PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
+      PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+      PRAGMA temp_store = MEMORY; PRAGMA cache_size = -${CACHE_KIB}; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};
+      CREATE TABLE IF NOT EXISTS collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+        uuid BLOB NOT NULL, options BLOB NOT NULL, documents INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
+      CREATE TABLE IF NOT EXISTS indexes (id INTEGER PRIMARY KEY, collection INTEGER NOT NULL,
+        spec BLOB NOT NULL, multikey INTEGER NOT NULL) STRICT;
+      ${format === 1 ? this.#addChecksums() : ''}
+      PRAGMA user_version = ${FORMAT};`);
+    this.#load();
+  }
+
+  #addChecksums(): string {
+    const tables = this.#database.prepare('SELECT id FROM collections').all();
+    return `BEGIN; ${tables.map(({ id }) => `ALTER TABLE c${id} ADD COLUMN s INTEGER;`).join(' ')} COMMIT;`;
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #load(): void {
+    this.#collections = new Map();
+    this.#isCatalogChanged = false;
+    const specs = Map.groupBy(this.#all('SELECT * FROM indexes ORDER BY id'), ({ collection }) => collection);
+    for (const row of this.#all('SELECT * FROM collections ORDER BY id')) {
+      const options = decodeDocument(row.options as Uint8Array);
+      const indexes = (specs.get(row.id as number) ?? []).map(({ id, spec, multikey }) =>
+        indexOf(decodeDocument(spec as Uint8Array), { id: Number(id), isMultikey: multikey === 1 }),
+      );
+      this.#collections.set(String(row.name), {
+        id: Number(row.id),
+        name: String(row.name),
+        uuid: new UUID(row.uuid as Uint8Array),
+        options,
+        indexes: [idIndex(options), ...indexes],
+        documents: Number(row.documents),
+        bytes: Number(row.bytes),
+      });
+    }
+  }
+
+  /** Reads again what a transaction changed that was rolled back. */
+  #reload(): void {
+    if (this.#isCatalogChanged) this.#load();
+    else
+      for (const collection of this.#changed) {
+        const [row] = this.#all('SELECT documents, bytes FROM collections WHERE id = ?', collection.id);
+        Object.assign(collection, { documents: Number(row?.documents), bytes: Number(row?.bytes) });
+      }
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #all(sql: string, ...values: (SQLInputValue | undefined)[]): Record<string, SQLOutputValue>[] {
+    return this.#prepare(sql).all(...(values as SQLInputValue[]));
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#prepare(sql).run(...values).lastInsertRowid);
+  }
+
+  /** Runs `work` in a transaction, rolled back when it throws. Throws CommandError when the file is full. */
+  transaction<T>(work: () => T): T {
+    this.#limitSize();
+    this.#isCatalogChanged = false;
+    this.#database.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      for (const { id, documents, bytes } of this.#changed) {
+        this.#run('UPDATE collections SET documents = ?, bytes = ? WHERE id = ?', documents, bytes, id);
+      }
+      this.#database.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // SQLite has undone it by itself when the file is full.
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      this.#reload();
+      throw asCommandError(error);
+    } finally {
+      this.#changed.clear();
+    }
+  }
+
+  #limitSize(): void {
+    const limit = this.#sizeLimit();
+    const growth = Math.min(limit ?? 0, hostSpace.growthBytes());
+    if (limit === this.#limit && growth === this.#growth) return;
+    const pageBytes = this.#pragma('page_size');
+    const most = limit === null ? 0 : hostSpace.limitFor(this.fileBytes().total, limit);
+    // SQLite never goes below the pages there are.
+    this.#database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(most / pageBytes))}`);
+    this.#limit = limit;
+    this.#growth = growth;
+  }
+
+  /** Size of the file, and its free space. */
+  fileBytes(): { total: number; free: number } {
+    const pageBytes = this.#pragma('page_size');
+    return {
+      total: this.#pragma('page_count') * pageBytes,
+      free: this.#pragma('freelist_count') * pageBytes,
+    };
+  }
+
+  /** Bytes of an index's keys. */
+  indexBytes(collection: Collection, index: Index): number {
+    const sql = `SELECT total(length(k) + 8) AS bytes FROM ${tableOf(collection, index)}`;
+    return Number(this.#all(sql)[0]?.bytes);
+  }
+
+  collections(): Collection[] {
+    return [...this.#collections.values()];
+  }
+
+  /** Tables of collections and of their indexes. */
+  get tables(): number {
+    let count = 0;
+    for (const { indexes } of this.#collections.values()) count += indexes.length;
+    return count;
+  }
+
+  collection(name: string): Collection | undefined {
+    return this.#collections.get(name);
+  }
+
+  create(name: string, options: Document = {}): Collection {
+    this.#isCatalogChanged = true;
+    const uuid = new UUID();
+    const sql = 'INSERT INTO collections(name, uuid, options, documents, bytes) VALUES (?, ?, ?, 0, 0)';
+    const id = this.#run(sql, name, uuid.buffer, encodeDocument(options));
+    this.#database.exec(
+      `CREATE TABLE c${id} (n INTEGER PRIMARY KEY, k BLOB NOT NULL UNIQUE, d BLOB NOT NULL, s INTEGER) STRICT`,
+    );
+    const collection = { id, name, uuid, options, indexes: [idIndex(options)], documents: 0, bytes: 0 };
+    this.#collections.set(name, collection);
+    return collection;
+  }
+
+  setOptions(collection: Collection, options: Document): void {
+    this.#isCatalogChanged = true;
+    this.#run('UPDATE collections SET options = ? WHERE id = ?', encodeDocument(options), collection.id);
+    collection.options = options;
+    collection.indexes[0] = idIndex(options);
+  }
+
+  drop(collection: Collection): void {
+    this.#isCatalogChanged = true;
+    for (const index of collection.indexes.slice(1).toReversed()) this.dropIndex(collection, index);
+    this.#statements.clear();
+    this.#database.exec(`DROP TABLE c${collection.id}`);
+    this.#run('DELETE FROM collections WHERE id = ?', collection.id);
+    this.#collections.delete(collection.name);
+    this.#changed.delete(collection);
+  }
+
+  /** Drops all. The last page of the file goes first: then SQLite moves no other table to where it was. */
+  dropAll(): void {
+    this.#isCatalogChanged = true;
+    const tables = this.#all(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB '[ci][0-9]*'
+      ORDER BY rootpage DESC`);
+    this.#statements.clear();
+    for (const { name } of tables) this.#database.exec(`DROP TABLE ${name}`);
+    this.#database.exec('DELETE FROM collections; DELETE FROM indexes');
+    this.#collections.clear();
+    this.#changed.clear();
+  }
+
+  /** Renames a collection; the new name must be free. */
+  rename(collection: Collection, name: string): void {
+    this.#isCatalogChanged = true;
+    this.#run('UPDATE collections SET name = ? WHERE id = ?', name, collection.id);
+    this.#collections.delete(collection.name);
+    this.#collections.set(name, { ...collection, name });
+  }
+
+  /** Returns free pages to the disk, a few at a time. `now`: monotonic, ms. */
+  shrink(now: () => number): void {
+    const freePages = this.#pragma('freelist_count');
+    if (isShrinkable({ freePages, isUsed: false })) shrinkFile(this.#database, freePages, now);
+  }
+
+  #pragma(name: string): number {
+    return Number(Object.values(this.#prepare(`PRAGMA ${name}`).get() ?? {})[0]);
+  }
+
+  createIndex(collection: Collection, spec: Document): Index {
+    this.#isCatalogChanged = true;
+    const sql = 'INSERT INTO indexes(collection, spec, multikey) VALUES (?, ?, 0)';
+    const id = this.#run(sql, collection.id, encodeDocument(spec));
+    this.#database.exec(
+      `CREATE TABLE i${id} (k BLOB NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (k, n)) STRICT, WITHOUT ROWID`,
+    );
+    const index = indexOf(spec, { id, isMultikey: false });
+    collection.indexes.push(index);
+    return index;
+  }
+
+  dropIndex(collection: Collection, index: Index): void {
+    this.#isCatalogChanged = true;
+    this.#statements.clear();
+    this.#database.exec(`DROP TABLE i${index.id}`);
+    this.#run('DELETE FROM indexes WHERE id = ?', index.id);
+    collection.indexes = collection.indexes.filter(({ id }) => id !== index.id);
+  }
+
+  /** Gives an index other options, under which its keys stay what they are. */
+  setSpec(collection: Collection, { id, isMultikey }: Index, spec: Document): void {
+    this.#isCatalogChanged = true;
+    this.#run('UPDATE indexes SET spec = ? WHERE id = ?', encodeDocument(spec), id);
+    const changed = indexOf(spec, { id, isMultikey });
+    collection.indexes = collection.indexes.map((index) => (index.id === id ? changed : index));
+  }
+
+  markMultikey(index: Index): void {
+    this.#isCatalogChanged = true;
+    this.#run('UPDATE indexes SET multikey = 1 WHERE id = ?', index.id);
+  }
+
+  /** Returns its row number. The key must not exist yet. */
+  insert(collection: Collection, key: Uint8Array, bytes: RawDocument): number {
+    const sql = `INSERT INTO c${collection.id}(k, d, s) VALUES (?, ?, ?)`;
+    const rowNumber = this.#run(sql, key, bytes, checksumOf(key, bytes));
+    this.#count(collection, { documents: 1, bytes: bytes.length });
+    return rowNumber;
+  }
+
+  /** Gives a document another key of its `_id`. */
+  setKey(collection: Collection, { rowNumber, bytes }: Row, key: Uint8Array): void {
+    const sql = `UPDATE c${collection.id} SET k = ?, s = ? WHERE n = ?`;
+    this.#run(sql, key, checksumOf(key, bytes), rowNumber);
+  }
+
+  replace(collection: Collection, row: Row, bytes: RawDocument): void {
+    const sql = `UPDATE c${collection.id} SET d = ?, s = ? WHERE n = ?`;
+    this.#run(sql, bytes, checksumOf(row.key, bytes), row.rowNumber);
+    this.#count(collection, { documents: 0, bytes: bytes.length - row.bytes.length });
+  }
+
+  remove(collection: Collection, row: Row): void {
+    this.#run(`DELETE FROM c${collection.id} WHERE n = ?`, row.rowNumber);
+    this.#count(collection, { documents: -1, bytes: -row.bytes.length });
+  }
+
+  #count(collection: Collection, more: { documents: number; bytes: number }): void {
+    collection.documents += more.documents;
+    collection.bytes += more.bytes;
+    this.#changed.add(collection);
+  }
+
+  addKey(index: Index, key: Uint8Array, rowNumber: number): void {
+    this.#run(`INSERT INTO i${index.id}(k, n) VALUES (?, ?)`, key, rowNumber);
+  }
+
+  removeKey(index: Index, key: Uint8Array, rowNumber: number): void {
+    this.#run(`DELETE FROM i${index.id} WHERE k = ? AND n = ?`, key, rowNumber);
+  }
+
+  /** Row number of the document with that key, other than `except`. */
+  rowNumberOf(
+    collection: Collection,
+    index: Index,
+    { key, except }: { key: Uint8Array; except: number },
+  ): number | undefined {
+    const row = this.#prepare(
+      `SELECT n FROM ${tableOf(collection, index)} WHERE k = ? AND n <> ? LIMIT 1`,
+    ).get(key, except);
+    return row === undefined ? undefined : Number(row.n);
+  }
+
+  /** The document of that `_id`. */
+  byKey(collection: Collection, key: Uint8Array): Row | undefined {
+    return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE k = ?`).get(key));
+  }
+
+  byRowNumber(collection: Collection, rowNumber: number): Row | undefined {
+    return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE n = ?`).get(rowNumber));
+  }
+
+  /** All documents after a row, in natural order. What is written while it goes on may be seen or not. */
+  scan(collection: Collection, isReverse: boolean, after = -1): Generator<Row> {
+    const [compare, order, start] = isReverse ? ['<', 'DESC', Number.MAX_SAFE_INTEGER] : ['>', 'ASC', after];
+    const sql = `SELECT n, k AS own, d, s FROM c${collection.id} WHERE n ${compare} ? ORDER BY n ${order} LIMIT ?`;
+    return pages(collection, (last, rows) =>
+      this.#read(sql).all(last === null ? start : (last.n ?? 0), rows),
+    );
+  }
+
+  /** The documents of an index in the order of their keys; of a multikey index maybe more than once. */
+  scanIndex(
+    collection: Collection,
+    index: Index,
+    { low, high, isReverse }: KeyRange & { isReverse: boolean },
+  ): Generator<Row> {
+    const [compare, order] = isReverse ? ['<', 'DESC'] : ['>', 'ASC'];
+    const from =
+      index.id === 0
+        ? `c${collection.id} AS i`
+        : `i${index.id} AS i JOIN c${collection.id} AS c ON c.n = i.n`;
+    const own = index.id === 0 ? 'i.k' : 'c.k';
+    const sql = (condition: string) => `SELECT i.k, i.n, ${own} AS own, d, s FROM ${from}
+      WHERE ${condition} i.k >= ? AND i.k < ? ORDER BY i.k ${order}, i.n ${order} LIMIT ?`;
+    const [first, next] = [sql(''), sql(`(i.k, i.n) ${compare} (?, ?) AND`)];
+    const bounds = [low ?? Buffer.alloc(0), high ?? Buffer.from([255])];
+    return pages(collection, (last, rows) =>
+      last === null
+        ? this.#read(first).all(...bounds, rows)
+        : this.#read(next).all(last.k ?? null, last.n ?? null, ...bounds, rows),
+    );
+  }
+
+  /** Throws CommandError when what a cursor reads was dropped meanwhile. */
+  #read(sql: string): StatementSync {
+    try {
+      return this.#prepare(sql);
+    } catch (error) {
+      if (!(error as Error).message.startsWith('no such table')) throw error;
+      throw new CommandError(175, 'collection or index dropped while a cursor read it');
+    }
+  }
+}
+
+/** Where the keys of an index are; those of `_id` stand beside the documents. */
+function tableOf(collection: Collection, { id }: Index): string {
+  return id === 0 ? `c${collection.id}` : `i${id}`;
+}

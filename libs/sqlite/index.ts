@@ -1,0 +1,6 @@
+/** SQLite files that must survive a full disk, a power loss and damage. README.md says more. */
+export { DamagedData, damageWatch, isDamage, noteDamage } from './data-damage.ts';
+export { DurableLog } from './durable-log.ts';
+export { DiskFull, HOST_DISK_FULL, hostSpace } from './host-space.ts';
+export { isShrinkable, shrinkFile } from './shrinking.ts';
+export { isBusy, isCorrupt, isFull, sqliteErrorName } from './sqlite-error.ts';
