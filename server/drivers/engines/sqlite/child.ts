@@ -3,18 +3,20 @@
  * `check` for an uploaded file.
  */
 import type { DatabaseSync } from 'node:sqlite';
+import { HRANA_LIMITS, HranaSessions, type Piece } from '../../../../libs/hrana/index.ts';
 import { DurableLog, isShrinkable, shrinkFile, sqliteErrorName } from '../../../../libs/sqlite/index.ts';
 import type { EngineLimits } from '../../../databases/engine.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import type { Handler, SizeLimit } from '../../engine-children/child-call.ts';
+import { randomBase62 } from '../../../platform/ids.ts';
+import { type Handler, type SizeLimit, TURN_MS } from '../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
 import { checkHandler, copyHandler, sizeOf } from './child-copies.ts';
 import { queryHandler } from './child-query.ts';
 import { tablesHandler } from './child-tables.ts';
-import type { Piece } from './hrana-format.ts';
-import { HRANA_LIMITS, HranaSessions } from './hrana-sessions.ts';
 import { TenantConnections } from './tenant-connections.ts';
 import { numberOf } from './tenant-file.ts';
+
+const BATON_CHARACTERS = 32;
 
 runChild({
   handlers: { check: checkHandler },
@@ -65,7 +67,13 @@ function shrink(connections: TenantConnections, watcher: DatabaseSync): void {
  * false for what is none. `hrana_close`: the WebSocket is closed.
  */
 function hranaHandlers(database: TenantConnections): Record<string, Handler> {
-  const sessions = new HranaSessions({ database, clock: systemClock, limits: HRANA_LIMITS });
+  const sessions = new HranaSessions({
+    database,
+    clock: systemClock,
+    newBaton: () => randomBase62(BATON_CHARACTERS),
+    turnMs: TURN_MS,
+    limits: HRANA_LIMITS,
+  });
   return {
     hrana: async ({ head: { path }, body, signal, part }) => {
       const answer = await sessions.handle({ path: String(path), body, signal });

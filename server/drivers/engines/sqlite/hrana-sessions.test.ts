@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
+import { HRANA_LIMITS, type HranaLimits, HranaSessions, type Piece } from '../../../../libs/hrana/index.ts';
 import { eventually } from '../../../../test/harness/waiting.ts';
 import { FakeClock } from '../../../platform/clock.ts';
-import type { Piece } from './hrana-format.ts';
-import { HRANA_LIMITS, type HranaLimits, HranaSessions } from './hrana-sessions.ts';
+import { randomBase62 } from '../../../platform/ids.ts';
+import { TURN_MS } from '../../engine-children/child-call.ts';
 import { TenantConnections } from './tenant-connections.ts';
 
 /** A database of its own, and how its clients speak to it. */
@@ -19,7 +20,13 @@ function database(t: TestContext, more: Partial<HranaLimits> & { connections?: n
   const sizeLimit = { sizeLimitBytes: 2 ** 30, mayGrow: true };
   const tenant = new TenantConnections(file, sizeLimit, { connections, statementMs: 1000 });
   const clock = new FakeClock();
-  const sessions = new HranaSessions({ database: tenant, clock, limits: { ...HRANA_LIMITS, ...limits } });
+  const sessions = new HranaSessions({
+    database: tenant,
+    clock,
+    newBaton: () => randomBase62(32),
+    turnMs: TURN_MS,
+    limits: { ...HRANA_LIMITS, ...limits },
+  });
   t.after(() => {
     tenant.closeAll();
     rmSync(folder, { recursive: true });

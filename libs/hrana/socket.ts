@@ -2,11 +2,11 @@
  * One client's WebSocket, inside the child that has its database open: its streams, cursors and stored SQL
  * texts. Requests of one stream run one after the other, in the order in which they came.
  */
-import { cursorEntries, stepsOf } from './hrana-batch.ts';
-import { HranaError } from './hrana-error.ts';
-import { type Answer, type JsonObject, type Output, type Piece, protocolError } from './hrana-format.ts';
-import { isObject } from './hrana-json.ts';
-import { type Stream, storeSql } from './hrana-stream.ts';
+import { cursorEntries, stepsOf } from './batch.ts';
+import { HranaError } from './error.ts';
+import { type Answer, type JsonObject, type Output, type Piece, protocolError } from './format.ts';
+import { isObject } from './json.ts';
+import { type Stream, storeSql } from './stream.ts';
 
 export interface SocketHost {
   /** Takes a connection; throws HranaError `TOO_MANY_STREAMS`. */

@@ -1,8 +1,8 @@
 /** Connection pool of one database, up to its limit; connections are reused by later streams. */
 import type { DatabaseSync } from 'node:sqlite';
-import { CompiledStatements } from './hrana-compiled.ts';
-import { HranaError } from './hrana-error.ts';
-import type { TenantConnections } from './tenant-connections.ts';
+import { CompiledStatements } from './compiled.ts';
+import type { HranaDatabase } from './database.ts';
+import { HranaError } from './error.ts';
 
 export interface Connection {
   readonly db: DatabaseSync;
@@ -12,7 +12,7 @@ export interface Connection {
 }
 
 export interface ConnectionsDeps {
-  readonly database: TenantConnections;
+  readonly database: HranaDatabase;
   /** How long a stream waits for a connection. */
   readonly waitMs: number;
   /** Takes a connection from a stream that does not need it; false when all do. */

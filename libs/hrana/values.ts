@@ -1,9 +1,9 @@
 /** Reads the arguments of statements. */
 import type { SQLInputValue } from 'node:sqlite';
-import { HranaError } from './hrana-error.ts';
-import type { JsonObject } from './hrana-format.ts';
-import { isObject, listOf } from './hrana-json.ts';
-import type { SqlStatement } from './hrana-sql.ts';
+import { HranaError } from './error.ts';
+import type { JsonObject } from './format.ts';
+import { isObject, listOf } from './json.ts';
+import type { SqlStatement } from './sql.ts';
 
 /** Arguments for StatementSync: named ones first, then positional ones. */
 export type Bindings =

@@ -4,7 +4,7 @@
  */
 import type { SQLOutputValue } from 'node:sqlite';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { describeError } from './hrana-error.ts';
+import { describeError } from './error.ts';
 import {
   type Answer,
   Budget,
@@ -18,7 +18,7 @@ import {
   type Output,
   type Piece,
   protocolError,
-} from './hrana-format.ts';
+} from './format.ts';
 
 export const PROTOBUF_FORMAT: HranaFormat = {
   contentType: 'application/x-protobuf',

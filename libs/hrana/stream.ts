@@ -1,16 +1,16 @@
 /** A Hrana stream: one connection and a client's requests on it, one at a time. */
-import { endOfTick } from '../../../platform/tick.ts';
-import { type Counters, TURN_MS } from '../../engine-children/child-call.ts';
-import { runBatch } from './hrana-batch.ts';
-import type { Connection } from './hrana-connections.ts';
-import { HranaError } from './hrana-error.ts';
-import { type Answer, type JsonObject, type Output, type Piece, protocolError } from './hrana-format.ts';
-import { objectOf } from './hrana-json.ts';
-import { readSql, type SqlStatement } from './hrana-sql.ts';
-import { describeStatement, Execution, resultOf } from './hrana-statement.ts';
-import { UserTransaction } from './hrana-user-transaction.ts';
-import { bindingsOf } from './hrana-values.ts';
-import type { WriteTurn } from './hrana-write-turn.ts';
+import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { runBatch } from './batch.ts';
+import type { Connection } from './connections.ts';
+import type { Counters } from './database.ts';
+import { HranaError } from './error.ts';
+import { type Answer, type JsonObject, type Output, type Piece, protocolError } from './format.ts';
+import { objectOf } from './json.ts';
+import { readSql, type SqlStatement } from './sql.ts';
+import { describeStatement, Execution, resultOf } from './statement.ts';
+import { UserTransaction } from './user-transaction.ts';
+import { bindingsOf } from './values.ts';
+import type { WriteTurn } from './write-turn.ts';
 
 export interface StreamDeps {
   readonly turn: WriteTurn<Stream>;
@@ -21,6 +21,8 @@ export interface StreamDeps {
   readonly now: () => number;
   /** How long a statement waits for other writers. */
   readonly busyMs: number;
+  /** See HranaSessionsDeps. */
+  readonly turnMs: number;
 }
 
 const MAX_STORED_SQL = 1_000;
@@ -168,8 +170,8 @@ export class Stream {
 
   /** Yields when this request has run for long. */
   async breathe(): Promise<void> {
-    if (this.#deps.now() - this.#turnSince < TURN_MS) return;
-    await endOfTick();
+    if (this.#deps.now() - this.#turnSince < this.#deps.turnMs) return;
+    await endOfTurn();
     this.#turnSince = this.#deps.now();
   }
 

@@ -1,6 +1,6 @@
 /** How the messages of Hrana are read and written: as JSON, or as protobuf (HRANA_3_SPEC of libsql). */
 import type { SQLOutputValue } from 'node:sqlite';
-import { HranaError } from './hrana-error.ts';
+import { HranaError } from './error.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

@@ -5,9 +5,9 @@
  * condition for that, `not(is_autocommit)`. The client speaks Hrana 2 unless it is told otherwise, and can
  * send none there: such steps are treated as if they had it.
  */
-import { HranaError } from './hrana-error.ts';
-import { isObject } from './hrana-json.ts';
-import type { SqlStatement } from './hrana-sql.ts';
+import { HranaError } from './error.ts';
+import { isObject } from './json.ts';
+import type { SqlStatement } from './sql.ts';
 
 type Boundary = SqlStatement['boundary'];
 

@@ -6,11 +6,10 @@
  * Writers wait here, not in SQLite, so that the current writer can proceed; the limits bound how long anyone
  * can block the database. A statement that never ends is killed with the child.
  */
-import type { Clock } from '../../../platform/clock.ts';
-import { randomBase62 } from '../../../platform/ids.ts';
-import { cursorEntries, stepsOf } from './hrana-batch.ts';
-import { Connections } from './hrana-connections.ts';
-import { HranaError } from './hrana-error.ts';
+import { cursorEntries, stepsOf } from './batch.ts';
+import { Connections } from './connections.ts';
+import type { HranaDatabase } from './database.ts';
+import { HranaError } from './error.ts';
 import {
   type Answer,
   type HranaFormat,
@@ -18,12 +17,11 @@ import {
   type Output,
   type Piece,
   protocolError,
-} from './hrana-format.ts';
-import { JSON_FORMAT, objectOf } from './hrana-json.ts';
-import { HranaSocket, type SocketHost, STREAM_CLOSED } from './hrana-socket.ts';
-import { Stream, type StreamDeps } from './hrana-stream.ts';
-import { WriteTurn } from './hrana-write-turn.ts';
-import type { TenantConnections } from './tenant-connections.ts';
+} from './format.ts';
+import { JSON_FORMAT, objectOf } from './json.ts';
+import { HranaSocket, type SocketHost, STREAM_CLOSED } from './socket.ts';
+import { Stream, type StreamDeps } from './stream.ts';
+import { WriteTurn } from './write-turn.ts';
 
 export interface HranaLimits {
   /** How long a statement waits for other writers, and a stream for a connection. */
@@ -50,8 +48,12 @@ export const HRANA_LIMITS: HranaLimits = {
 };
 
 export interface HranaSessionsDeps {
-  readonly database: TenantConnections;
-  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly database: HranaDatabase;
+  readonly clock: { /** ms, of arbitrary origin. */ monotonic(): number };
+  /** A secret that names a stream to its client. */
+  readonly newBaton: () => string;
+  /** Others have their turn when a request has run for so long, ms. */
+  readonly turnMs: number;
   readonly limits: HranaLimits;
 }
 
@@ -80,7 +82,6 @@ export interface HranaMessage {
 }
 
 const SWEEP_MS = 250;
-const BATON_CHARACTERS = 32;
 /** Batons of expired streams, kept for error messages. */
 const MAX_ENDINGS = 1_000;
 /** Approximate size of a cursor's pieces, characters. */
@@ -94,7 +95,7 @@ const CALLS: ReadonlyMap<string, { readonly call: 'pipeline' | 'cursor'; readonl
     ['v3-protobuf/cursor', { call: 'cursor', isProtobuf: true }],
   ]);
 /** Loaded when a client asks for it: most children never need it. */
-const protobufFormat = async () => (await import('./hrana-protobuf.ts')).PROTOBUF_FORMAT;
+const protobufFormat = async () => (await import('./protobuf.ts')).PROTOBUF_FORMAT;
 
 export class HranaSessions {
   readonly #deps: HranaSessionsDeps;
@@ -110,13 +111,13 @@ export class HranaSessions {
 
   constructor(deps: HranaSessionsDeps) {
     this.#deps = deps;
-    const { database, limits } = deps;
+    const { database, limits, turnMs } = deps;
     const { busyMs } = limits;
     this.#connections = new Connections({ database, waitMs: busyMs, reclaim: () => this.#reclaim() });
     const now = () => this.#now();
     const { counters } = database;
     const beforeWrite = () => database.heedHost();
-    this.#streamDeps = { turn: new WriteTurn<Stream>(), counters, beforeWrite, now, busyMs };
+    this.#streamDeps = { turn: new WriteTurn<Stream>(), counters, beforeWrite, now, busyMs, turnMs };
     setInterval(() => this.#endOverdue(), SWEEP_MS).unref();
   }
 
@@ -275,7 +276,7 @@ export class HranaSessions {
   /** Issues a new baton; null when the stream has ended. */
   #remember(stream: Stream): string | null {
     if (stream.ended !== undefined) return null;
-    stream.baton = randomBase62(BATON_CHARACTERS);
+    stream.baton = this.#deps.newBaton();
     this.#byBaton.set(stream.baton, stream);
     return stream.baton;
   }

@@ -1,10 +1,10 @@
 /** Runs one statement on one connection. */
 import type { SQLOutputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
-import type { Counters } from '../../engine-children/child-call.ts';
-import type { Compiled, CompiledStatements } from './hrana-compiled.ts';
-import type { Column, Counted, Description, Output, Piece } from './hrana-format.ts';
-import type { SqlStatement } from './hrana-sql.ts';
-import type { Bindings } from './hrana-values.ts';
+import type { Compiled, CompiledStatements } from './compiled.ts';
+import type { Counters } from './database.ts';
+import type { Column, Counted, Description, Output, Piece } from './format.ts';
+import type { SqlStatement } from './sql.ts';
+import type { Bindings } from './values.ts';
 
 /** A compiled and bound statement, to be stepped through row by row. */
 export class Execution {

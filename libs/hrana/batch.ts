@@ -1,9 +1,9 @@
 /** Batches: statements that run when the conditions on earlier ones hold. */
-import { HranaError } from './hrana-error.ts';
-import { type JsonObject, type Output, type Piece, protocolError } from './hrana-format.ts';
-import { listOf, objectOf } from './hrana-json.ts';
-import type { Stream } from './hrana-stream.ts';
-import { StepsOfTransaction } from './hrana-user-transaction.ts';
+import { HranaError } from './error.ts';
+import { type JsonObject, type Output, type Piece, protocolError } from './format.ts';
+import { listOf, objectOf } from './json.ts';
+import type { Stream } from './stream.ts';
+import { StepsOfTransaction } from './user-transaction.ts';
 
 const MAX_DEPTH = 64;
 

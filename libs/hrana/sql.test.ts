@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readSql } from './hrana-sql.ts';
+import { readSql } from './sql.ts';
 
 const texts = (sql: string) => readSql(sql).map(({ text }) => text.trim());
 

@@ -1,5 +1,5 @@
 /** Errors for Hrana clients: a message and a code. */
-import { HOST_DISK_FULL, hostSpace, noteDamage, sqliteErrorName } from '../../../../libs/sqlite/index.ts';
+import { HOST_DISK_FULL, hostSpace, noteDamage, sqliteErrorName } from '../sqlite/index.ts';
 
 /** Shown to the client; other errors are internal. */
 export class HranaError extends Error {

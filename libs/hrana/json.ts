@@ -1,6 +1,6 @@
 /** Hrana as JSON. Unknown members are ignored, as the protocol requires. */
 import type { SQLOutputValue } from 'node:sqlite';
-import { describeError } from './hrana-error.ts';
+import { describeError } from './error.ts';
 import {
   type Answer,
   Budget,
@@ -14,7 +14,7 @@ import {
   type Output,
   type Piece,
   protocolError,
-} from './hrana-format.ts';
+} from './format.ts';
 
 export const JSON_FORMAT: HranaFormat = {
   contentType: 'application/json',
