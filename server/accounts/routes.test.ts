@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { pino } from 'pino';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Tickets } from '../calls/tickets.ts';
@@ -8,8 +7,8 @@ import { BodyMemory } from '../http/body-memory.ts';
 import { createEdge } from '../http/edge.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { systemClock } from '../platform/clock.ts';
-import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
+import { testDoor } from '../testing/test-door.ts';
 import { adminRoutes } from './admin-routes.ts';
 import { setupRoutes } from './link-routes.ts';
 import { accountRoutes } from './routes.ts';
@@ -25,22 +24,20 @@ before(async () => {
   app = createEdge({
     bodies: new BodyMemory(2 ** 26, systemClock),
     clock,
-    log: pino({ level: 'silent' }),
-    meters: new Meters(),
+    door: testDoor(),
+    limitsCalls: true,
     accounts: authenticator,
     idempotency: new Idempotency({ metadata, store, sealer, clock, maxKept: 1000, ownKeyState }),
     operations: undefined as never, // no request of these tests prefers to be answered early
     tickets,
     control: new WeakSet(),
     publicUrl: '',
-    limiter: null,
     routeLimiters: new Map(),
     routes: [
       ...accountRoutes({ ...fixture, tickets, secureCookies: false, publicUrl: '' }),
       ...setupRoutes({ ...fixture, apiUrl: () => 'http://cloud' }),
       ...adminRoutes({ administration }),
     ],
-    headers: {},
     trustedProxies: [],
   });
 });

@@ -13,17 +13,17 @@ import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { TrustedProxies } from '../http/client-address.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
 import { createEdge, type EdgeDeps, isAwsSigned, type StaticFiles } from '../http/edge.ts';
+import { Door, type DoorDeps, UnreadResponses } from '../http/exchange.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
-import { hostCheck, hostsOf, type OwnAddresses } from '../http/origins.ts';
+import { hostsOf, type OwnAddresses } from '../http/origins.ts';
 import { privacyCheck } from '../http/private-connections.ts';
-import { UnreadResponses } from '../http/response.ts';
 import type { Route } from '../http/route.ts';
 import { serveUpgrades } from '../http/upgrades.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
-import { S3Edge, type S3EdgeDeps } from '../s3/s3-edge.ts';
+import { ID_HEADERS, S3Edge, type S3EdgeDeps, s3LevelOf } from '../s3/s3-edge.ts';
 import { s3Routes } from '../s3/s3-routes.ts';
 import { systemRoutes } from '../status/routes.ts';
 import { storageRoutes } from '../storage/part.ts';
@@ -59,7 +59,8 @@ export function callsRoutes(deps: OperationRoutesDeps): Route[] {
   return [...operationRoutes(deps), ...updateRoutes()];
 }
 
-type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'operations' | 'control'> &
+type CommonEdgeDeps = Pick<EdgeDeps, 'idempotency' | 'operations' | 'control'> &
+  Pick<DoorDeps, 'clock' | 'log' | 'meters'> &
   Pick<WebSocketsDeps, 'accounts'> &
   Required<Pick<EdgeDeps, 'tickets'>>;
 
@@ -85,79 +86,120 @@ export function buildEdges(
     connections: number;
   },
 ) {
-  const { clock, log, addresses } = deps;
-  const hsts = hstsAt(config, config.publicUrl);
-  const dataHsts = hstsAt(config, config.dataUrl || config.publicUrl);
+  const { clock, addresses } = deps;
   const trustedProxies = proxiesOf(config);
   const limitOf: LimitOf = (name, requests, windowSeconds) =>
     new RateLimiter({ name, requests, windowSeconds }, clock);
   const { limiter, routeLimiters } = apiLimits(config, limitOf);
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
-  const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl), ...PRIVATE_NAMES];
-  const share = Math.min(1, deps.connections / config.maxConnections);
-  const maxConnections = Math.floor(config.maxConnections * share);
-  if (share < 1)
-    log.warn({ maxConnections }, 'fewer connections than set: too few files may be open (ulimit -n)');
-  const guard = new ConnectionGuard({
-    clock,
-    log,
-    maxConnections,
-    maxPerAddress: Math.ceil(config.maxConnectionsPerAddress * share),
-    trustedProxies,
-    slowSeconds: config.slowBodySeconds,
-    pauseSeconds: config.pausedResponseSeconds,
-    maxWaitingBytes: config.unreadResponsesMb * 2 ** 20,
-  });
-  const isReserve = guard.isReserve.bind(guard);
+  const guard = connectionGuard(config, deps);
   const bodies = new BodyMemory(REQUEST_BODIES_BYTES, clock);
-  const unread = new UnreadResponses(config.unreadResponsesMb * 2 ** 20);
-  const { publicUrl } = config;
-  const common = { ...deps, publicUrl, trustedProxies, hostNames, isReserve, bodies };
   const proxies = new TrustedProxies(trustedProxies);
-  const s3 = s3Edge(config, { ...deps, bodies, limitOf, proxies, headers: { ...DATA_HEADERS, ...dataHsts } });
+  const doors = openDoors(config, {
+    ...deps,
+    proxies,
+    hostNames: [config.host, ...hostsOf(config.publicUrl, config.dataUrl), ...PRIVATE_NAMES],
+    isReserve: guard.isReserve.bind(guard),
+    limiter,
+    s3Limiter: s3Limits(config, limitOf),
+    unread: new UnreadResponses(config.unreadResponsesMb * 2 ** 20),
+  });
+  const common = { ...deps, publicUrl: config.publicUrl, trustedProxies, bodies };
+  const s3 = s3Edge(config, { ...deps, door: doors.s3, bodies, proxies });
   const api = createEdge({
     ...common,
-    limiter,
-    unread,
+    door: doors.api,
+    limitsCalls: true,
     routeLimiters,
     routes: deps.apiRoutes,
     pages: deps.pages,
     // For clients that reach this port alone. Links stay on the data origin: what they show may be script.
     beside: [{ takes: isAwsSigned, handle: s3.handle.bind(s3) }],
     own: { addresses, origin: 'apiUrl' },
-    headers: { ...API_HEADERS, ...hsts },
     cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
   });
-  const headers = { ...API_HEADERS, ...hsts };
-  new WebSockets({ ...common, limiter, routes: deps.sockets, headers }).serve(api);
-  const named = new NamedMachines({ ...deps, domain: config.appsDomain, find: deps.named, proxies });
+  new WebSockets({ ...common, door: doors.api, routes: deps.sockets }).serve(api);
+  const named = new NamedMachines({
+    domain: config.appsDomain,
+    find: deps.named,
+    proxies,
+    door: doors.named,
+  });
   const data = createEdge({
     ...common,
-    limiter: null,
+    door: doors.data,
+    limitsCalls: false,
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
     own: { addresses, origin: 'dataUrl' },
     beside: [named, s3],
-    headers: { ...DATA_HEADERS, ...dataHsts },
     // A link or a database password grants access from any origin.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
   });
   const hrana = {
-    log,
+    log: deps.log,
     databases: deps.hrana,
     bodies,
-    unread,
+    door: doors.data,
     maxCalls: config.databaseCalls,
     maxBodyBytes: config.databaseCallMb * 2 ** 20,
   };
   new HranaEdge(hrana).serve(data);
-  const sockets = new HranaSockets({ ...hrana, proxies, checkHost: hostCheck(data.server, hostNames) });
+  const sockets = new HranaSockets(hrana);
   data.addHook('preClose', async () => sockets.close());
   serveUpgrades(data.server, [named, sockets]);
-  s3.checkHost = hostCheck(data.server, [...hostNames, ...s3HostNames(config)]);
+  for (const door of [doors.s3, doors.named]) door.watch(data.server);
   guard.watch(api.server);
   guard.watch(data.server);
   return { api, data, guard };
+}
+
+function connectionGuard(
+  config: Config,
+  { clock, log, connections }: Pick<DoorDeps, 'clock' | 'log'> & { readonly connections: number },
+): ConnectionGuard {
+  const share = Math.min(1, connections / config.maxConnections);
+  const maxConnections = Math.floor(config.maxConnections * share);
+  if (share < 1)
+    log.warn({ maxConnections }, 'fewer connections than set: too few files may be open (ulimit -n)');
+  return new ConnectionGuard({
+    clock,
+    log,
+    maxConnections,
+    maxPerAddress: Math.ceil(config.maxConnectionsPerAddress * share),
+    trustedProxies: proxiesOf(config),
+    slowSeconds: config.slowBodySeconds,
+    pauseSeconds: config.pausedResponseSeconds,
+    maxWaitingBytes: config.unreadResponsesMb * 2 ** 20,
+  });
+}
+
+/** A door for each protocol; those of the two origins serve their WebSockets too. */
+function openDoors(
+  config: Config,
+  { s3Limiter, ...frame }: Omit<DoorDeps, 'headers'> & { readonly s3Limiter: CallerLimits },
+) {
+  const dataUrl = config.dataUrl || config.publicUrl;
+  const headers = { ...DATA_HEADERS, ...hstsAt(config, dataUrl) };
+  return {
+    api: new Door({ ...frame, headers: { ...API_HEADERS, ...hstsAt(config, config.publicUrl) } }),
+    data: new Door({ ...frame, headers }),
+    s3: new Door({
+      ...frame,
+      headers,
+      idHeaders: ID_HEADERS,
+      hostNames: [...frame.hostNames, ...s3HostNames(config)],
+      limiter: s3Limiter,
+      levelOf: s3LevelOf,
+    }),
+    // Errors of the machines' web servers are no concern of the operator's.
+    named: new Door({
+      ...frame,
+      headers: {},
+      hostNames: [`.${config.appsDomain}`],
+      levelOf: () => 'debug',
+    }),
+  };
 }
 
 type LimitOf = (name: string, requests: number, windowSeconds: number) => RateLimiter;
@@ -181,21 +223,20 @@ function apiLimits(config: Config, limitOf: LimitOf) {
   };
 }
 
-type S3Deps = Pick<S3EdgeDeps, 'clock' | 'log' | 'meters' | 'headers' | 'bodies' | 'proxies'> & {
+type S3Deps = Pick<S3EdgeDeps, 'door' | 'clock' | 'bodies' | 'proxies'> & {
   readonly s3: Pick<S3EdgeDeps, 'storage' | 'keyOf' | 'accounts'>;
-  readonly limitOf: LimitOf;
 };
 
-function s3Edge(config: Config, { s3, limitOf, ...deps }: S3Deps): S3Edge {
+function s3Limits(config: Config, limitOf: LimitOf): CallerLimits {
   const { s3RequestsPerWindow: requests, accountRateFactor } = config;
-  const limiter = new CallerLimits(
-    limitOf('s3', requests, 10),
-    limitOf('s3-account', requests * accountRateFactor, 10),
-  );
+  const perAccount = limitOf('s3-account', requests * accountRateFactor, 10);
+  return new CallerLimits(limitOf('s3', requests, 10), perAccount);
+}
+
+function s3Edge(config: Config, { s3, ...deps }: S3Deps): S3Edge {
   return new S3Edge({
     ...deps,
     ...s3,
-    limiter,
     domains: [...s3Domains(config), PRIVATE_S3],
     oldSignatures: config.s3OldSignatures === 'on',
     isPrivate: config.s3InsecureKeys === 'true' ? () => true : privacyCheck(proxiesOf(config)),

@@ -12,10 +12,10 @@ import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { announcesBody, dropRest, readBody } from '../http/body.ts';
 import type { BodyMemory } from '../http/body-memory.ts';
-import { problemHeaders, toAppError, toProblem, type UnreadResponses } from '../http/response.ts';
-import { ownResponse } from '../http/slow-readers.ts';
+import { type Door, type Exchange, ownResponse } from '../http/exchange.ts';
+import { problemHeaders, toAppError, toProblem } from '../http/response.ts';
 import { Counts } from '../platform/concurrency.ts';
-import { AppError } from '../platform/errors.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 
 export interface HranaCall {
@@ -59,7 +59,8 @@ export interface HranaEdgeDeps {
   readonly maxCalls: number;
   readonly maxBodyBytes: number;
   readonly bodies: BodyMemory;
-  readonly unread: UnreadResponses;
+  /** The one of the server's other requests. */
+  readonly door: Door;
 }
 
 declare module 'fastify' {
@@ -117,14 +118,23 @@ export class HranaEdge {
     send(request, reply, { status: 200, body: Buffer.from(`{"version":"${path}"}\n`) });
   }
 
-  async #admit({ databaseId, path }: Target, { request, reply }: Exchange): Promise<void> {
+  async #admit({ databaseId, path }: Target, { request, reply }: Visit): Promise<void> {
     const name = CALLS.get(path);
     if (name === undefined) throw nothingAt(path);
     request.routeName = name;
-    const database = await this.#deps.databases.find(databaseId, passwordOf(request));
+    const database = await this.#find(databaseId, request);
     this.#begin(database, reply);
     request.hranaCall = { database, path };
     await endOfTick();
+  }
+
+  async #find(databaseId: string | null, request: FastifyRequest): Promise<EngineDatabase> {
+    try {
+      return await this.#deps.databases.find(databaseId, passwordOf(request));
+    } catch (error) {
+      limitGuess(this.#deps.door, request, error);
+      throw error;
+    }
   }
 
   /** Counts a call until it ends. */
@@ -141,7 +151,7 @@ export class HranaEdge {
     return readBody(request, { memory, accountId, maxBytes, tooLarge: () => tooLarge(maxBytes) });
   }
 
-  async #pass(database: EngineDatabase, path: string, { request, reply }: Exchange): Promise<void> {
+  async #pass(database: EngineDatabase, path: string, { request, reply }: Visit): Promise<void> {
     const left = new AbortController();
     const leave = () => left.abort();
     reply.raw.once('close', leave);
@@ -157,11 +167,11 @@ export class HranaEdge {
   async #send(
     { databaseId, accountId }: EngineDatabase,
     { status, contentType, body }: HranaReply,
-    { request, reply }: Exchange,
+    { request, reply }: Visit,
   ): Promise<void> {
     const { egress } = this.#deps.databases;
     if (body instanceof Uint8Array) {
-      this.#deps.unread.add(accountId, body.length, reply.raw);
+      this.#deps.door.countUnread(body.length, reply.raw, accountId);
       egress.count(databaseId, body.length);
       send(request, reply, { status, body, contentType });
       return;
@@ -179,24 +189,29 @@ export class HranaEdge {
    */
   #refuse(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
     const error = toAppError(thrown);
-    if (error.code === 'internal_error') {
-      this.#deps.log.error({ request_id: request.id, err: error.cause ?? error }, error.message);
-    }
-    if (reply.raw.headersSent) {
-      reply.raw.destroy();
-      return;
-    }
-    const problem = toProblem(error, request.id);
-    Object.assign(request.responseHeaders, problemHeaders(error));
-    const message = error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
-    const body = Buffer.from(`${JSON.stringify({ ...problem, message })}\n`);
-    const bodyComes = !request.raw.complete && announcesBody(request.headers);
-    send(request, reply, { status: problem.status, body });
-    if (bodyComes) dropRest(request.raw);
+    const refuse = () => {
+      const problem = toProblem(error, request.id);
+      Object.assign(request.responseHeaders, problemHeaders(error));
+      const message = error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
+      const body = Buffer.from(`${JSON.stringify({ ...problem, message })}\n`);
+      const bodyComes = !request.raw.complete && announcesBody(request.headers);
+      send(request, reply, { status: problem.status, body });
+      if (bodyComes) dropRest(request.raw);
+    };
+    this.#deps.door.refuse(request, reply.raw, { error, send: refuse });
   }
 }
 
-interface Exchange {
+/** Passwords are guessed at the rate of requests without a key. Throws `rate_limited`. */
+export function limitGuess(
+  door: Door,
+  sender: Pick<Exchange, 'principal' | 'address'>,
+  error: unknown,
+): void {
+  if (isAppError(error, 'invalid_database_password')) door.limit(sender);
+}
+
+interface Visit {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }

@@ -6,7 +6,9 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { eventually } from '../testing/eventually.ts';
-import { HranaSockets, type HranaSocketsDeps } from './hrana-sockets.ts';
+import { testDoor } from '../testing/test-door.ts';
+import type { HranaEdgeDeps } from './hrana-edge.ts';
+import { HranaSockets } from './hrana-sockets.ts';
 
 const PING_MS = 30_000;
 
@@ -16,11 +18,9 @@ async function listen(t: TestContext, answer: Promise<Uint8Array>) {
   const database = { databaseId: 'db-1', accountId: 1 };
   const held = () => ({ add() {}, release() {} });
   const deps = {
-    checkHost() {},
-    proxies: { addressOf: () => '127.0.0.1' },
+    door: testDoor(),
     maxBodyBytes: 1024,
     bodies: { hold: held },
-    unread: { hold: () => () => {} },
     log: { error: assert.fail },
     databases: {
       find: async () => database,
@@ -28,7 +28,7 @@ async function listen(t: TestContext, answer: Promise<Uint8Array>) {
       closeSocket: async () => {},
       egress: { count() {} },
     },
-  } as unknown as HranaSocketsDeps;
+  } as unknown as HranaEdgeDeps;
   const sockets = new HranaSockets(deps);
   const server = createServer().on('upgrade', (request, client, head) => {
     sockets.upgrade(request, { client, head });

@@ -9,20 +9,14 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { EngineDatabase } from '../databases/engine.ts';
-import type { TrustedProxies } from '../http/client-address.ts';
-import type { HostCheck } from '../http/origins.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { toAppError } from '../http/response.ts';
 import type { Upgrades } from '../http/upgrades.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import { randomBase62 } from '../platform/ids.ts';
-import { databaseOf, type HranaEdgeDeps } from './hrana-edge.ts';
+import { databaseOf, type HranaEdgeDeps, limitGuess } from './hrana-edge.ts';
 import { type Encoding, helloError, helloOk, readHello, SUB_PROTOCOLS } from './hrana-hello.ts';
-
-export interface HranaSocketsDeps extends HranaEdgeDeps {
-  readonly checkHost: HostCheck;
-  readonly proxies: TrustedProxies;
-}
 
 /** A client that has not logged in by then is closed, ms. */
 const HELLO_MS = 10_000;
@@ -42,9 +36,18 @@ const MOST_MISSED = 4;
 const STEP_MS = 20;
 const TRY_AGAIN = 1013;
 
+/** A client's first message. */
+interface Greeting {
+  readonly data: Buffer;
+  readonly encoding: Encoding;
+  readonly databaseId: string | null;
+  readonly exchange: Exchange;
+}
+
 /** A client that has logged in. */
 interface Client {
   readonly webSocket: WebSocket;
+  readonly exchange: Exchange;
   /** Names the connection to the database's process. */
   readonly socket: string;
   readonly encoding: Encoding;
@@ -62,7 +65,7 @@ interface Client {
 }
 
 export class HranaSockets implements Upgrades {
-  readonly #deps: HranaSocketsDeps;
+  readonly #deps: HranaEdgeDeps;
   readonly #server: WebSocketServer;
   readonly #clients = new Set<Client>();
   /** Connections without log-in, with their addresses. */
@@ -70,7 +73,7 @@ export class HranaSockets implements Upgrades {
   readonly #perDatabase = new Counts<string>();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(deps: HranaSocketsDeps) {
+  constructor(deps: HranaEdgeDeps) {
     this.#deps = deps;
     this.#server = new WebSocketServer({
       noServer: true,
@@ -89,11 +92,15 @@ export class HranaSockets implements Upgrades {
 
   upgrade(request: IncomingMessage, { client, head }: { client: Duplex; head: Buffer }): void {
     client.on('error', () => {});
-    const status = this.#refusal(request);
-    if (status !== null) {
-      client.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    const { door } = this.#deps;
+    const exchange = door.open(request, null, 'hranaSocket');
+    try {
+      this.#admit(exchange);
+    } catch (error) {
+      door.refuseUpgrade(exchange, client, toAppError(error));
       return;
     }
+    door.record(exchange, 101);
     let bytes = 0;
     const count = (chunk: Buffer) => {
       bytes += chunk.length;
@@ -101,7 +108,7 @@ export class HranaSockets implements Upgrades {
     };
     client.on('data', count);
     const heard = () => client.off('data', count);
-    this.#server.handleUpgrade(request, client, head, (webSocket) => this.#greet(webSocket, request, heard));
+    this.#server.handleUpgrade(request, client, head, (webSocket) => this.#greet(webSocket, exchange, heard));
   }
 
   /** Closes all connections. */
@@ -114,26 +121,24 @@ export class HranaSockets implements Upgrades {
     }, 1000).unref();
   }
 
-  /** Why a connection cannot begin, as a status line; null: it can. */
-  #refusal(request: IncomingMessage): string | null {
-    try {
-      this.#deps.checkHost(request);
-    } catch {
-      return '400 Bad Request';
+  /** Throws AppError for a connection that cannot begin. */
+  #admit(exchange: Exchange): void {
+    this.#deps.door.admit(exchange);
+    const offered = String(exchange.raw.headers['sec-websocket-protocol'] ?? '').split(/\s*,\s*/);
+    if (!offered.some((name) => SUB_PROTOCOLS.has(name))) {
+      const names = [...SUB_PROTOCOLS.keys()].join(', ');
+      throw new AppError('bad_http', `Sec-WebSocket-Protocol must offer one of ${names}`);
     }
-    const offered = String(request.headers['sec-websocket-protocol'] ?? '').split(/\s*,\s*/);
-    if (!offered.some((name) => SUB_PROTOCOLS.has(name))) return '400 Bad Request';
-    const address = this.#deps.proxies.addressOf(request);
-    const ofAddress = [...this.#strangers.values()].filter((each) => each === address).length;
-    const isFull = this.#strangers.size >= MAX_STRANGERS || ofAddress >= MAX_STRANGERS_OF_ADDRESS;
-    return isFull ? '503 Service Unavailable' : null;
+    const ofAddress = [...this.#strangers.values()].filter((each) => each === exchange.address).length;
+    if (this.#strangers.size < MAX_STRANGERS && ofAddress < MAX_STRANGERS_OF_ADDRESS) return;
+    throw new AppError('overloaded', 'Too many connections have not logged in yet', { retryAfterSeconds: 2 });
   }
 
   /** Waits for the `hello`; `heard` is called when it has come. */
-  #greet(webSocket: WebSocket, request: IncomingMessage, heard: () => void): void {
+  #greet(webSocket: WebSocket, exchange: Exchange, heard: () => void): void {
     const encoding = SUB_PROTOCOLS.get(webSocket.protocol) ?? 'json';
-    const { databaseId } = databaseOf(request.url ?? '');
-    this.#strangers.set(webSocket, this.#deps.proxies.addressOf(request));
+    const { databaseId } = databaseOf(exchange.raw.url ?? '');
+    this.#strangers.set(webSocket, exchange.address);
     const late = setTimeout(() => webSocket.terminate(), HELLO_MS);
     const known = () => {
       clearTimeout(late);
@@ -148,7 +153,7 @@ export class HranaSockets implements Upgrades {
       heard();
       webSocket.pause();
       webSocket.on('message', wait);
-      void this.#logIn(webSocket, { data, encoding, databaseId }).then((client) => {
+      void this.#logIn(webSocket, { data, encoding, databaseId, exchange }).then((client) => {
         known();
         webSocket.off('message', wait);
         if (client !== null) this.#serve(client, early);
@@ -160,7 +165,7 @@ export class HranaSockets implements Upgrades {
   /** Answers the `hello`. null: the connection is closed. Never rejects. */
   async #logIn(
     webSocket: WebSocket,
-    { data, encoding, databaseId }: { data: Buffer; encoding: Encoding; databaseId: string | null },
+    { data, encoding, databaseId, exchange }: Greeting,
   ): Promise<Client | null> {
     const password = readHello(data, encoding);
     if (password === null) {
@@ -171,13 +176,23 @@ export class HranaSockets implements Upgrades {
       const database = await this.#deps.databases.find(databaseId, password);
       const socket = randomBase62(NAME_CHARACTERS);
       const left = new AbortController();
-      const common = { webSocket, socket, encoding, databaseId, password, left };
+      const common = { webSocket, socket, exchange, encoding, databaseId, password, left };
       webSocket.send(helloOk(encoding));
       return { ...common, database, checked: Promise.resolve(), underWay: 0, missed: 0 };
     } catch (thrown) {
-      refuseHello({ webSocket, encoding }, toAppError(thrown));
+      this.#refuseHello({ webSocket, encoding, exchange }, thrown);
       return null;
     }
+  }
+
+  #refuseHello(client: Pick<Client, 'webSocket' | 'encoding' | 'exchange'>, thrown: unknown): void {
+    let error = toAppError(thrown);
+    try {
+      limitGuess(this.#deps.door, client.exchange, error);
+    } catch (limited) {
+      error = toAppError(limited);
+    }
+    refuseHello(client, error);
   }
 
   /** Answers another `hello`, by which a client goes on under a new password. Never rejects. */
@@ -191,7 +206,7 @@ export class HranaSockets implements Upgrades {
         webSocket.send(helloOk(encoding));
       })
       .catch((error) => {
-        refuseHello(client, toAppError(error));
+        this.#refuseHello(client, error);
         // Messages after it are not answered.
         client.left.abort();
       });
@@ -243,7 +258,7 @@ export class HranaSockets implements Upgrades {
   }
 
   async #answer(client: Client, data: Buffer): Promise<void> {
-    const { bodies, databases, unread } = this.#deps;
+    const { bodies, databases, door } = this.#deps;
     const { webSocket, socket, encoding, left } = client;
     const { accountId } = client.database;
     const hello = readHello(data, encoding);
@@ -260,7 +275,7 @@ export class HranaSockets implements Upgrades {
       const answer = await databases.receive(client.database, message);
       if (left.signal.aborted) return;
       if (answer === null) return webSocket.close(1002, 'The message is not one of Hrana');
-      const read = unread.hold(accountId, answer.length);
+      const read = door.holdUnread(answer.length, accountId);
       databases.egress.count(databaseId, answer.length);
       webSocket.send(answer, { binary: encoding === 'protobuf' }, read);
       while (webSocket.bufferedAmount > 0 && !left.signal.aborted) await sleep(STEP_MS);

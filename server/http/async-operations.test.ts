@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { after, before, test } from 'node:test';
-import { pino } from 'pino';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Operations } from '../calls/operations.ts';
@@ -11,9 +10,9 @@ import { BACKGROUND } from '../metadata/change.ts';
 import { systemClock } from '../platform/clock.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
-import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { eventually } from '../testing/eventually.ts';
+import { testDoor } from '../testing/test-door.ts';
 import { BodyMemory } from './body-memory.ts';
 import { createEdge } from './edge.ts';
 import { operationRoutes } from './operation-routes.ts';
@@ -52,16 +51,14 @@ before(async () => {
   app = createEdge({
     bodies: new BodyMemory(2 ** 26, systemClock),
     clock,
-    log: pino({ level: 'silent' }),
-    meters: new Meters(),
+    door: testDoor(),
+    limitsCalls: true,
     accounts: authenticator,
     operations,
     idempotency: new Idempotency({ ...base, store: new IdempotencyStore(metadata), ownKeyState }),
     control: new WeakSet(),
     publicUrl: '',
-    limiter: null,
     routeLimiters: new Map(),
-    headers: {},
     trustedProxies: [],
     routes: [route, ...operationRoutes({ operations })],
   });

@@ -11,6 +11,7 @@ import type { Awaitable } from '../metadata/metadata.ts';
 import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
+import type { Door } from './exchange.ts';
 import type { Route } from './route.ts';
 
 /** Both secrets of a session, as they were sent. */
@@ -292,8 +293,9 @@ export interface AdmitDeps extends IdentifyDeps {
   readonly accounts: Authenticates;
   /** Missing: none are taken. */
   readonly tickets?: Pick<Tickets, 'holderOf'>;
-  /** null: no limit on this origin. */
-  readonly limiter: CallerLimits | null;
+  readonly door: Door;
+  /** False: the door's limit is for guesses alone, as on the origin of links. */
+  readonly limitsCalls: boolean;
   /** Additional limits of some routes, by operation name. */
   readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
 }
@@ -365,8 +367,8 @@ function enter(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
 }
 
 function limit(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
-  if (deps.limiter === null || request.principal.via === 'control') return;
-  deps.limiter.take(request, request.responseHeaders);
+  if (!deps.limitsCalls || request.principal.via === 'control') return;
+  deps.door.limit(request, request.responseHeaders);
   deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.responseHeaders);
 }
 

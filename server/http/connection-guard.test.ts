@@ -9,8 +9,8 @@ import { pino } from 'pino';
 import { FakeClock } from '../platform/clock.ts';
 import { eventually } from '../testing/eventually.ts';
 import { ConnectionGuard, type GuardDeps } from './connection-guard.ts';
+import { ownResponse } from './exchange.ts';
 import { type SentContent, sendContent } from './send-content.ts';
-import { ownResponse } from './slow-readers.ts';
 
 const SLOW_SECONDS = 30;
 const PAUSE_SECONDS = 900;

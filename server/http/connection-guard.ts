@@ -10,8 +10,9 @@ import { sourceOf } from '../platform/caller-networks.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { ConnectionSlots, type SlotDeps } from './connection-slots.ts';
-import { PROBLEM_TYPE, problemHeaders, toProblem } from './response.ts';
-import { ownerOf, type SlowReader, SlowReaders } from './slow-readers.ts';
+import { ownerOf } from './exchange.ts';
+import { endWith, rawProblem } from './response.ts';
+import { type SlowReader, SlowReaders } from './slow-readers.ts';
 
 export interface GuardDeps extends SlotDeps {
   /** A request body under MIN_BYTES_PER_SECOND for this long is cut. */
@@ -29,8 +30,6 @@ const MIN_BYTES = 30 * MIN_BYTES_PER_SECOND;
 const CHECK_MS = 1000;
 /** A reader that has hardly moved for so long is cut when there is a shortage. */
 const SLOW_READER_MS = 2000;
-/** Time for a client to read the reason of a refusal. */
-const REFUSAL_MS = 5000;
 /** Maximum concurrent refusals with a reason; further connections are closed without one. */
 const MAX_REFUSING = 200;
 
@@ -214,12 +213,6 @@ function movedBytes(socket: Socket, transfer: Transfer): number {
   return settled + transfer.peak - queued;
 }
 
-/** Sends the last response on a connection, then closes it, even if the client keeps its half open. */
-export function endWith(socket: Duplex, response: string): void {
-  socket.end(response);
-  setTimeout(() => socket.destroy(), REFUSAL_MS).unref();
-}
-
 interface ParserError extends Error {
   readonly code?: string;
   /** The bytes that could not be parsed. */
@@ -250,24 +243,3 @@ const CLIENT_ERRORS: Readonly<Record<string, Refusal>> = {
     detail: 'The request headers did not arrive in 15 s',
   },
 };
-
-/** A complete response as text, for sockets without a ServerResponse. `further`: additional headers. */
-export function rawProblem(
-  error: AppError,
-  requestId: string,
-  further: Readonly<Record<string, string>> = {},
-): string {
-  const problem = toProblem(error, requestId);
-  const body = `${JSON.stringify(problem)}\n`;
-  const headers = {
-    ...further,
-    ...problemHeaders(error),
-    'content-type': PROBLEM_TYPE,
-    'content-length': String(Buffer.byteLength(body)),
-    'x-request-id': requestId,
-    'x-content-type-options': 'nosniff',
-    connection: 'close',
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${problem.status} ${problem.title}\r\n${lines.join('')}\r\n${body}`;
-}

@@ -17,7 +17,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
-import { systemClock } from '../platform/clock.ts';
+import { testDoor } from '../testing/test-door.ts';
 import { TrustedProxies } from './client-address.ts';
 import { NamedMachines } from './named-machines.ts';
 import { serveUpgrades } from './upgrades.ts';
@@ -88,8 +88,7 @@ before(async () => {
       };
     },
     proxies: new TrustedProxies([]),
-    clock: systemClock,
-    meters: { observeRequest: () => {} },
+    door: testDoor(),
   });
   serveUpgrades(front, [named]);
   front.listen(0, '127.0.0.1');

@@ -7,11 +7,12 @@ import { type ClientRequest, type IncomingMessage, request as requestOf, ServerR
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { sourceOf } from '../platform/caller-networks.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Meters } from '../platform/prometheus.ts';
+import { ERRORS, isAppError } from '../platform/errors.ts';
 import type { TrustedProxies } from './client-address.ts';
 import type { Beside } from './edge.ts';
+import type { Door, Exchange } from './exchange.ts';
 import { escapeHtml, PAGE_STYLE, pageHeaders } from './page.ts';
+import { problemHeaders } from './response.ts';
 import type { Upgrades } from './upgrades.ts';
 
 /**
@@ -25,11 +26,11 @@ export interface NamedMachinesDeps {
   readonly domain: string;
   readonly find: (hostname: string) => Promise<NamedMachine>;
   readonly proxies: TrustedProxies;
-  readonly clock: Clock;
-  readonly meters: Pick<Meters, 'observeRequest'>;
+  readonly door: Door;
 }
 
-interface Exchange {
+interface Visit {
+  readonly exchange: Exchange;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
 }
@@ -56,12 +57,9 @@ export class NamedMachines implements Beside, Upgrades {
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
-    const began = this.#deps.clock.monotonic();
-    response.once('close', () => {
-      const seconds = (this.#deps.clock.monotonic() - began) / 1000;
-      this.#deps.meters.observeRequest(ROUTE, response.headersSent ? response.statusCode : 499, seconds);
-    });
-    this.#pass({ request, response }).catch(() => refuse({ request, response }, 502, UNREACHABLE));
+    const { door } = this.#deps;
+    const visit = { exchange: door.open(request, response, ROUTE), request, response };
+    this.#pass(visit).catch((error) => refuseFor(visit, error));
   }
 
   /** Passes WebSockets and other protocols that a machine's server switches to. */
@@ -73,57 +71,60 @@ export class NamedMachines implements Beside, Upgrades {
     response.shouldKeepAlive = false;
     response.assignSocket(client as Socket);
     response.once('finish', () => client.end());
-    this.#switch({ request, response }, { client, head }).catch(() => client.destroy());
+    const visit = { exchange: this.#deps.door.open(request, response, ROUTE), request, response };
+    this.#switch(visit, { client, head }).catch((error) => refuseFor(visit, error));
   }
 
-  async #find({ headers }: IncomingMessage): Promise<NamedMachine> {
-    const label = nameIn(headers.host).slice(0, -this.#ending.length);
-    return label.includes('.') ? 'unknown' : this.#deps.find(label);
+  /** Throws AppError: what the door refuses, and `rate_limited` to who guesses names. */
+  async #find({ exchange, request }: Visit): Promise<NamedMachine> {
+    const { door, find } = this.#deps;
+    door.admit(exchange);
+    const label = nameIn(request.headers.host).slice(0, -this.#ending.length);
+    const found = label.includes('.') ? 'unknown' : await find(label);
+    if (found === 'unknown') door.limit(exchange);
+    return found;
   }
 
-  #sourceOf(request: IncomingMessage): string {
-    return sourceOf(this.#deps.proxies.addressOf(request));
-  }
-
-  async #pass(exchange: Exchange): Promise<void> {
-    const { request, response } = exchange;
-    if (request.headers.expect !== undefined) response.writeContinue();
-    const machine = await this.#find(request);
-    if (machine === 'unknown') return refuse(exchange, 404, UNKNOWN);
-    if (machine === 'stopped') return refuse(exchange, 503, STOPPED);
-    const socket = await machine(this.#sourceOf(request));
-    if (socket === null) return refuse(exchange, 502, UNREACHABLE);
+  async #pass(visit: Visit): Promise<void> {
+    const { request, response } = visit;
+    const machine = await this.#find(visit);
+    if (request.headers.expect !== undefined && typeof machine === 'function') response.writeContinue();
+    if (machine === 'unknown') return refuse(visit, 404, UNKNOWN);
+    if (machine === 'stopped') return refuse(visit, 503, STOPPED);
+    const socket = await machine(sourceOf(visit.exchange.address));
+    if (socket === null) return refuse(visit, 502, UNREACHABLE);
     if (response.destroyed) {
       socket.destroy();
       return;
     }
-    const upstream = this.#forward(exchange, socket, [...framing(request), 'Connection', 'close']);
+    const upstream = this.#forward(visit, socket, [...framing(request), 'Connection', 'close']);
     upstream.on('upgrade', (_, guest) => {
       guest.destroy();
-      refuse(exchange, 502, UNREACHABLE);
+      refuse(visit, 502, UNREACHABLE);
     });
     request.pipe(upstream);
   }
 
-  async #switch(exchange: Exchange, { client, head }: { client: Duplex; head: Buffer }): Promise<void> {
-    const { request } = exchange;
-    if (hasBody(request)) return refuse(exchange, 400, NO_BODY);
-    const machine = await this.#find(request);
-    if (machine === 'unknown') return refuse(exchange, 404, UNKNOWN);
-    const socket = machine === 'stopped' ? null : await machine(this.#sourceOf(request));
-    if (socket === null) return refuse(exchange, 503, machine === 'stopped' ? STOPPED : UNREACHABLE);
+  async #switch(visit: Visit, { client, head }: { client: Duplex; head: Buffer }): Promise<void> {
+    const { request } = visit;
+    if (hasBody(request)) return refuse(visit, 400, NO_BODY);
+    const machine = await this.#find(visit);
+    if (machine === 'unknown') return refuse(visit, 404, UNKNOWN);
+    const socket = machine === 'stopped' ? null : await machine(sourceOf(visit.exchange.address));
+    if (socket === null) return refuse(visit, 503, machine === 'stopped' ? STOPPED : UNREACHABLE);
     if (client.destroyed) {
       socket.destroy();
       return;
     }
     const upgrade = ['Upgrade', request.headers.upgrade ?? '', 'Connection', 'Upgrade'];
-    const upstream = this.#forward(exchange, socket, upgrade);
+    const upstream = this.#forward(visit, socket, upgrade);
     upstream.on('upgrade', (answer, guest, guestHead) => {
-      if (client.destroyed || exchange.response.headersSent) {
+      if (client.destroyed || visit.response.headersSent) {
         guest.destroy();
         return;
       }
-      exchange.response.detachSocket(client as Socket);
+      visit.response.detachSocket(client as Socket);
+      this.#deps.door.record(visit.exchange, 101);
       const fields = pairs(answer.rawHeaders).map((pair) => pair.join(': '));
       client.write(`HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`, 'latin1');
       client.write(guestHead);
@@ -140,8 +141,8 @@ export class NamedMachines implements Beside, Upgrades {
   }
 
   /** The request to the machine, whose response goes to the client; `fields`: of this one connection. */
-  #forward(exchange: Exchange, socket: Socket, fields: readonly string[]): ClientRequest {
-    const { request, response } = exchange;
+  #forward(visit: Visit, socket: Socket, fields: readonly string[]): ClientRequest {
+    const { request, response } = visit;
     const upstream = requestOf({
       createConnection: () => socket,
       method: request.method ?? 'GET',
@@ -153,7 +154,7 @@ export class NamedMachines implements Beside, Upgrades {
     upstream.on('timeout', () => upstream.destroy());
     upstream.on('error', () => {
       if (response.headersSent) response.destroy();
-      else refuse(exchange, 502, UNREACHABLE);
+      else refuse(visit, 502, UNREACHABLE);
     });
     let interim = 0;
     upstream.on('information', () => {
@@ -166,7 +167,7 @@ export class NamedMachines implements Beside, Upgrades {
       // Node's parser takes what its writer refuses.
       if (statusCode < 200 || NOT_OF_A_REASON.test(statusMessage)) {
         upstream.destroy();
-        refuse(exchange, 502, UNREACHABLE);
+        refuse(visit, 502, UNREACHABLE);
         return;
       }
       response.writeHead(statusCode, statusMessage, endToEnd(rawHeaders));
@@ -233,6 +234,8 @@ function pairs(raw: readonly string[]): [string, string][] {
 interface Words {
   readonly title: string;
   readonly text: string;
+  /** When to try again. */
+  readonly retrySeconds?: string | undefined;
 }
 
 const UNKNOWN = { title: 'No such machine', text: 'No virtual machine has this name.' };
@@ -243,7 +246,22 @@ const UNREACHABLE = {
 const NO_BODY = { title: 'Not understood', text: 'A request for another protocol has no body here.' };
 const STOPPED = { title: 'Not running', text: 'The virtual machine with this name is not running.' };
 
-function refuse({ request, response }: Exchange, status: number, { title, text }: Words): void {
+/** Refuses in the words of an error; of what else failed nothing is known but that nobody answers. */
+function refuseFor(visit: Visit, error: unknown): void {
+  if (!isAppError(error)) {
+    refuse(visit, 502, UNREACHABLE);
+    return;
+  }
+  const { http, title } = ERRORS[error.code];
+  const text = `${error.message}.`;
+  refuse(visit, http, { title, text, retrySeconds: problemHeaders(error)['retry-after'] });
+}
+
+function refuse(
+  { exchange, request, response }: Visit,
+  status: number,
+  { title, text, retrySeconds = status === 503 ? '10' : undefined }: Words,
+): void {
   if (response.headersSent || response.destroyed) return;
   request.resume();
   const isPage = /\btext\/html\b/.test(request.headers.accept ?? '');
@@ -252,7 +270,8 @@ function refuse({ request, response }: Exchange, status: number, { title, text }
     ...(isPage ? pageHeaders(body) : {}),
     'content-type': `text/${isPage ? 'html' : 'plain'}; charset=utf-8`,
     'cache-control': 'no-store',
-    ...(status === 503 ? { 'retry-after': '10' } : {}),
+    ...(retrySeconds !== undefined && { 'retry-after': retrySeconds }),
+    ...exchange.responseHeaders,
     connection: 'close',
   });
   response.end(request.method === 'HEAD' ? '' : body);

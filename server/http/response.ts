@@ -1,10 +1,10 @@
 /** Responses, streamed lists, and problem details (RFC 9457) with the members of the contract §2. */
-import type { ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';
 import { announcesBody, dropRest } from './body.ts';
+import type { Door } from './exchange.ts';
 import { JSON_TYPE, type RouteResponse } from './route.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
@@ -118,42 +118,6 @@ export const Reason = namedObject('Reason', {
   message: Type.String(),
 });
 
-/** Smaller responses are not counted: the requests for them take as much memory. */
-const COUNTED_BYTES = 64 * 1024;
-
-export class UnreadResponses {
-  readonly #maxBytes: number;
-  readonly #waiting = new Map<number, number>();
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  /** Counts a response until it was read or its connection has closed. Throws `overloaded`. */
-  add(accountId: number, bytes: number, response: ServerResponse): void {
-    if (bytes < COUNTED_BYTES || response.destroyed) return;
-    response.once('close', this.hold(accountId, bytes));
-  }
-
-  /** Counts bytes until the result is called. Throws `overloaded`. */
-  hold(accountId: number, bytes: number): () => void {
-    if (bytes < COUNTED_BYTES) return () => {};
-    const waiting = this.#waiting.get(accountId) ?? 0;
-    if (waiting > 0 && waiting + bytes > this.#maxBytes) {
-      throw new AppError('overloaded', 'Too many large responses have not been read yet', {
-        hint: 'Read the responses of earlier calls, or close their connections',
-        retryAfterSeconds: 1,
-      });
-    }
-    this.#waiting.set(accountId, waiting + bytes);
-    return () => {
-      const rest = (this.#waiting.get(accountId) ?? 0) - bytes;
-      if (rest > 0) this.#waiting.set(accountId, rest);
-      else this.#waiting.delete(accountId);
-    };
-  }
-}
-
 /** The body as it is sent: JSON ends with a line end, so that a terminal's prompt starts on a new line. */
 function lineOf({ contentType, body }: RouteResponse): string {
   return /^application\/(?:problem\+)?json\b/.test(contentType) ? `${body}\n` : body;
@@ -163,7 +127,7 @@ function lineOf({ contentType, body }: RouteResponse): string {
  * Bypasses Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request.
  */
 export function sendResponse(
-  { unread }: { readonly unread?: UnreadResponses },
+  door: Pick<Door, 'countUnread'>,
   reply: FastifyReply,
   response: RouteResponse,
 ): void {
@@ -171,7 +135,7 @@ export function sendResponse(
   const body = lineOf(response);
   const bytes = Buffer.byteLength(body);
   // Callers without a credential get the same few texts, which take no memory each.
-  if (principal.via !== 'nobody') unread?.add(principal.accountId, bytes, reply.raw);
+  if (principal.via !== 'nobody') door.countUnread(bytes, reply.raw, principal.accountId);
   responseHeaders['content-type'] = response.contentType;
   responseHeaders['content-length'] = String(bytes);
   reply.hijack();
@@ -179,30 +143,17 @@ export function sendResponse(
   reply.raw.end(body);
 }
 
-interface Logs {
-  readonly log: Logger;
-}
-
-/** Logs errors that are the server's own fault. */
-export function logFailure({ log }: Logs, error: AppError, requestId: string): void {
-  if (error.code !== 'internal_error' && error.code !== 'data_corrupted') return;
-  log.error({ request_id: requestId, err: error.cause ?? error }, error.message);
-}
-
 /** Sends the problem document for `thrown`. */
-export function sendProblem(deps: Logs, reply: FastifyReply, thrown: unknown): void {
+export function sendProblem(door: Pick<Door, 'refuse'>, reply: FastifyReply, thrown: unknown): void {
   const { request } = reply;
   const error = toAppError(thrown);
-  logFailure(deps, error, request.id);
-  if (reply.raw.headersSent) {
-    // Too late for a problem document: a cut connection is the only honest end of a half-sent body.
-    reply.raw.destroy();
-    return;
-  }
-  const problem = toProblem(error, request.id);
-  reply.headers({ ...request.responseHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
-  keepOpen(request, reply);
-  reply.code(problem.status).send(`${JSON.stringify(problem)}\n`);
+  const send = () => {
+    const problem = toProblem(error, request.id);
+    reply.headers({ ...request.responseHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
+    keepOpen(request, reply);
+    reply.code(problem.status).send(`${JSON.stringify(problem)}\n`);
+  };
+  door.refuse(request, reply.raw, { error, send });
 }
 
 /**
@@ -215,6 +166,36 @@ function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
   const isStopping = reply.raw.hasHeader('connection');
   if (reply.hasHeader('connection') && (bodyComes || !isStopping)) reply.removeHeader('connection');
   if (bodyComes) dropRest(request.raw);
+}
+
+/** Time for a client to read the reason of a refusal. */
+const REFUSAL_MS = 5000;
+
+/** Sends the last response on a connection, then closes it, even if the client keeps its half open. */
+export function endWith(socket: Duplex, response: string): void {
+  socket.end(response);
+  setTimeout(() => socket.destroy(), REFUSAL_MS).unref();
+}
+
+/** A complete response as text, for sockets without a ServerResponse. `further`: additional headers. */
+export function rawProblem(
+  error: AppError,
+  requestId: string,
+  further: Readonly<Record<string, string>> = {},
+): string {
+  const problem = toProblem(error, requestId);
+  const body = `${JSON.stringify(problem)}\n`;
+  const headers = {
+    ...further,
+    ...problemHeaders(error),
+    'content-type': PROBLEM_TYPE,
+    'content-length': String(Buffer.byteLength(body)),
+    'x-request-id': requestId,
+    'x-content-type-options': 'nosniff',
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${problem.status} ${problem.title}\r\n${lines.join('')}\r\n${body}`;
 }
 
 const FLUSH_CHARACTERS = 64 * 1024;

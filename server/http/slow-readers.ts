@@ -2,25 +2,12 @@
  * Readers of responses that hardly move. Each may pause for long, but when connections or memory run short
  * they are cut first: that account's which has most of them, the longest waiting one first.
  */
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** A download has at most this in memory, the largest slot of drivers/blob-frames; more is a whole body. */
 const PIECE_BYTES = 512 * 1024;
 /** Memory for pieces that slow readers hold; drivers/blob-frames/slot-pool.ts has as much for them. */
 const PIECES_BYTES = 48 * 2 ** 20;
-
-/** The account that asked for a response, or whose link it is. */
-const owners = new WeakMap<ServerResponse, number>();
-
-/** Call once the caller is known. Without an account the address counts. */
-export function ownResponse(response: ServerResponse, accountId: number): void {
-  if (accountId !== 0) owners.set(response, accountId);
-}
-
-export function ownerOf(response: ServerResponse): number | undefined {
-  return owners.get(response);
-}
 
 export interface SlowReader {
   readonly socket: Socket;

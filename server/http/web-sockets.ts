@@ -2,30 +2,23 @@
  * WebSockets on the API server. Authentication, rate limits and permission are checked before the upgrade, so
  * that a refusal is problem details like any other; the SocketRoute handles the messages.
  */
-
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { NOBODY, type Permission, type Principal } from '../calls/principal.ts';
-import type { Clock } from '../platform/clock.ts';
-import { AppError, ERRORS } from '../platform/errors.ts';
-import { newId } from '../platform/ids.ts';
-import type { Meters } from '../platform/prometheus.ts';
+import type { Permission, Principal } from '../calls/principal.ts';
+import { AppError } from '../platform/errors.ts';
 import {
   type Authenticates,
   assertPermitted,
-  type CallerLimits,
   type ControlSockets,
   hasOwnOrigin,
   identify,
   stillGood,
 } from './caller.ts';
-import { TrustedProxies } from './client-address.ts';
-import { endWith, rawProblem } from './connection-guard.ts';
-import { type HostCheck, hostCheck } from './origins.ts';
-import { toAppError } from './response.ts';
+import type { Door, Exchange } from './exchange.ts';
+import { endWith, rawProblem, toAppError } from './response.ts';
 
 export type SocketParams = Readonly<Record<string, string | undefined>>;
 
@@ -71,21 +64,14 @@ export interface SocketRoute {
 }
 
 export interface WebSocketsDeps {
-  readonly clock: Clock;
   readonly log: Logger;
-  readonly meters: Pick<Meters, 'observeRequest'>;
+  /** The one of the server's other requests. */
+  readonly door: Door;
   readonly accounts: Authenticates;
   readonly control: ControlSockets;
-  readonly limiter: CallerLimits | null;
   readonly routes: readonly SocketRoute[];
-  /** Headers of every refusal. */
-  readonly headers: Readonly<Record<string, string>>;
   /** Address of the API behind a proxy; empty without one. */
   readonly publicUrl: string;
-  /** See EdgeDeps.trustedProxies. */
-  readonly trustedProxies?: readonly string[];
-  /** See EdgeDeps.hostNames. */
-  readonly hostNames?: readonly string[];
   readonly pingSeconds?: number;
   readonly recheckSeconds?: number;
 }
@@ -108,7 +94,7 @@ interface Target {
 }
 
 interface Connection {
-  readonly principal: Principal;
+  readonly exchange: Exchange;
   /** Ends the session, once. */
   readonly end: () => void;
   readonly mayHoldUp: boolean;
@@ -130,14 +116,11 @@ export class WebSockets {
     perMessageDeflate: false,
   });
   readonly #connections = new Map<WebSocket, Connection>();
-  readonly #proxies: TrustedProxies;
   readonly #timers: readonly NodeJS.Timeout[];
-  #checkHost: HostCheck = () => {};
   #isClosing = false;
 
   constructor(deps: WebSocketsDeps) {
     this.#deps = deps;
-    this.#proxies = new TrustedProxies(deps.trustedProxies ?? []);
     this.#patterns = deps.routes.map((route) => ({ route, pattern: patternOf(route.path) }));
     this.#timers = [
       setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref(),
@@ -146,7 +129,7 @@ export class WebSockets {
     // Its own responses to a bad handshake are not problem details.
     this.#server.on('wsClientError', (error, socket) => {
       const problem = new AppError('bad_http', `Invalid WebSocket handshake: ${error.message}`);
-      endWith(socket, rawProblem(problem, newId('req', deps.clock), deps.headers));
+      endWith(socket, rawProblem(problem, deps.door.newId()));
     });
   }
 
@@ -159,7 +142,6 @@ export class WebSockets {
     // Requests for another protocol (h2c, for example), or for this one elsewhere, stay ordinary requests.
     const shouldUpgradeCallback = (request: IncomingMessage) => this.#find(request) !== undefined;
     Object.assign(app.server, { shouldUpgradeCallback });
-    this.#checkHost = hostCheck(app.server, this.#deps.hostNames ?? []);
     app.server.on('upgrade', (request, socket, head) => {
       const target = this.#find(request);
       if (target) void this.#upgrade(target, { request, socket, head });
@@ -188,23 +170,17 @@ export class WebSockets {
   }
 
   async #upgrade(target: Target, { request, socket, head }: Upgrade): Promise<void> {
-    const { clock, meters } = this.#deps;
-    const began = clock.monotonic();
-    const headers: Record<string, string> = { ...this.#deps.headers };
+    const { door } = this.#deps;
+    const exchange = door.open(request, null, target.route.name);
     socket.on('error', () => {}); // its close says all we need
     let session: SocketSession;
-    let principal: Principal;
-    let status = 101;
     try {
       if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
-      this.#checkHost(request);
-      principal = await this.#admit(target, request, headers);
-      session = await target.route.prepare(principal, target.params, target.query);
+      door.admit(exchange);
+      await this.#identify(target, exchange);
+      session = await target.route.prepare(exchange.principal, target.params, target.query);
     } catch (thrown) {
-      const error = toAppError(thrown);
-      status = ERRORS[error.code].http;
-      meters.observeRequest(target.route.name, status, (clock.monotonic() - began) / 1000);
-      this.#refuse(socket, error, headers);
+      door.refuseUpgrade(exchange, socket, toAppError(thrown));
       return;
     }
     let isOver = false;
@@ -217,50 +193,34 @@ export class WebSockets {
       return;
     }
     socket.once('close', end);
-    meters.observeRequest(target.route.name, status, (clock.monotonic() - began) / 1000);
+    door.record(exchange, 101);
     const { mayHoldUp = false } = target.route;
-    const connection: Connection = { principal, end, mayHoldUp, isAlive: true, pending: 0 };
+    const connection: Connection = { exchange, end, mayHoldUp, isAlive: true, pending: 0 };
     this.#server.handleUpgrade(request, socket, head, (webSocket) =>
       this.#run(webSocket, session, connection),
     );
   }
 
-  #refuse(socket: Duplex, error: AppError, headers: Readonly<Record<string, string>>): void {
-    const requestId = newId('req', this.#deps.clock);
-    if (error.code === 'internal_error') {
-      this.#deps.log.error({ request_id: requestId, err: error.cause ?? error }, error.message);
-    }
-    if (socket.writable) endWith(socket, rawProblem(error, requestId, headers));
-    else socket.destroy();
-  }
-
   /** Admits like the edge does, and checks the origin, because browsers let any page open a WebSocket. */
-  async #admit(
-    { route, params, query }: Target,
-    request: IncomingMessage,
-    headers: Record<string, string>,
-  ): Promise<Principal> {
-    const { limiter } = this.#deps;
-    const address = this.#proxies.addressOf(request);
-    let principal: Principal;
+  async #identify({ route, params, query }: Target, exchange: Exchange): Promise<void> {
+    const { door, accounts, publicUrl } = this.#deps;
+    const { raw: request, responseHeaders } = exchange;
     try {
       const ticket = query.get('ticket');
       // First, so that it is used up in any case: another page that knows it must not reuse it.
       const holder = ticket === null ? null : redeem(route, ticket, params);
-      if (!hasOwnOrigin(request, this.#deps.publicUrl)) throw crossSite();
-      principal =
-        holder === null ? await identify(request, this.#deps) : await stillGood(this.#deps.accounts, holder);
-    } catch (error) {
-      limiter?.take({ principal: NOBODY, address }, headers);
-      throw error;
+      if (!hasOwnOrigin(request, publicUrl)) throw crossSite();
+      exchange.principal =
+        holder === null ? await identify(request, this.#deps) : await stillGood(accounts, holder);
+    } finally {
+      door.limit(exchange, responseHeaders);
     }
-    limiter?.take({ principal, address }, headers);
+    const { principal } = exchange;
     // A cookie is sent whichever page asks; only browsers have one, and they always send the origin.
     if (principal.via === 'session' && !query.has('ticket') && request.headers.origin === undefined) {
       throw crossSite();
     }
     assertPermitted(principal, route.permission);
-    return principal;
   }
 
   #run(webSocket: WebSocket, session: SocketSession, connection: Connection): void {
@@ -291,18 +251,28 @@ export class WebSockets {
         },
       );
     });
+    const { exchange } = connection;
+    // Until a frame has left our memory it is an unread response of its account.
+    const hold = (bytes: number) => this.#deps.door.holdUnread(bytes, exchange);
     session.begin({
       send: (message) => {
-        if (!send(webSocket, message)) this.#shut(webSocket, TOO_SLOW);
+        if (!send(webSocket, message, hold)) this.#shut(webSocket, TOO_SLOW);
       },
-      write: (bytes) => write(webSocket, bytes),
+      write: (bytes) => {
+        try {
+          return write(webSocket, bytes, hold);
+        } catch {
+          this.#shut(webSocket, TOO_SLOW);
+          return undefined;
+        }
+      },
       close: (code, reason) => void this.#end(webSocket, { code, reason }),
     });
   }
 
   /** Prefers "credential ended" over the session's own reason: a suspension ends both at once. */
   async #end(webSocket: WebSocket, ending: Ending): Promise<void> {
-    const principal = this.#connections.get(webSocket)?.principal;
+    const principal = this.#connections.get(webSocket)?.exchange.principal;
     const mayStay = principal === undefined || (await this.#isCurrent(principal));
     this.#shut(webSocket, mayStay ? ending : NO_LONGER);
   }
@@ -319,8 +289,8 @@ export class WebSockets {
 
   /** Closes connections whose credential has ended. */
   async #recheck(): Promise<void> {
-    for (const [webSocket, { principal }] of this.#connections) {
-      if (!(await this.#isCurrent(principal))) this.#shut(webSocket, NO_LONGER);
+    for (const [webSocket, { exchange }] of this.#connections) {
+      if (!(await this.#isCurrent(exchange.principal))) this.#shut(webSocket, NO_LONGER);
     }
   }
 
@@ -352,22 +322,36 @@ interface Upgrade {
   readonly head: Buffer;
 }
 
+/** Counts bytes until they were sent, when its result is called. Throws `overloaded`. */
+type Hold = (bytes: number) => () => void;
+
 /** False: the client reads too slowly. */
-function send(webSocket: WebSocket, message: Uint8Array | string): boolean {
+function send(webSocket: WebSocket, message: Uint8Array | string, hold: Hold): boolean {
   if (webSocket.readyState !== webSocket.OPEN) return true;
-  if (webSocket.bufferedAmount + message.length > MAX_WAITING_BYTES) return false;
-  webSocket.send(message);
-  return true;
+  const bytes = Buffer.byteLength(message);
+  if (webSocket.bufferedAmount + bytes > MAX_WAITING_BYTES) return false;
+  try {
+    // Called with an error too, when the connection ends.
+    webSocket.send(message, hold(bytes));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
-function write(webSocket: WebSocket, bytes: Uint8Array): Promise<void> | undefined {
+function write(webSocket: WebSocket, bytes: Uint8Array, hold: Hold): Promise<void> | undefined {
   if (webSocket.readyState !== webSocket.OPEN) return undefined;
+  const sent = hold(bytes.length);
   if (webSocket.bufferedAmount + bytes.length <= WINDOW_BYTES) {
-    webSocket.send(bytes);
+    webSocket.send(bytes, sent);
     return undefined;
   }
-  // Called with an error too, when the connection ends.
-  return new Promise((resolve) => webSocket.send(bytes, () => resolve()));
+  return new Promise((resolve) =>
+    webSocket.send(bytes, () => {
+      sent();
+      resolve();
+    }),
+  );
 }
 
 interface Ending {

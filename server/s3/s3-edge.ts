@@ -3,20 +3,15 @@
  * any of its body is read → rate limit → operation → scope → handler → XML. No rules of storage live here.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { Logger } from 'pino';
 import type { S3Key } from '../accounts/authenticator.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
 import type { BodyMemory } from '../http/body-memory.ts';
-import type { CallerLimits } from '../http/caller.ts';
 import type { TrustedProxies } from '../http/client-address.ts';
 import { isAwsSigned } from '../http/edge.ts';
-import type { HostCheck } from '../http/origins.ts';
-import { ownResponse } from '../http/slow-readers.ts';
+import type { Door, Exchange, Level } from '../http/exchange.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
-import { newId } from '../platform/ids.ts';
-import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
 import { ABSENT_OPERATIONS, refuseAbsent, SUB_RESOURCES } from './absent-operations.ts';
 import { ACL_OPERATIONS } from './acl-operations.ts';
@@ -36,7 +31,7 @@ import { oldClaim } from './old-signature.ts';
 import { PART_OPERATIONS } from './part-operations.ts';
 import { POLICY_OPERATIONS } from './policy-operations.ts';
 import { headersThatCount } from './query-headers.ts';
-import type { S3Call, S3Operation, S3Storage } from './s3-call.ts';
+import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { errorDocument, S3Error, toS3Error } from './s3-error.ts';
 import { dropBody, send } from './send-answer.ts';
 import { SETTING_OPERATIONS } from './setting-operations.ts';
@@ -44,15 +39,13 @@ import { anonymousPayload, type Claim, claimOf, type RequestHead, readHead } fro
 import { bucketOfHost, isForBucket, readTarget, type Target } from './target.ts';
 
 export interface S3EdgeDeps {
+  readonly door: Door;
   readonly clock: Clock;
-  readonly log: Logger;
-  readonly meters: Meters;
   readonly storage: S3Storage;
   /** Rejects with `invalid_api_key` for an unknown or ended key, `account_suspended`. */
   readonly keyOf: (accessKeyId: string) => Promise<S3Key>;
   readonly accounts: AccountDirectory;
   readonly proxies: TrustedProxies;
-  readonly limiter: CallerLimits;
   readonly bodies: BodyMemory;
   /** Host names under which a bucket's name is the first label. */
   readonly domains: readonly string[];
@@ -60,8 +53,15 @@ export interface S3EdgeDeps {
   readonly isPrivate: (request: IncomingMessage) => boolean;
   /** Whether Signature Version 2 is accepted. */
   readonly oldSignatures: boolean;
-  /** Headers of every response. */
-  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The headers that tell the id of a request. */
+export const ID_HEADERS = ['x-amz-request-id', 'x-amz-id-2'];
+
+/** Clients ask all the time for objects that are missing: no more than the metric is told of that. */
+export function s3LevelOf(status: number): Level {
+  if (status === 500) return 'error';
+  return status > 501 ? 'warn' : 'debug';
 }
 
 /** Every operation, the more special ones first. */
@@ -93,13 +93,11 @@ function weightOf({ query = [], header }: S3Operation): number {
 /** Length of the made-up secret that unknown keys are checked with. */
 const NO_SECRET = 'x'.repeat(40);
 
-/** A request with what its log line needs. */
-interface Exchange extends Pick<S3Call, 'request' | 'response' | 'common'> {
-  readonly id: string;
-  readonly address: string;
-  readonly startedAt: number;
-  name: string;
-  principal: Principal | null;
+/** A request, and its response. */
+interface Visit {
+  readonly exchange: Exchange;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
 }
 
 type Entering = Pick<S3Call, 'caller' | 'target' | 'headers' | 'body' | 'form'> & {
@@ -109,15 +107,9 @@ type Entering = Pick<S3Call, 'caller' | 'target' | 'headers' | 'body' | 'form'> 
 
 export class S3Edge {
   readonly #deps: S3EdgeDeps;
-  #checkHost: HostCheck = () => {};
 
   constructor(deps: S3EdgeDeps) {
     this.#deps = deps;
-  }
-
-  /** The check of `Host` of the server that this edge shares. */
-  set checkHost(check: HostCheck) {
-    this.#checkHost = check;
   }
 
   /** Whether a request is one of S3: signed, or for a bucket and without credentials of other kinds. */
@@ -133,42 +125,36 @@ export class S3Edge {
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
-    const { clock, headers } = this.#deps;
-    const id = newId('req', clock);
-    const address = this.#deps.proxies.addressOf(request);
-    const startedAt = clock.monotonic();
-    const common = { ...headers, 'x-amz-request-id': id, 'x-amz-id-2': id };
-    const exchange = { request, response, common, id, address, startedAt, name: 's3', principal: null };
-    response.on('close', () => this.#record(exchange));
-    void this.#serve(exchange).catch((error) => this.#refuse(exchange, error));
+    const visit = { exchange: this.#deps.door.open(request, response, 's3'), request, response };
+    void this.#serve(visit).catch((error) => this.#refuse(visit, error));
   }
 
-  async #serve(exchange: Exchange): Promise<void> {
-    const { request, response } = exchange;
-    this.#checkHost(request);
+  async #serve(visit: Visit): Promise<void> {
+    const { exchange, request, response } = visit;
+    this.#deps.door.admit(exchange);
     const { method = '', url = '', rawHeaders } = request;
     const host = request.headers.host ?? '';
     const target = readTarget(url, host, this.#deps.domains);
     const head = readHead({ method, rawUrl: url, rawHeaders });
     const claim = this.#claimOf(head, host);
-    if (method === 'OPTIONS') return await this.#preflight(exchange, target, claim);
-    if (claim === null && isForm(request)) return await this.#serveForm(exchange, target);
-    const { caller, verified } = await this.#verify(exchange, target, claim);
+    if (method === 'OPTIONS') return await this.#preflight(visit, target, claim);
+    if (claim === null && isForm(request)) return await this.#serveForm(visit, target);
+    const { caller, verified } = await this.#verify(visit, target, claim);
     if (claim === null) assertNotOverridden(target);
     const headers = headersThatCount(request, target.rawQuery, claim?.isPresigned === true);
-    const operation = this.#operationOf(exchange, target, headers);
+    const operation = this.#operationOf(visit, target, headers);
     const held = this.#deps.bodies.hold(caller.accountId);
     response.once('close', held.release);
     const payload = claim?.payload ?? anonymousPayload(head);
     const body = new BodyReader({ request, response, payload, verified, held });
-    const call = await this.#enter(exchange, { operation, claim, caller, target, headers, body });
+    const call = await this.#enter(visit, { operation, claim, caller, target, headers, body });
     if (operation.name === 'HeadBucket') tellRegion(call);
     await authorize(call, operation);
     await endOfTick();
     const answer = await operation.run(call);
     if (answer === undefined) return;
     if (!body.isTaken) request.resume();
-    send(exchange, answer);
+    this.#send(visit, answer);
   }
 
   #claimOf(head: RequestHead, host: string): Claim | null {
@@ -178,22 +164,22 @@ export class S3Edge {
   }
 
   /** An upload by form: what signs it is among its fields. */
-  async #serveForm(exchange: Exchange, target: Target): Promise<void> {
-    const { request, response } = exchange;
+  async #serveForm(visit: Visit, target: Target): Promise<void> {
+    const { request, response } = visit;
     const reader = new FormReader();
     try {
       const head = await reader.open(request, response);
       const claim = formClaim(head.fields);
-      const { caller } = await this.#verify(exchange, target, claim);
-      const operation = this.#operationOf(exchange, target, request.headers);
+      const { caller } = await this.#verify(visit, target, claim);
+      const operation = this.#operationOf(visit, target, request.headers);
       const form = formUpload(head, target.bucket ?? '', this.#deps.clock.now());
       const { key, headers, sizes } = form;
       const body = reader.fileOf(headers, sizes);
       const asked = { operation, claim, caller, target: { ...target, key }, headers, body, form };
-      const call = await this.#enter(exchange, asked);
+      const call = await this.#enter(visit, asked);
       await authorize(call, operation);
       const answer = await operation.run(call);
-      if (answer !== undefined) send(exchange, answer);
+      if (answer !== undefined) this.#send(visit, answer);
     } catch (error) {
       reader.abandon(error);
       throw error;
@@ -201,7 +187,8 @@ export class S3Edge {
   }
 
   /** The call, with what the caller may do in the bucket; on storage the bucket's owner acts. */
-  async #enter({ request, response, common, address }: Exchange, asked: Entering): Promise<S3Call> {
+  async #enter({ exchange, request, response }: Visit, asked: Entering): Promise<S3Call> {
+    const { address, responseHeaders: common } = exchange;
     const { storage, clock, accounts, proxies } = this.#deps;
     const { operation, claim, caller, target, headers, body, form } = asked;
     const { bucket, query } = target;
@@ -239,27 +226,27 @@ export class S3Edge {
   }
 
   /** Throws what operationOf throws. */
-  #operationOf(exchange: Exchange, target: Target, headers: IncomingHttpHeaders): S3Operation {
-    const { method } = exchange.request;
+  #operationOf(visit: Visit, target: Target, headers: IncomingHttpHeaders): S3Operation {
+    const { method } = visit.request;
     const operation = operationOf({ method, headers }, target);
-    exchange.name = `s3${operation.name}`;
+    visit.exchange.routeName = `s3${operation.name}`;
     return operation;
   }
 
   /** Without authentication; a presigned URL says whose bucket is meant. */
-  async #preflight(exchange: Exchange, target: Target, claim: Claim | null): Promise<void> {
-    const { limiter, keyOf } = this.#deps;
-    const { request, address } = exchange;
-    limiter.take({ principal: NOBODY, address }, {});
+  async #preflight(visit: Visit, target: Target, claim: Claim | null): Promise<void> {
+    const { door, keyOf } = this.#deps;
+    const { request, exchange } = visit;
+    door.limit(exchange);
     const key = claim === null ? null : await keyOf(claim.accessKeyId).catch(() => null);
     const bucket = await this.#bucketOf(target, key?.principal ?? null);
-    send(exchange, preflight(request, target, bucket));
+    this.#send(visit, preflight(request, target, bucket));
   }
 
   /** Lets scripts of the request's origin read the answer, refusals too, where the bucket's rules say so. */
-  async #allowOrigin({ request, response, principal }: Exchange, target: Target): Promise<void> {
+  async #allowOrigin({ exchange, request, response }: Visit, target: Target): Promise<void> {
     if (request.headers.origin === undefined) return;
-    allowOrigin(request, response, await this.#bucketOf(target, principal));
+    allowOrigin(request, response, await this.#bucketOf(target, exchange.principal));
   }
 
   async #bucketOf({ bucket }: Target, principal: Principal | null) {
@@ -268,27 +255,26 @@ export class S3Edge {
   }
 
   /** Finds the sender of a request, NOBODY without a claim, and lets scripts read a refusal. */
-  async #verify(exchange: Exchange, target: Target, claim: Claim | null) {
-    const { limiter } = this.#deps;
-    const { address } = exchange;
+  async #verify(visit: Visit, target: Target, claim: Claim | null) {
+    const { door } = this.#deps;
+    const { exchange, response } = visit;
     try {
-      const { principal, verified } = await this.#senderOf(exchange, claim).catch((error) => {
+      const { principal, verified } = await this.#senderOf(visit, claim).catch((error) => {
         // Guesses are limited by address.
-        limiter.take({ principal: NOBODY, address }, {});
+        door.limit(exchange);
         throw error;
       });
-      exchange.principal = principal;
-      ownResponse(exchange.response, principal.accountId);
-      limiter.take({ principal, address }, {});
+      door.identify(exchange, response, principal);
+      door.limit(exchange);
       return { caller: principal, verified };
     } finally {
-      await this.#allowOrigin(exchange, target);
+      await this.#allowOrigin(visit, target);
     }
   }
 
-  async #senderOf(exchange: Exchange, claim: Claim | null) {
+  async #senderOf(visit: Visit, claim: Claim | null) {
     if (claim === null) return { principal: NOBODY, verified: null };
-    const { principal, secret } = await this.#holderOf(exchange, claim);
+    const { principal, secret } = await this.#holderOf(visit, claim);
     const verify = () => claim.verify(secret, this.#deps.clock.now());
     if (principal !== null) return { principal, verified: verify() };
     assertMade(verify);
@@ -296,45 +282,36 @@ export class S3Edge {
   }
 
   /** An unknown key's signature is checked too, so that it takes as long as a known one's. */
-  async #holderOf(exchange: Exchange, { accessKeyId }: Claim) {
+  async #holderOf(visit: Visit, { accessKeyId }: Claim) {
     try {
       return await this.#deps.keyOf(accessKeyId);
     } catch (error) {
       if (isAppError(error, 'invalid_api_key')) return { principal: null, secret: NO_SECRET };
       throw error;
     } finally {
-      exchange.name = 's3Signed';
+      visit.exchange.routeName = 's3Signed';
     }
   }
 
-  #refuse(exchange: Exchange, thrown: unknown): void {
-    const { request, response, id } = exchange;
+  /** Throws AppError `overloaded` while earlier answers have not been read. */
+  #send({ exchange, request, response }: Visit, answer: S3Answer): void {
+    const bytes = Buffer.byteLength(answer.xml ?? answer.json ?? '');
+    this.#deps.door.countUnread(bytes, response, exchange);
+    send({ request, response, common: exchange.responseHeaders }, answer);
+  }
+
+  #refuse({ exchange, request, response }: Visit, thrown: unknown): void {
+    const { id, responseHeaders: common } = exchange;
     const error = toS3Error(thrown);
-    if (error.code === 'InternalError') {
-      this.#deps.log.error({ request_id: id, err: error.cause ?? thrown }, error.message);
-    }
-    // A cut connection is the only honest end of a half-sent body.
-    if (response.headersSent || response.destroyed) return void response.destroy();
-    dropBody(request, response);
-    const [resource = ''] = (request.url ?? '').split('?', 1);
-    const xml = errorDocument(error, { resource, requestId: id, hostId: id });
-    send(exchange, { status: error.status, headers: error.headers, xml });
-  }
-
-  #record({ request, response, id, address, startedAt, name, principal }: Exchange): void {
-    const { clock, meters, log } = this.#deps;
-    const seconds = (clock.monotonic() - startedAt) / 1000;
-    const status = response.headersSent ? response.statusCode : 499;
-    meters.observeRequest(name, status, seconds);
-    // What is not offered is no fault of ours.
-    const level = status >= 500 && status !== 501 ? 'error' : 'debug';
-    if (!log.isLevelEnabled(level)) return;
-    const [path] = (request.url ?? '').split('?', 1);
-    const account = principal?.accountId ?? 0;
-    log[level](
-      { request_id: id, method: request.method, path, status, seconds, account, address },
-      'request',
-    );
+    this.#deps.door.refuse(exchange, response, {
+      error,
+      send: () => {
+        dropBody(request, response);
+        const [resource = ''] = (request.url ?? '').split('?', 1);
+        const xml = errorDocument(error, { resource, requestId: id, hostId: id });
+        send({ request, response, common }, { status: error.status, headers: error.headers, xml });
+      },
+    });
   }
 }
 

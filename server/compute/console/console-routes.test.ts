@@ -10,13 +10,14 @@ import { NOBODY, type Principal, type Scope } from '../../calls/principal.ts';
 import { Tickets } from '../../calls/tickets.ts';
 import { BodyMemory } from '../../http/body-memory.ts';
 import { type Authenticates, CallerLimits, RateLimiter } from '../../http/caller.ts';
+import { TrustedProxies } from '../../http/client-address.ts';
 import { createEdge } from '../../http/edge.ts';
 import { WebSockets } from '../../http/web-sockets.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { Meters } from '../../platform/prometheus.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { ScriptedConsoles } from '../../testing/scripted-consoles.ts';
+import { testDoor } from '../../testing/test-door.ts';
 import { Consoles } from './console.ts';
 import { consoleRoutes, consoleSocket } from './console-routes.ts';
 
@@ -66,16 +67,16 @@ async function start(pingSeconds = 30): Promise<void> {
     isCurrent: ({ credentialId }: Principal) => !ended.has(credentialId),
   };
   const perCaller = new RateLimiter({ name: 'requests', requests: 200, windowSeconds: 600 }, systemClock);
+  const [limiter, proxies] = [new CallerLimits(perCaller, perCaller), new TrustedProxies(['127.0.0.1'])];
   const common = {
     clock: systemClock,
     log: pino({ level: 'silent' }),
-    meters: new Meters(),
     accounts,
     control: new WeakSet(),
     publicUrl: 'https://cloud.example',
     tickets,
-    limiter: new CallerLimits(perCaller, perCaller),
-    headers: { 'x-content-type-options': 'nosniff' },
+    door: testDoor({ proxies, limiter, headers: { 'x-content-type-options': 'nosniff' } }),
+    limitsCalls: true,
   };
   app = createEdge({
     bodies: new BodyMemory(2 ** 26, systemClock),
@@ -88,7 +89,6 @@ async function start(pingSeconds = 30): Promise<void> {
   });
   sockets = new WebSockets({
     ...common,
-    trustedProxies: ['127.0.0.1'],
     routes: [consoleSocket(parts)],
     pingSeconds,
     recheckSeconds: 0.1,
@@ -381,7 +381,7 @@ test('who may no longer is closed with 1008; others stay, and a ticket got befor
   good.client.close();
 });
 
-test('a suspension, which stops the guest as well, closes its viewers with 1008', async () => {
+test('a suspension, which stops the guest too, closes its viewers with 1008', async () => {
   const { seen } = await view();
   ended.add('k-1-compute:write');
   engine.latest.stop();

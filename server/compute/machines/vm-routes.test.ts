@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { pino } from 'pino';
 import { Idempotency } from '../../calls/idempotency.ts';
 import { IdempotencyStore } from '../../calls/idempotency-store.ts';
 import { BodyMemory } from '../../http/body-memory.ts';
 import { createEdge } from '../../http/edge.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { Meters } from '../../platform/prometheus.ts';
 import { testSealer } from '../../testing/account-fixture.ts';
 import { type Compute, type ComputeFixture, openComputeFixture } from '../../testing/compute-fixture.ts';
+import { testDoor } from '../../testing/test-door.ts';
 import { imageRoutes } from '../images/image-routes.ts';
 import { vmRoutes } from './vm-routes.ts';
 
@@ -25,16 +24,14 @@ before(async () => {
   app = createEdge({
     bodies: new BodyMemory(2 ** 26, systemClock),
     clock,
-    log: pino({ level: 'silent' }),
-    meters: new Meters(),
+    door: testDoor(),
+    limitsCalls: true,
     accounts: fixture.authenticator,
     idempotency: new Idempotency({ ...kept, sealer: testSealer(), clock }),
     operations: undefined as never, // no request of these tests prefers to be answered early
     control: new WeakSet(),
     publicUrl: '',
-    limiter: null,
     routeLimiters: new Map(),
-    headers: {},
     trustedProxies: [],
     routes: [...vmRoutes({ ...cloud, lentKeys: undefined as never }), ...imageRoutes(cloud)],
   });

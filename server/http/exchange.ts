@@ -1,0 +1,234 @@
+/**
+ * The frame of a request, the same for every protocol: its id, the client's address, the check of `Host`, the
+ * reserve of connections, the rate limit, the bound of unread responses, metrics, the access log, and what a
+ * refusal does. An edge opens each of its requests by its Door, and adds its protocol and the words of a
+ * refusal.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
+import { NOBODY, type Principal } from '../calls/principal.ts';
+import { sourceOf } from '../platform/caller-networks.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, ERRORS } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import type { CallerLimits } from './caller.ts';
+import type { TrustedProxies } from './client-address.ts';
+import { type HostCheck, hostCheck } from './origins.ts';
+import { endWith, rawProblem } from './response.ts';
+
+/** A request under way, with what its log line needs. Fastify's requests are some. */
+export interface Exchange {
+  readonly id: string;
+  readonly raw: IncomingMessage;
+  /** The client's when the request arrived: a closed connection has none. */
+  address: string;
+  /** On the monotonic clock. */
+  startedAt: number;
+  principal: Principal;
+  /** Headers collected for the response, however it is sent. */
+  responseHeaders: Record<string, string>;
+  /** Name in metrics. */
+  routeName: string;
+}
+
+export type Level = 'error' | 'warn' | 'info' | 'debug';
+
+export interface DoorDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly meters: Pick<Meters, 'observeRequest'>;
+  readonly proxies: TrustedProxies;
+  /** Headers of every response. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Headers with the id; default: `x-request-id`. */
+  readonly idHeaders?: readonly string[];
+  /** Allowed `Host` names while the server listens on loopback only, besides its own. */
+  readonly hostNames: readonly string[];
+  /** See ConnectionGuard.isReserve. */
+  readonly isReserve: (socket: Socket) => boolean;
+  /** null: no limit. */
+  readonly limiter: CallerLimits | null;
+  readonly unread: UnreadResponses;
+  /** The level of the log line; by default client errors are told, expected ones as no fault. */
+  readonly levelOf?: (status: number) => Level;
+}
+
+const ID_HEADERS = ['x-request-id'];
+/** Codes of errors that are faults of ours, of all protocols. */
+const FAULTS: ReadonlySet<string> = new Set(['internal_error', 'data_corrupted', 'InternalError']);
+
+/** The account that asked for a response, or whose link it is. */
+const owners = new WeakMap<ServerResponse, number>();
+
+/** Call once the caller is known. Without an account the address counts. */
+export function ownResponse(response: ServerResponse, accountId: number): void {
+  if (accountId !== 0) owners.set(response, accountId);
+}
+
+export function ownerOf(response: ServerResponse): number | undefined {
+  return owners.get(response);
+}
+
+/** 500 is a fault of ours; other 5xx errors, such as 503, are expected and say their fix. */
+function levelOf(status: number): Level {
+  if (status === 500) return 'error';
+  if (status > 500) return 'warn';
+  return status >= 400 ? 'info' : 'debug';
+}
+
+/** The entrance of one protocol's requests. */
+export class Door {
+  readonly #deps: DoorDeps;
+  #checkHost: HostCheck = () => {};
+
+  constructor(deps: DoorDeps) {
+    this.#deps = deps;
+  }
+
+  /** Call before the server listens: one on loopback serves names of its own only. */
+  watch(server: Server): void {
+    this.#checkHost = hostCheck(server, this.#deps.hostNames);
+  }
+
+  newId(): string {
+    return newId('req', this.#deps.clock);
+  }
+
+  /** An exchange of Node's own request, from now on to the close of its response, or to record(). */
+  open(raw: IncomingMessage, response: ServerResponse | null, routeName: string): Exchange {
+    const exchange = { id: this.newId(), raw, routeName } as Exchange;
+    this.begin(exchange, response);
+    return exchange;
+  }
+
+  /** Fills in an exchange that has its id, and has it recorded when the response is closed. */
+  begin(exchange: Exchange, response: ServerResponse | null): void {
+    const { clock, proxies, headers, idHeaders = ID_HEADERS, isReserve } = this.#deps;
+    exchange.startedAt = clock.monotonic();
+    exchange.principal = NOBODY;
+    exchange.address = proxies.addressOf(exchange.raw);
+    exchange.responseHeaders = { ...headers };
+    for (const name of idHeaders) exchange.responseHeaders[name] = exchange.id;
+    if (response === null) return;
+    response.on('close', () => this.record(exchange, response.headersSent ? response.statusCode : 499));
+    if (isReserve(exchange.raw.socket)) response.setHeader('connection', 'close');
+  }
+
+  /**
+   * Throws `bad_http` and `misdirected_request` for its `Host`, `overloaded` on a connection of the reserve.
+   */
+  admit({ raw }: Exchange, usesReserve = false): void {
+    this.#checkHost(raw);
+    if (usesReserve || !this.#deps.isReserve(raw.socket)) return;
+    throw new AppError('overloaded', 'Too many connections are open', { retryAfterSeconds: 2 });
+  }
+
+  /** Takes a token of the caller's limits, and writes their headers. Throws `rate_limited`. */
+  limit(caller: Pick<Exchange, 'principal' | 'address'>, headers: Record<string, string> = {}): void {
+    this.#deps.limiter?.take(caller, headers);
+  }
+
+  /** Call once the sender is known: it owns the response, and is in the log line. */
+  identify(exchange: Exchange, response: ServerResponse, principal: Principal): void {
+    exchange.principal = principal;
+    ownResponse(response, principal.accountId);
+  }
+
+  /**
+   * Counts a response that is sent whole until it was read. `owner`: who has it, or else the sender. Throws
+   * `overloaded`.
+   */
+  countUnread(bytes: number, response: ServerResponse, owner: Owner): void {
+    this.#deps.unread.add(ownerName(owner), bytes, response);
+  }
+
+  /** Counts bytes that wait for a reader until the result is called. Throws `overloaded`. */
+  holdUnread(bytes: number, owner: Owner): () => void {
+    return this.#deps.unread.hold(ownerName(owner), bytes);
+  }
+
+  /** Logs an error if it is a fault of ours. */
+  report({ id }: Pick<Exchange, 'id'>, error: Error & { readonly code: string }): void {
+    if (!FAULTS.has(error.code)) return;
+    this.#deps.log.error({ request_id: id, err: error.cause ?? error }, error.message);
+  }
+
+  /** Refuses by `send`. A response that is half sent is cut: the only honest end of its body. */
+  refuse(
+    exchange: Exchange,
+    response: ServerResponse,
+    { error, send }: { readonly error: Error & { readonly code: string }; readonly send: () => void },
+  ): void {
+    this.report(exchange, error);
+    if (response.headersSent || response.destroyed) response.destroy();
+    else send();
+  }
+
+  /** Refuses an upgrade with problem details, and records that. */
+  refuseUpgrade(exchange: Exchange, client: Duplex, error: AppError): void {
+    this.report(exchange, error);
+    this.record(exchange, ERRORS[error.code].http);
+    if (client.writable) endWith(client, rawProblem(error, exchange.id, exchange.responseHeaders));
+    else client.destroy();
+  }
+
+  /** The metric and the log line of an exchange that has ended, or of an upgrade that was answered. */
+  record({ id, raw, address, startedAt, principal, routeName }: Exchange, status: number): void {
+    const { clock, log, meters } = this.#deps;
+    const seconds = (clock.monotonic() - startedAt) / 1000;
+    meters.observeRequest(routeName, status, seconds);
+    const level = (this.#deps.levelOf ?? levelOf)(status);
+    if (!log.isLevelEnabled(level)) return;
+    // The path without its query: a signed link's signature is a secret.
+    const path = (raw.url ?? '').split('?', 1)[0];
+    const account = principal.accountId;
+    log[level]({ request_id: id, method: raw.method, path, status, seconds, account, address }, 'request');
+  }
+}
+
+/** The owner of bytes that wait: an account, or else the sender of a request. */
+export type Owner = number | Pick<Exchange, 'principal' | 'address'>;
+
+function ownerName(owner: Owner): number | string {
+  if (typeof owner === 'number') return owner;
+  const { principal, address } = owner;
+  return principal.via === 'nobody' ? sourceOf(address) : principal.accountId;
+}
+
+/** Smaller responses are not counted: the requests for them take as much memory. */
+const COUNTED_BYTES = 64 * 1024;
+
+export class UnreadResponses {
+  readonly #maxBytes: number;
+  readonly #waiting = new Map<number | string, number>();
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Counts a response until it was read or its connection has closed. Throws `overloaded`. */
+  add(owner: number | string, bytes: number, response: ServerResponse): void {
+    if (bytes < COUNTED_BYTES || response.destroyed) return;
+    response.once('close', this.hold(owner, bytes));
+  }
+
+  /** Counts bytes until the result is called, once. Throws `overloaded`. */
+  hold(owner: number | string, bytes: number): () => void {
+    const waiting = this.#waiting.get(owner) ?? 0;
+    if (waiting > 0 && waiting + bytes > this.#maxBytes) {
+      throw new AppError('overloaded', 'Too many large responses have not been read yet', {
+        hint: 'Read the responses of earlier calls, or close their connections',
+        retryAfterSeconds: 1,
+      });
+    }
+    this.#waiting.set(owner, waiting + bytes);
+    return () => {
+      const rest = (this.#waiting.get(owner) ?? 0) - bytes;
+      if (rest > 0) this.#waiting.set(owner, rest);
+      else this.#waiting.delete(owner);
+    };
+  }
+}
