@@ -17,13 +17,17 @@ interface FunctionCoverage {
   readonly ranges: readonly { readonly startOffset: number; readonly count: number }[];
 }
 
+/**
+ * Child processes inherit NODE_OPTIONS, and with it this module: only the first process, and its threads, are
+ * part of a trip. A child would take the socket, or fail at it.
+ */
+process.env.TRIPS_PROCESS ??= String(process.pid);
+const isMeasured = process.env.TRIPS_PROCESS === String(process.pid);
+
 /** How long threads have for their answer, ms. The functions of a slower one come with the next line. */
 const THREADS_MS = 200;
 
 const session = new Session();
-session.connect();
-session.post('Profiler.enable');
-session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
 function ranHere(): RanFunction[] {
   const ran: RanFunction[] = [];
@@ -47,9 +51,18 @@ function nameOf({ functionName, ranges: [range] }: FunctionCoverage): string {
   return `${functionName || 'anonymous'}@${range?.startOffset}`;
 }
 
-const channel = new BroadcastChannel('trips');
-channel.unref();
-if (isMainThread) {
+function measure(): void {
+  session.connect();
+  session.post('Profiler.enable');
+  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  const channel = new BroadcastChannel('trips');
+  channel.unref();
+  if (isMainThread) serve(channel);
+  else answer(channel);
+}
+
+/** Answers those who connect to the socket, for all threads. */
+function serve(channel: BroadcastChannel): void {
   const others: RanFunction[] = [];
   channel.onmessage = ({ data }: { data: unknown }) => {
     if (Array.isArray(data)) others.push(...data);
@@ -60,8 +73,13 @@ if (isMainThread) {
     socket.end(`${JSON.stringify([...ranHere(), ...others.splice(0)])}\n`);
   });
   server.listen(process.env.TRIPS_SOCKET).unref();
-} else {
+}
+
+/** Tells the main thread what ran in this one. */
+function answer(channel: BroadcastChannel): void {
   channel.onmessage = ({ data }: { data: unknown }) => {
     if (!Array.isArray(data)) channel.postMessage(ranHere());
   };
 }
+
+if (isMeasured) measure();

@@ -13,6 +13,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Document, MongoClient } from 'mongodb';
+import { newS3 } from '../test/acceptance/s3-kit.ts';
 import { CheckedClient } from '../test/harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../test/harness/cloud-process.ts';
 import type { RanFunction } from './count-functions.ts';
@@ -31,6 +33,11 @@ interface Journey {
   /** Not measured. */
   readonly before?: () => Promise<unknown>;
   readonly after?: () => Promise<unknown>;
+}
+
+interface Journeys {
+  readonly all: readonly Journey[];
+  readonly end: () => Promise<unknown>;
 }
 
 /** Longer than the periods of frequent jobs; twice this is shorter than those of the others. */
@@ -58,8 +65,11 @@ export async function measureTrips(names?: readonly string[]): Promise<Trip[]> {
     'start',
   ];
   const cloud = await CloudProcess.start({ command });
+  let end: Journeys['end'] | undefined;
   try {
-    const all = await journeysOn(cloud);
+    const made = await journeysOn(cloud);
+    const { all } = made;
+    end = made.end;
     const journeys = names === undefined ? all : all.filter(({ name }) => names.includes(name));
     const measured = async ({ run, before, after }: Journey) => {
       await before?.();
@@ -85,6 +95,7 @@ export async function measureTrips(names?: readonly string[]): Promise<Trip[]> {
     }
     return trips;
   } finally {
+    await end?.();
     await cloud.stop();
     rmSync(folder, { recursive: true });
   }
@@ -114,21 +125,26 @@ function filtered(ran: Ran, keep: (file: string, name: string) => boolean | unde
   return new Map(kept.filter(([, names]) => names.size > 0));
 }
 
-async function journeysOn(cloud: CloudProcess): Promise<Journey[]> {
+async function journeysOn(cloud: CloudProcess): Promise<Journeys> {
   const admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
   const account = await admin.register();
   const user = admin.as(account.api_key);
   const credits = `/api/admin/accounts/${account.id}/credits`;
   const credit = () => admin.expect(200, credits, { json: { amount: 100, reason: 'trips' } });
   await credit();
-  return [
+  const documents = await documentJourney(user);
+  const all = [
     ...(await storageJourneys(user)),
+    ...(await s3Journeys(cloud, user)),
     ...(await machineJourneys(user)),
     await databaseJourney(user),
-    { name: 'recovery point', run: () => admin.expect(201, `${POINTS}?wait=60`, POST) },
+    await queryJourney(user),
+    documents.journey,
+    ...(await recoveryJourneys(admin, user)),
     // Credits that come have all usage until then charged.
     { name: 'charge', run: credit },
   ];
+  return { all, end: documents.end };
 }
 
 async function storageJourneys(user: CheckedClient): Promise<Journey[]> {
@@ -144,6 +160,18 @@ async function storageJourneys(user: CheckedClient): Promise<Journey[]> {
     { name: 'upload of 1 MiB', run: () => send(2 ** 20) },
     { name: 'download of 1 MiB', run: () => user.download(object) },
     { name: 'list of files', run: () => user.expect(200, '/api/buckets/files/files') },
+  ];
+}
+
+async function s3Journeys(cloud: CloudProcess, user: CheckedClient): Promise<Journey[]> {
+  const s3 = await newS3(cloud.data, user);
+  await s3.ok('PUT', '/s3-files');
+  const put = () => s3.ok('PUT', `/s3-files/${nameFor('file')}`, { body: Buffer.alloc(4096, 7) });
+  await s3.ok('PUT', '/s3-files/read', { body: Buffer.alloc(4096, 7) });
+  return [
+    { name: 'S3 PUT of 4 KiB', run: put },
+    { name: 'S3 GET of 4 KiB', run: () => s3.ok('GET', '/s3-files/read') },
+    { name: 'S3 LIST', run: () => s3.ok('GET', '/s3-files', { query: 'list-type=2' }) },
   ];
 }
 
@@ -171,6 +199,57 @@ async function databaseJourney(user: CheckedClient): Promise<Journey> {
   };
   await run();
   return { name: 'database create', run, after: () => user.expect(200, created, DELETE) };
+}
+
+/** A statement of a libSQL driver. */
+async function queryJourney(user: CheckedClient): Promise<Journey> {
+  const { connection } = await user.expect(201, '/api/databases', { json: { name: 'libsql' } });
+  const { host, pathname } = new URL(connection.uri);
+  const url = `http://${host}${pathname}`.replace(/\/*$/, '/v2/pipeline');
+  const requests = [{ type: 'execute', stmt: { sql: 'SELECT 1' } }, { type: 'close' }];
+  const headers = { authorization: `Bearer ${connection.password}` };
+  const run = async () => {
+    const response = await fetch(url, { ...POST, headers, body: JSON.stringify({ requests }) });
+    if (!response.ok) throw new Error(await response.text());
+    await response.text();
+  };
+  return { name: 'libSQL query', run };
+}
+
+/** A document that is stored and read over a connection that is open. */
+async function documentJourney(user: CheckedClient) {
+  const json = { name: 'documents', engine: 'mongodb' };
+  const { connection } = await user.expect(201, '/api/databases', { json });
+  const client = await new MongoClient(String(connection.uri)).connect();
+  const documents = client.db().collection<Document & { _id: string }>('documents');
+  const run = async () => {
+    const _id = nameFor('document');
+    await documents.insertOne({ _id, text: 'some' });
+    await documents.findOne({ _id });
+  };
+  return { journey: { name: 'MongoDB document', run }, end: () => client.close() };
+}
+
+/** A point, and a deleted object that its owner has back from one. */
+async function recoveryJourneys(admin: CheckedClient, user: CheckedClient): Promise<Journey[]> {
+  await user.expect(201, '/api/buckets', { json: { name: 'lost' } });
+  const { body } = await user.upload('lost', 'file', Buffer.alloc(4096, 7));
+  const point = () => admin.expect(201, `${POINTS}?wait=60`, POST);
+  const { point_id } = await point();
+  const lose = (id: string) => user.expect(200, `/api/storage/${id}`, DELETE);
+  let live = body.object_id;
+  const before = async () => {
+    await lose(live);
+  };
+  const run = () => user.expect(200, '/api/buckets/lost/restore', { json: { point_id } });
+  const after = async () => {
+    const [found] = await user.expect(200, '/api/buckets/lost/files');
+    live = found.id;
+  };
+  return [
+    { name: 'recovery point', run: point },
+    { name: 'restore of a file', before, run, after },
+  ];
 }
 
 let names = 0;
