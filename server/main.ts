@@ -22,7 +22,7 @@ const HELP = `Usage: cloudlet <command>
   keys rotate           rotate the master key and re-encrypt all secrets
   recovery              create recovery points, and restore a lost cloud from one
   migrate               move the metadata to PostgreSQL and objects to S3, or back
-  databases upgrade     upgrade PostgreSQL data to the newest installed major version
+  databases upgrade     upgrade the data of a database engine to its newest major version
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
 Users have commands, too: login, ls, cp, sync, vm, db and more. See docs/client.md, and cloudlet help login.

@@ -16,7 +16,9 @@ import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
 import { DataCheck, DataFaults } from '../databases/data-faults.ts';
 import { Egress } from '../databases/egress.ts';
+import type { EngineName } from '../databases/engine.ts';
 import { databasesPart } from '../databases/part.ts';
+import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import type { ControlSockets } from '../http/caller.ts';
@@ -82,8 +84,8 @@ export interface Cloud {
   drain(ms: number): Promise<void>;
   /** Number of running virtual machines. */
   countRunning(): Promise<number>;
-  /** See PostgresqlEngine.upgrade(). */
-  upgradePostgresql(): Promise<{ readonly from: string; readonly to: string } | null>;
+  /** Moves an engine's data to its newest version here, while nothing runs; null: there was nothing to do. */
+  upgradeEngine(name: EngineName): Promise<{ readonly from: string; readonly to: string } | null>;
   /** Parts that a restore drill tries beside the API. */
   readonly within: { readonly base: Foundations } & Pick<Domains, 'databases' | 'compute'>;
   /** Stops background work and closes the stores; the edges must be closed before. */
@@ -160,7 +162,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     close,
     setupLinks,
     drain: (ms) => operations.drain(ms),
-    upgradePostgresql: () => engines.postgresql.upgrade(),
+    upgradeEngine: (name) => engines.upgrade(name),
     countRunning: () => compute.countRunning(),
     leave: system.leave,
     serve: () => {
@@ -251,6 +253,7 @@ async function buildDomains(
     sweepGuard: base.sweepGuard,
     billing: billing.databaseCharges,
     engines: engines.list,
+    abouts: ABOUT_ENGINES,
     kept: await KeptDumpFiles.open(keptDumps),
     ...databaseLimits(config),
     maxSizeMb: config.databaseSizeMb,

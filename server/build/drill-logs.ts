@@ -26,7 +26,7 @@ interface Candidate {
   readonly base: LogBase;
 }
 
-const SERVER = /^(postgresql)-([0-9]+)$/;
+const SERVER = /^([a-z]+)-([0-9]+)$/;
 const MIB = 2 ** 20;
 /** Files of the log are whole, and a server writes some of its own. */
 const OVERHEAD_BYTES = 96 * MIB;
@@ -63,7 +63,7 @@ export async function readLogs(
 
 export interface LogTrial {
   readonly logs: LogLines;
-  readonly engines: Pick<Engines, 'get'>;
+  readonly engines: Pick<Engines, 'all'>;
   readonly folder: Pick<ScratchFolder, 'freeBytes'>;
   readonly verdict: LogVerdict;
 }
@@ -89,11 +89,12 @@ async function candidatesOf({ logs, engines, verdict }: LogTrial): Promise<Candi
   const found: Candidate[] = [];
   for (const server of await logs.servers()) {
     const [, name, id] = SERVER.exec(server) ?? [];
+    const engine = [...engines.all()].find((each) => each.name === name);
     const runs = (await logs.lines(server)).flatMap((line) => wholeRuns(server, line, useless));
     const run = runs.findLast(({ bases }) => bases.length > 0);
     const base = run?.bases.at(-1);
-    if (name !== 'postgresql' || run === undefined || base === undefined) continue;
-    found.push({ server, accountId: Number(id), engine: engines.get(name), run, base });
+    if (engine === undefined || run === undefined || base === undefined) continue;
+    found.push({ server, accountId: Number(id), engine, run, base });
   }
   return found;
 }

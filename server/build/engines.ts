@@ -4,22 +4,14 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { DataFaults } from '../databases/data-faults.ts';
 import type { Egress } from '../databases/egress.ts';
-import type { EngineDatabase } from '../databases/engine.ts';
+import type { EngineName } from '../databases/engine.ts';
 import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
 import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
-import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engines/mongodb/mongodb-engine.ts';
-import { chooseMongodb } from '../drivers/engines/mongodb/on-server/choice.ts';
-import type { HostDeploymentOptions } from '../drivers/engines/mongodb/on-server/host-deployment.ts';
-import { externalMysql } from '../drivers/engines/mysql/external-server-facts.ts';
-import { MysqlEngine, mysqlServers } from '../drivers/engines/mysql/mysql-engine.ts';
-import { externalPostgresql } from '../drivers/engines/postgresql/external-server-facts.ts';
-import { PostgresqlEngine, postgresqlServers } from '../drivers/engines/postgresql/postgresql-engine.ts';
-import { hranaOf } from '../drivers/engines/sqlite/hrana-exchange.ts';
-import { SqliteEngine } from '../drivers/engines/sqlite/sqlite-engine.ts';
+import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
+import type { BuiltEngine, EngineTools } from '../drivers/engines/shared/engine-about.ts';
 import type { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
-import { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
 import { serverUsers } from '../drivers/managed-server/server-users.ts';
 import { NoProxy } from '../drivers/server-proxy/no-proxy.ts';
@@ -32,28 +24,7 @@ import { whyNoOtherUsers } from '../platform/other-users.ts';
 import { isContinuous } from './continuous.ts';
 
 export interface EnginesOptions {
-  readonly config: Pick<
-    Config,
-    | 'dataDir'
-    | 'databaseUidBase'
-    | 'databaseProcesses'
-    | 'databaseIdleSeconds'
-    | 'databaseConnections'
-    | 'databaseServerConnections'
-    | 'databaseStatementSeconds'
-    | 'postgresqlUrl'
-    | 'mysqlUrl'
-    | 'postgresqlPort'
-    | 'mysqlPort'
-    | 'mongodbPort'
-    | 'mongodbUrl'
-    | 'mongodbServer'
-    | 'databaseHost'
-    | 'recoveryTarget'
-    | 'continuousSeconds'
-    | 'tlsCert'
-    | 'tlsKey'
-  >;
+  readonly config: Config;
   readonly clock: Clock;
   readonly log: Logger;
   readonly alarms: Alarms;
@@ -121,89 +92,55 @@ export async function buildEngines(options: EnginesOptions) {
     keepFreeBytes: () => diskSpace.headroomBytes(),
     onFault: (id: string, what: string | null) => faults.note(id, what),
   };
-  const atSqlite = join(config.dataDir, 'databases', 'sqlite');
-  const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
   const tls = tlsOf(config, clock);
   const host = { clock, group: groups.servers, isPrivate, ground: config.dataDir };
   const processes = new HostProcesses({ ...host, hasUsers: users !== null });
   const warn = (text: string) => log.warn(text);
   const wanted = (listener: string) => {
-    for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
+    for (const each of built) each.wanted?.(listener);
   };
   const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, claim });
   const diskLevel = () => diskSpace.level();
   const connections = databaseLimits(config).serverConnections;
-  const servers = { proxy, slots, idleMs, clock, connections, diskLevel };
-  const { first, ofAccount } = serverUsers(users, isPrivate);
-  const atPostgresql = {
-    folder: join(config.dataDir, 'databases', 'postgresql'),
-    processes,
-    uidBase: first('postgresql'),
-    firstPort: config.postgresqlPort,
-    tls,
-    alarms,
-    isDiskLow: () => diskSpace.isLow(),
-    keepsLogs: !isPrivate && isContinuous(config),
-    warn,
+  const tools: EngineTools = {
+    config,
+    isPrivate,
+    children,
+    managed: {
+      processes,
+      tls,
+      alarms,
+      warn,
+      isDiskLow: () => diskSpace.isLow(),
+      keepsLogs: !isPrivate && isContinuous(config),
+      servers: { proxy, slots, idleMs, clock, connections, diskLevel },
+    },
+    serverUsers: serverUsers(users, isPrivate),
+    dataUrl,
+    sent: ({ databaseId }, bytes) => egress.count(databaseId, bytes),
   };
-  const external = externalPostgresql(config);
-  const postgresql =
-    external === null
-      ? postgresqlServers({ ...atPostgresql, servers, uidOf: ofAccount('postgresql') })
-      : new PostgresqlEngine({ ...atPostgresql, external });
-  const atMysql = {
-    ...atPostgresql,
-    folder: join(config.dataDir, 'databases', 'mysql'),
-    uidBase: first('mysql'),
-    firstPort: config.mysqlPort,
-  };
-  const externalServer = externalMysql(config);
-  const mysql =
-    externalServer === null
-      ? mysqlServers({ ...atMysql, servers, uidOf: ofAccount('mysql') })
-      : new MysqlEngine({ ...atMysql, external: externalServer });
-  const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
-  const ofMongodb = { ...children, tls, sent, isPrivate };
-  const mongodb = await mongodbEngine({ config, alarms, log }, ofMongodb, {
-    processes,
-    uidBase: first('mongodb'),
-  });
+  const built: BuiltEngine[] = [];
+  for (const { build } of ABOUT_ENGINES) built.push(await build(tools));
   return {
-    list: [sqlite, postgresql, mysql, mongodb],
-    postgresql,
-    hrana: hranaOf(sqlite),
+    list: built.map(({ engine }) => engine),
+    /** Moves the data of that engine to its newest version here; null: there was nothing to do. */
+    upgrade: async (name: EngineName) => {
+      const found = built.find(({ engine }) => engine.name === name);
+      return (await found?.upgrade?.()) ?? null;
+    },
+    hrana: hranaIn(built),
     /** Starts the existing servers. */
     start: () => {
-      void postgresql.wake();
-      void mysql.wake();
-      mongodb.wake();
+      for (const each of built) void each.wake?.();
     },
     close: () => proxy.close(),
   };
 }
 
-/** The code for a server of MongoDB is loaded only where there is one: its driver is 150 modules. */
-async function mongodbEngine(
-  { config, alarms, log }: Pick<EnginesOptions, 'config' | 'alarms' | 'log'>,
-  own: Omit<MongodbEngineOptions, 'folder' | 'firstPort' | 'alarms'>,
-  host: Pick<HostDeploymentOptions, 'processes' | 'uidBase'>,
-) {
-  const folder = join(config.dataDir, 'databases', 'mongodb');
-  const firstPort = config.mongodbPort;
-  const choice = chooseMongodb(config, folder);
-  if (choice.kind === 'built-in')
-    return new MongodbEngine({ ...own, folder, firstPort, alarms, whyNoServer: choice.why });
-  const [{ operatorDeployment }, { hostDeployment }, { ServerMongodb }] = await Promise.all([
-    import('../drivers/engines/mongodb/on-server/deployment.ts'),
-    import('../drivers/engines/mongodb/on-server/host-deployment.ts'),
-    import('../drivers/engines/mongodb/on-server/server-engine.ts'),
-  ]);
-  const warn = (text: string) => log.warn(text);
-  const deployment =
-    choice.kind === 'url'
-      ? operatorDeployment({ folder, address: choice.address, alarms })
-      : hostDeployment({ ...host, folder, firstPort, alarms, warn });
-  return new ServerMongodb({ folder, deployment });
+function hranaIn(built: readonly BuiltEngine[]) {
+  const found = built.find(({ hrana }) => hrana !== undefined)?.hrana;
+  if (found === undefined) throw new Error('no engine serves the drivers of libSQL');
+  return found;
 }
 
 function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls {

@@ -2,6 +2,7 @@
 import { Tickets } from '../calls/tickets.ts';
 import { Updates } from '../calls/updates.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
+import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
@@ -75,11 +76,11 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
           });
     });
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
-    const reserved = withReserve(database, () => diskSpace.releaseReserve());
-    const metadata = withWatchers(reserved, updates.tell.bind(updates));
     const releaseReserve = () => diskSpace.releaseReserve();
+    const metadata = withWatchers(withReserve(database, releaseReserve), updates.tell.bind(updates));
     const isElsewhere = config.metadataUrl !== '';
-    const identity = await Identity.open({ metadata, dataDir, clock, isElsewhere, releaseReserve });
+    const place = { dataDir, engineFolders: ENGINE_FOLDERS, isElsewhere };
+    const identity = await Identity.open({ ...place, metadata, clock, releaseReserve });
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId });
     const secrets = new Secrets({ metadata, keys });

@@ -1,7 +1,7 @@
 /** Prepares beside the server what this host still lacks. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { findPrograms } from '../drivers/engines/postgresql/postgresql-programs.ts';
+import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { unpackedPrograms } from '../drivers/managed-server/unpacked-programs.ts';
 import { startPreparing } from '../drivers/preparation/preparer.ts';
 import { TINY_FOLDER } from '../drivers/qemu/tiny-image.ts';
@@ -11,9 +11,11 @@ import { TINY_FOLDER } from '../drivers/qemu/tiny-image.ts';
  * it.
  */
 export async function prepareMissing(output: 'stdout' | 'stderr' = 'stdout'): Promise<() => void> {
-  const has = (name: 'postgresql' | 'mariadb') => unpackedPrograms(name).length > 0;
+  const wanted = ABOUT_ENGINES.flatMap(({ programs }) => programs ?? []);
   const hasImage = existsSync(join(TINY_FOLDER, 'stamp'));
-  if (hasImage && has('postgresql') && has('mariadb')) return () => {};
-  const isOnHost = 'version' in (await findPrograms(null));
-  return startPreparing(isOnHost ? ['has-postgresql'] : [], output);
+  if (hasImage && wanted.every(({ part }) => unpackedPrograms(part).length > 0)) return () => {};
+  const there = await Promise.all(
+    wanted.map(async ({ part, isOnHost }) => ((await isOnHost?.()) ? [`has-${part}`] : [])),
+  );
+  return startPreparing(there.flat(), output);
 }

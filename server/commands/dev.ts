@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { removeLeftRules } from '../build/compute.ts';
 import { prepareMissing } from '../build/preparation.ts';
 import { type Config, inheritedEnvironment } from '../config/config.ts';
+import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { systemClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
 import { quoted } from './banner.ts';
@@ -13,6 +14,14 @@ import { type Command, UsageError, type Words } from './command.ts';
 import { devConfig, earlierKey, keepKey, openDevDirectory, sweepDevDirectories } from './dev-directory.ts';
 import { restore } from './recovery-restore.ts';
 import { outliveTerminal, startCloud, stopSignal } from './start.ts';
+
+const ENGINE_NAMES = ABOUT_ENGINES.map(({ name }) => name).join(', ');
+const DEFAULT_ENGINES: readonly string[] = ABOUT_ENGINES.filter(
+  ({ development }) => development.isDefault,
+).map(({ name }) => name);
+const VARIABLES = ABOUT_ENGINES.flatMap(({ title, development: { names } }) =>
+  names.map((name) => `${name} (${title})`),
+).join(', ');
 
 const HELP = `Usage: cloudlet dev [--with ENGINES] [--from DIR_OR_URL [--point ID|latest] [--key-file FILE]] [--keep]
                     [-- COMMAND [ARGUMENT ...]]
@@ -25,8 +34,8 @@ With a command, runs that with these variables, ends with it, and exits with its
 
   cloudlet dev -- npm test
 
-  --with ENGINES     databases to create, comma-separated: sqlite, postgresql, mysql, mongodb; none: no database.
-                     Default: sqlite,postgresql,mongodb, as far as this host has them
+  --with ENGINES     databases to create, comma-separated: ${ENGINE_NAMES}; none: no database.
+                     Default: ${DEFAULT_ENGINES.join(',')}, as far as this host has them
   --from DIR_OR_URL  begins from a recovery point of another cloud, as recovery restore does
   --point ID         the recovery point; default: latest
   --key-file FILE    has the recovery key; default: asks for it
@@ -34,8 +43,9 @@ With a command, runs that with these variables, ends with it, and exits with its
   --data-dir PATH    a data directory to create, or one of cloudlet dev to go on with; it is kept
 
 Variables: CLOUDLET_URL, CLOUDLET_API_KEY (always cloudlet-development-key, but not with --from), AWS_ENDPOINT_URL_S3,
-AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, LIBSQL_URL, LIBSQL_AUTH_TOKEN, DATABASE_URL (PostgreSQL), MYSQL_URL,
-MONGODB_URL. Settings (CLOUDLET_…) do not hold here: they could lead to the data of another cloud.
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
+${VARIABLES}.
+Settings (CLOUDLET_…) do not hold here: they could lead to the data of another cloud.
 `;
 
 /** The key of every empty cloud for development: it listens on loopback only, and has no data of others. */
@@ -56,16 +66,6 @@ export const DEV: Command = {
 };
 
 type Variables = Readonly<Record<string, string>>;
-
-/** Variables of the database of each engine. */
-const ENGINES: Readonly<Record<string, (connection: Connection) => Variables>> = {
-  // Its token has a variable of its own.
-  sqlite: ({ uri, password }) => ({ LIBSQL_URL: uri.split('?')[0] ?? uri, LIBSQL_AUTH_TOKEN: password }),
-  postgresql: ({ uri }) => ({ DATABASE_URL: uri }),
-  mysql: ({ uri }) => ({ MYSQL_URL: uri }),
-  mongodb: ({ uri }) => ({ MONGODB_URL: uri }),
-};
-const DEFAULT_ENGINES = ['sqlite', 'postgresql', 'mongodb'];
 
 interface Connection {
   readonly uri: string;
@@ -110,11 +110,9 @@ async function run(given: Config, { positionals: command, values }: Words): Prom
 function readEngines(list: string | undefined): readonly string[] | undefined {
   if (list === undefined || list === 'none') return list === undefined ? undefined : [];
   const names = list.split(',').map((name) => name.trim());
-  const unknown = names.find((name) => !Object.hasOwn(ENGINES, name));
+  const unknown = names.find((name) => !ABOUT_ENGINES.some((about) => about.name === name));
   if (unknown === undefined) return names;
-  throw new UsageError(
-    `dev: --with: "${unknown}" is no engine: choose from ${Object.keys(ENGINES).join(', ')}, or none`,
-  );
+  throw new UsageError(`dev: --with: "${unknown}" is no engine: choose from ${ENGINE_NAMES}, or none`);
 }
 
 interface Wishes {
@@ -218,7 +216,7 @@ async function databaseVariables(call: Call, engine: string): Promise<Variables>
     found ?? (await call<Database>('POST', '/api/databases', { name: `${DATABASE}-${engine}`, engine }));
   await untilReady(call, id);
   const { connection } = await call<{ connection: Connection }>('GET', `/api/databases/${id}/credentials`);
-  return ENGINES[engine]?.(connection) ?? {};
+  return ABOUT_ENGINES.find(({ name }) => name === engine)?.development.variables(connection) ?? {};
 }
 
 async function untilReady(call: Call, id: string): Promise<void> {

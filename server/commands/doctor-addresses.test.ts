@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../scripts/installed.ts';
 import { loadConfig } from '../config/config.ts';
+import type { Finding } from '../platform/finding.ts';
 import { noOtherReaders } from '../testing/own-ground.ts';
-import type { Finding } from './doctor.ts';
 import { checkVmAddresses } from './doctor-network.ts';
 
 const HERE = (path: string) => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));

@@ -5,7 +5,7 @@ import type { BlobFault } from '../drivers/blob-frames/blob-fault.ts';
 import { type BucketFacts, bucketFacts } from '../drivers/blobs-s3/bucket-facts.ts';
 import { fixOf, isS3Fault } from '../drivers/s3-client/s3-fault.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from '../platform/finding.ts';
 
 /** S3 refuses requests whose time differs by 15 minutes. */
 const MOST_CLOCK_MS = 60_000;

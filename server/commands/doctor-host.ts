@@ -11,8 +11,8 @@ import { checkedSqliteVersion } from '../drivers/metadata-sqlite/connection.ts';
 import { isLoopback } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
 import { openParentOf, otherOwnerOf } from '../platform/data-directory.ts';
+import type { Finding } from '../platform/finding.ts';
 import { EXPOSED, EXPOSED_FIX, isExposed } from './banner.ts';
-import type { Finding } from './doctor.ts';
 
 const GIB = 2 ** 30;
 const LOW_SPACE_BYTES = 5 * GIB;

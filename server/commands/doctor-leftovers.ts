@@ -4,7 +4,7 @@ import { guardSets } from '../drivers/host-network/left-guards.ts';
 import { orphans } from '../drivers/host-process/orphans.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { routeTables } from '../drivers/server-proxy/left-routes.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from '../platform/finding.ts';
 
 const subject = 'other clouds';
 

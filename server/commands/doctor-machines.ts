@@ -8,13 +8,13 @@ import { type Accel, barredKvm, isBarred, KVM_DEVICE, noKvm } from '../drivers/q
 import { readProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { TINY_FOLDER, tinyIn, whyNoTinyImage } from '../drivers/qemu/tiny-image.ts';
+import type { Finding } from '../platform/finding.ts';
 import {
   ALLOW_OVERCOMMIT,
   committableBytes,
   type HostMemory,
   readHostMemory,
 } from '../platform/host-memory.ts';
-import type { Finding } from './doctor.ts';
 
 const SLOWER = 'virtual machines are emulated and run several times slower';
 const subject = 'KVM';

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { LEAST_VERSION } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { type ServerFacts, serverFacts } from '../drivers/metadata-postgresql/server-facts.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
-import type { Finding } from './doctor.ts';
+import type { Finding } from '../platform/finding.ts';
 
 /** Connections: one that writes, one that holds the database, four that read, two for snapshots. */
 const CONNECTIONS = 8;

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { bucketAt, isS3, type TargetConfig } from '../build/recovery-target.ts';
 import { inspectDirectory } from '../drivers/recovery-directory/directory-target.ts';
 import { AppError } from '../platform/errors.ts';
+import type { Finding } from '../platform/finding.ts';
 import { plural } from '../platform/plural.ts';
 import { formatSize } from '../storage/entries.ts';
-import type { Finding } from './doctor.ts';
 
 const subject = 'recovery points';
 /** S3 refuses requests whose time differs by 15 minutes. */

@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
+import type { Finding } from '../platform/finding.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
 import { type Command, UsageError } from './command.ts';
 import { checkBlobs } from './doctor-blobs.ts';
@@ -20,18 +21,6 @@ import { checkMetadata } from './doctor-metadata.ts';
 import { checkPublishedPorts, checkVmAddresses, checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkFilter, checkQemu } from './doctor-programs.ts';
 import { checkRecovery } from './doctor-recovery.ts';
-
-/**
- * One line of the report. `fail`: Cloudlet cannot run. `warn`: it runs, and something is missing or near its
- * end.
- */
-export interface Finding {
-  readonly level: 'ok' | 'warn' | 'fail';
-  readonly subject: string;
-  readonly detail: string;
-  /** Fix for the operator. */
-  readonly fix?: string;
-}
 
 const HELP = `Usage: cloudlet doctor [--port PORT]
 

@@ -5,6 +5,7 @@
 import { addressOf, openBucket, openFiles } from '../build/blobs.ts';
 import type { Config } from '../config/config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
+import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { moveToPostgresql, moveToSqlite } from '../drivers/metadata-postgresql/move-metadata.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
@@ -84,8 +85,8 @@ async function moveBytes(config: Config, engine: Engine, to: Place): Promise<num
     await diskSpace.start();
     const releaseReserve = () => diskSpace.releaseReserve();
     const { dataDir } = config;
-    const isElsewhere = engine === 'postgresql';
-    const { cloudId } = await Identity.open({ metadata, dataDir, clock, isElsewhere, releaseReserve });
+    const of = { dataDir, clock, releaseReserve, isElsewhere: engine === 'postgresql' };
+    const { cloudId } = await Identity.open({ ...of, metadata, engineFolders: ENGINE_FOLDERS });
     const deps = { config, metadata, cloudId, clock, alarms, diskSpace };
     const address = addressOf(config);
     const places = new BlobPlaceStore(metadata);

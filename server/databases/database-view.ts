@@ -3,7 +3,8 @@ import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { reasonOf } from '../resources/row-change.ts';
 import type { DataFaults } from './data-faults.ts';
 import type { DatabaseBilling } from './egress.ts';
-import type { Endpoint, EngineName } from './engine.ts';
+import type { Endpoint } from './engine.ts';
+import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Connection, Database } from './schema.ts';
@@ -11,13 +12,6 @@ import { isOpen } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
 export const MIB = 2 ** 20;
-/** Ports of databases in the private network of their account. */
-export const PRIVATE_PORTS: Readonly<Record<EngineName, number>> = {
-  sqlite: 80,
-  postgresql: 5432,
-  mysql: 3306,
-  mongodb: 27_017,
-};
 const HIDDEN = '***';
 const WAY_OUT =
   'copy what can still be read, then load the last dump (POST /api/databases/{id}/load) or restore an earlier state';
@@ -86,12 +80,13 @@ export class DatabaseViews {
   async connection(row: DatabaseRow, password?: string, given?: Endpoint): Promise<Connection> {
     const { engines, lifecycle } = this.#deps;
     const engine = engines.get(row.engine);
+    const about = engines.about(row.engine);
     const endpoint = given ?? (await engine.endpoint(lifecycle.inEngine(row)));
     const uri = endpoint.uri(password ?? HIDDEN);
-    const isPrivate = row.engine === 'sqlite' || engine.connect !== undefined;
+    const isPrivate = about.traits.transport === 'http' || engine.connect !== undefined;
     return {
       uri,
-      private_uri: isPrivate ? privateUri(row, endpoint, uri) : null,
+      private_uri: isPrivate ? privateUri(row, about, { endpoint, uri }) : null,
       host: endpoint.host,
       port: endpoint.port,
       database: row.engine_database,
@@ -106,12 +101,16 @@ export class DatabaseViews {
  * The URI for machines of the account. The server's certificate is for other names, and the network is the
  * account's own.
  */
-function privateUri(row: DatabaseRow, { host, port }: Endpoint, uri: string): string {
+function privateUri(
+  row: DatabaseRow,
+  about: EngineDescription,
+  { endpoint: { host, port }, uri }: { readonly endpoint: Endpoint; readonly uri: string },
+): string {
   const name = `${row.name}.db.internal`;
-  if (row.engine === 'sqlite') return uri.replace(/^\w+:\/\/[^/]+/, `http://${name}`);
+  if (about.traits.transport === 'http') return uri.replace(/^\w+:\/\/[^/]+/, `http://${name}`);
   const shownHost = host.includes(':') ? `[${host}]` : host;
   return uri
-    .replace(`@${shownHost}:${port}/`, `@${name}:${PRIVATE_PORTS[row.engine]}/`)
+    .replace(`@${shownHost}:${port}/`, `@${name}:${about.port}/`)
     .replace('sslmode=verify-full&sslrootcert=ca.pem', 'sslmode=require')
     .replace('tlsCAFile=ca.pem', 'tlsInsecure=true');
 }

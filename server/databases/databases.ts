@@ -7,12 +7,10 @@ import { writeConflict } from '../resources/row-change.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Engines } from './engines.ts';
-import { frameworksFor } from './framework-snippets.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
 import { type DatabaseSecrets, hashPassword } from './secrets.ts';
-import { snippetsFor } from './snippets.ts';
 import { assertReadable, type DatabaseTurns, isOpen, isOpening, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
@@ -181,8 +179,8 @@ export class Databases {
     const connection = await views.connection(row, password, endpoint);
     const { uri, tls } = connection;
     const target = { uri, password, tls, hasCa: ca !== null };
-    const snippets = snippetsFor(row.engine, target);
-    return { connection, snippets, frameworks: frameworksFor(row.engine, target), ca };
+    const about = engines.about(row.engine);
+    return { connection, snippets: about.snippets(target), frameworks: about.frameworks(target), ca };
   }
 
   #sizeLimit(megabytes: number | undefined): number | undefined {

@@ -12,8 +12,11 @@ import { AppError } from '../platform/errors.ts';
 import type { Preparing } from '../platform/preparing.ts';
 import type { ServerLogs } from './server-logs.ts';
 
+/** Names in the API and in rows; EngineDescription says the rest of each. */
 export const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
 export type EngineName = (typeof ENGINES)[number];
+/** The engine of a new database for which none is named. */
+export const DEFAULT_ENGINE: EngineName = 'sqlite';
 
 /** A database as its engine knows it. Names are opaque and random, and reveal nothing to other tenants. */
 export interface EngineDatabase {

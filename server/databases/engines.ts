@@ -2,12 +2,12 @@
 
 import { type Alarms, SEE_LOG } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
-import { ENGINES, type Engine, type EngineName, type Readiness } from './engine.ts';
+import { DEFAULT_ENGINE, type Engine, type EngineName, type Readiness } from './engine.ts';
+import type { EngineDescription } from './engine-description.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { ACCESS } from './states.ts';
 import type { DatabaseCount, DatabaseStore } from './store.ts';
 
-export const DEFAULT_ENGINE: EngineName = 'sqlite';
 const ALARM = 'database_engine_unavailable';
 
 export type NamedReadiness = Readiness & { readonly engine: EngineName };
@@ -23,19 +23,29 @@ const MISSING: Readiness = {
 
 export class Engines {
   readonly #engines: ReadonlyMap<EngineName, Engine>;
+  readonly #abouts: ReadonlyMap<EngineName, EngineDescription>;
 
-  constructor(engines: readonly Engine[]) {
+  /** `abouts`: of all engines that databases may be of, in the order in which they are listed. */
+  constructor(engines: readonly Engine[], abouts: readonly EngineDescription[]) {
     this.#engines = new Map(engines.map((engine) => [engine.name, engine]));
+    this.#abouts = new Map(abouts.map((about) => [about.name, about]));
   }
 
-  /** Readiness of every engine, in the order of ENGINES. */
+  /** Readiness of every engine. */
   readiness(): Promise<NamedReadiness[]> {
     return Promise.all(
-      ENGINES.map(async (engine) => ({
+      [...this.#abouts.keys()].map(async (engine) => ({
         engine,
         ...((await this.#engines.get(engine)?.readiness()) ?? MISSING),
       })),
     );
+  }
+
+  /** Throws `engine_unavailable` when nobody describes it: a later version of Cloudlet made the database. */
+  about(name: EngineName): EngineDescription {
+    const about = this.#abouts.get(name);
+    if (about === undefined) throw unavailable(name, MISSING);
+    return about;
   }
 
   all(): Iterable<Engine> {

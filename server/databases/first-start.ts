@@ -1,12 +1,12 @@
 /**
- * The first PostgreSQL or MySQL database of an account waits for a server of the account's own, which takes
+ * The first database of an account may wait for a server of the account's own (`startsServers`), which takes
  * long on a busy host. Its caller is told that it is `creating` and what is waited for, and the creation goes
  * on: in the background, by the supervisor after a failure, and after a restart of Cloudlet.
  */
 import type { Call } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import type { DatabaseViews } from './database-view.ts';
-import type { EngineName } from './engine.ts';
+import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Database } from './schema.ts';
 import type { DatabaseRow } from './store.ts';
@@ -14,16 +14,11 @@ import type { DatabaseRow } from './store.ts';
 /** Proxies in front end calls after a minute. */
 const TELL_MS = 45_000;
 const REASON = 'starting';
-const TITLES: Readonly<Record<EngineName, string>> = {
-  sqlite: 'SQLite',
-  postgresql: 'PostgreSQL',
-  mysql: 'MySQL',
-  mongodb: 'MongoDB',
-};
 
 interface FirstStartDeps {
   readonly lifecycle: Lifecycle;
   readonly views: DatabaseViews;
+  readonly engines: Pick<Engines, 'about'>;
   /** How long a caller waits for a database that is ready, ms; for tests. */
   readonly tellMs?: number | undefined;
 }
@@ -66,9 +61,9 @@ export class FirstStart {
   }
 
   async #tell(password: string, { call, isComing, resolve }: Asked): Promise<DatabaseRow> {
-    const { lifecycle, views } = this.#deps;
+    const { lifecycle, views, engines } = this.#deps;
     const { creating } = this;
-    const title = TITLES[creating.engine];
+    const { title } = engines.about(creating.engine);
     const reason_message = isComing
       ? `Waiting for ${title}, which this host prepares (GET /api/database-engines says how far it is)`
       : `Starting ${title} for the first time in this account`;
@@ -87,12 +82,12 @@ export function isTold({ state, reason_code }: DatabaseRow): boolean {
 
 /** Says in the row why the database is not ready yet. Cloudlet tries again. */
 export async function noteDelay(
-  { lifecycle }: Pick<FirstStartDeps, 'lifecycle'>,
+  { lifecycle, engines }: Pick<FirstStartDeps, 'lifecycle' | 'engines'>,
   row: DatabaseRow,
   error: unknown,
 ): Promise<void> {
   if (isAppError(error, 'shutting_down')) return;
   const why = isAppError(error) ? error.message : 'the operator finds the reason in the log';
-  const reason_message = `${TITLES[row.engine]} does not serve the database yet: ${why}. Cloudlet tries again`;
+  const reason_message = `${engines.about(row.engine).title} does not serve the database yet: ${why}. Cloudlet tries again`;
   if (reason_message !== row.reason_message) await lifecycle.commit(row, { reason_message });
 }

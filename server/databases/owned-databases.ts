@@ -6,7 +6,8 @@ import type { Awaitable } from '../metadata/metadata.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId } from '../platform/ids.ts';
-import type { EngineDatabase, EngineName } from './engine.ts';
+import type { EngineDatabase } from './engine.ts';
+import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { hashPassword } from './secrets.ts';
 import { assertReadable } from './states.ts';
@@ -59,11 +60,11 @@ function notFound(hint?: string): AppError {
   return new AppError('database_not_found', 'You have no such database', hint === undefined ? {} : { hint });
 }
 
-/** Finds databases by password, for engines without logins of their own that are reached through Cloudlet. */
+/** Finds databases by password, for engines that drivers reach by HTTP: they have no logins of their own. */
 export interface LoginsDeps {
   readonly store: Pick<DatabaseStore, 'find' | 'findByPassword'>;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
-  readonly engine: EngineName;
+  readonly engines: Pick<Engines, 'about'>;
 }
 
 export class Logins {
@@ -78,11 +79,14 @@ export class Logins {
    * also when there is no such database, and `database_not_ready`.
    */
   async find(databaseId: string | null, password: string): Promise<EngineDatabase> {
-    const { lifecycle, engine } = this.#deps;
+    const { lifecycle, engines } = this.#deps;
     const hash = hashPassword(password);
     const row = await this.#row(databaseId, hash);
     const isRight =
-      row?.engine === engine && row.state !== 'deleting' && timingSafeEqual(row.password_hash, hash);
+      row !== undefined &&
+      engines.about(row.engine).traits.transport === 'http' &&
+      row.state !== 'deleting' &&
+      timingSafeEqual(row.password_hash, hash);
     if (!isRight) {
       throw new AppError('invalid_database_password', 'Wrong password for this database', {
         hint: 'Read it with GET /api/databases/{database_id}/credentials',

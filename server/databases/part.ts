@@ -23,6 +23,7 @@ import { Databases } from './databases.ts';
 import { Dumps } from './dumps.ts';
 import type { DatabaseBilling, Egress } from './egress.ts';
 import type { Engine, EngineLimits } from './engine.ts';
+import type { EngineDescription } from './engine-description.ts';
 import { Engines, moveDatabases, watchEngines } from './engines.ts';
 import { type DatabaseEventType, Lifecycle } from './lifecycle.ts';
 import { Metrics, meterDatabases } from './metrics.ts';
@@ -46,6 +47,8 @@ export interface DatabasesDeps {
   readonly billing: DatabaseBilling;
   readonly egress: Egress;
   readonly engines: readonly Engine[];
+  /** All engines, in the order in which they are listed. */
+  readonly abouts: readonly EngineDescription[];
   /** undefined: nobody looks for damage. */
   readonly faults?: DataFaults | undefined;
   readonly kept: KeptDumps;
@@ -77,11 +80,11 @@ export interface DatabasesDeps {
 }
 
 /** Constructs the parts; nothing runs by itself. */
-export function assembleDatabases({ engines: list, sealer, ...given }: DatabasesDeps) {
+export function assembleDatabases({ engines: list, abouts, sealer, ...given }: DatabasesDeps) {
   const { metadata, clock, limits, serverConnections, maxSizeMb, announce } = given;
   const store = new DatabaseStore(metadata);
   const changes = new Changes({ metadata });
-  const engines = new Engines(list);
+  const engines = new Engines(list, abouts);
   const secrets = new DatabaseSecrets({ sealer });
   const turns = new Turns({ find: (id: string) => store.find(id) });
   const owned = new OwnedDatabases(store);
@@ -116,7 +119,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
     dumps,
     metrics,
   };
-  const logins = new Logins({ store, lifecycle, engine: 'sqlite' });
+  const logins = new Logins({ store, lifecycle, engines });
   const pointSource = databaseSource(parts);
   const { kept } = given;
   return {

@@ -49,7 +49,7 @@ function fileOf(deps: PointDumpsDeps, seen: DatabaseRow, signal: AbortSignal): S
   return {
     path: pathInPoint(seen.database_id),
     mode: OWNER_ONLY,
-    changes: seen.engine === 'sqlite' ? 'in_place' : 'by_insertion',
+    changes: deps.engines.about(seen.engine).dumpChanges,
     isPacked: false,
     gap: `database ${seen.name} (${seen.database_id})`,
     open: async () => {

@@ -1,6 +1,6 @@
 /** An account's databases in its private network: by name, at the usual port of their engine. */
 import type { Duplex } from 'node:stream';
-import { type DatabaseViews, PRIVATE_PORTS } from './database-view.ts';
+import type { DatabaseViews } from './database-view.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { isOpen } from './states.ts';
@@ -33,8 +33,10 @@ export class PrivateDatabases {
     readonly port: number;
   }): Promise<Duplex | 'data' | null> {
     const row = await this.#deps.store.findNumbered(request.accountId, request.number);
-    if (row === undefined || !isOpen(row) || PRIVATE_PORTS[row.engine] !== request.port) return null;
-    return row.engine === 'sqlite' ? 'data' : this.#connect(row);
+    if (row === undefined || !isOpen(row)) return null;
+    const { port, traits } = this.#deps.engines.about(row.engine);
+    if (port !== request.port) return null;
+    return traits.transport === 'http' ? 'data' : this.#connect(row);
   }
 
   /** See NetworkServices. */

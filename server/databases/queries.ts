@@ -4,13 +4,13 @@ import type { Clock } from '../platform/clock.ts';
 import { KeyedSemaphore } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import type { DataFaults } from './data-faults.ts';
-import { type EngineName, type Query, QueryFailed, type Table } from './engine.ts';
+import { type Query, QueryFailed, type Table } from './engine.ts';
+import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { NewQuery, QueryResponse, TestDatabaseEntry } from './query-schema.ts';
 import { assertReadable, assertReady } from './states.ts';
-import type { DatabaseRow } from './store.ts';
 
 const MAX_ROWS = 1000;
 /** Limit of the rows as JSON. */
@@ -56,7 +56,7 @@ export class Queries {
     if (readOnly) assertReadable(row);
     else assertReady(row);
     const query: Query = {
-      statement: statementOf(row, input),
+      statement: statementOf(engines.about(row.engine), input),
       params: input.params ?? [],
       readOnly,
       maxRows: input.max_rows ?? MAX_ROWS,
@@ -80,7 +80,7 @@ export class Queries {
       };
     } catch (error) {
       if (!(error instanceof QueryFailed)) throw error;
-      if (!isDamage(row.engine, error)) throw queryFailed(error);
+      if (!engines.about(row.engine).damageCodes.includes(error.engineCode)) throw queryFailed(error);
       faults?.noteMet(databaseId, error.message);
       throw dataDamaged(error);
     }
@@ -121,21 +121,14 @@ export class Queries {
   }
 }
 
-function statementOf(row: DatabaseRow, { statement, command }: NewQuery): Query['statement'] {
-  const isMongo = row.engine === 'mongodb';
-  if (isMongo && command !== undefined) return command as Readonly<Record<string, unknown>>;
-  if (!isMongo && statement !== undefined) return statement;
-  throw invalidField(isMongo ? 'command' : 'statement', `is required for ${row.engine}`);
-}
-
-/** Codes of damaged data: data_corrupted and index_corrupted; crashed tables and corrupt indexes or pages. */
-const DAMAGED: Readonly<Partial<Record<EngineName, readonly string[]>>> = {
-  postgresql: ['XX001', 'XX002'],
-  mysql: ['1034', '1194', '1195', '1712', '1877'],
-};
-
-function isDamage(engine: EngineName, { engineCode }: QueryFailed): boolean {
-  return DAMAGED[engine]?.includes(engineCode) ?? false;
+function statementOf(
+  { name, traits }: EngineDescription,
+  { statement, command }: NewQuery,
+): Query['statement'] {
+  const isSql = traits.language === 'sql';
+  if (!isSql && command !== undefined) return command as Readonly<Record<string, unknown>>;
+  if (isSql && statement !== undefined) return statement;
+  throw invalidField(isSql ? 'statement' : 'command', `is required for ${name}`);
 }
 
 function dataDamaged(error: QueryFailed): AppError {

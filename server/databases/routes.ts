@@ -8,8 +8,8 @@ import type { Creation } from './creation.ts';
 import type { DatabaseDeleter } from './database-deleter.ts';
 import type { DatabasePoints } from './database-points.ts';
 import type { Databases } from './databases.ts';
-import type { EngineLimits } from './engine.ts';
-import { DEFAULT_ENGINE, type Engines, type NamedReadiness } from './engines.ts';
+import { DEFAULT_ENGINE, type EngineLimits } from './engine.ts';
+import type { Engines } from './engines.ts';
 import { DatabaseMetrics, type Metrics } from './metrics.ts';
 import {
   Credentials,
@@ -54,11 +54,6 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
   ];
 }
 
-/** Whether each account has a server of its own. */
-function isOnOwnServer({ engine, source }: NamedReadiness): boolean {
-  return source === 'managed' && (engine === 'postgresql' || engine === 'mysql');
-}
-
 function engineRoutes({ engines, limits, serverConnections, maxSizeMb }: DatabaseRoutesDeps): Route[] {
   return [
     defineRoute({
@@ -78,7 +73,10 @@ function engineRoutes({ engines, limits, serverConnections, maxSizeMb }: Databas
           limits: {
             size_mb: maxSizeMb,
             connections: limits.connections,
-            server_connections: isOnOwnServer(entry) ? serverConnections : null,
+            server_connections:
+              entry.source === 'managed' && engines.about(entry.engine).traits.hasAccountServer
+                ? serverConnections
+                : null,
             statement_seconds: Math.ceil(limits.statementMs / 1000),
           },
         })),

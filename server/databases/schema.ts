@@ -3,7 +3,7 @@ import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { Preparing } from '../platform/preparing.ts';
-import { ENGINES } from './engine.ts';
+import { DEFAULT_ENGINE, ENGINES } from './engine.ts';
 import { DATABASE_STATES } from './states.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -61,7 +61,7 @@ export const NewDatabase = namedObject('NewDatabase', {
   engine: Type.Optional(
     Type.String({
       enum: [...ENGINES],
-      default: 'sqlite',
+      default: DEFAULT_ENGINE,
       description: 'An engine of GET /api/database-engines',
     }),
   ),

@@ -10,6 +10,7 @@ import { Type } from '../platform/json-schema.ts';
 import { type Announce, eventOf } from '../resources/row-change.ts';
 import type { Tunnels, TunnelTarget } from '../resources/tunnels.ts';
 import type { Egress } from './egress.ts';
+import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import type { DatabaseEventType, Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
@@ -89,7 +90,7 @@ function targetOf(deps: DatabaseTunnelsDeps, row: DatabaseRow): TunnelTarget {
     dial: async () => {
       const engine = engines.get(name);
       const opened = await engine.connect?.(lifecycle.inEngine(row));
-      if (opened === undefined) throw noTunnel(name);
+      if (opened === undefined) throw noTunnel(engines.about(name));
       ({ isUncounted } = opened);
       return opened.stream;
     },
@@ -107,12 +108,12 @@ function targetOf(deps: DatabaseTunnelsDeps, row: DatabaseRow): TunnelTarget {
   };
 }
 
-function noTunnel(engine: string): AppError {
-  const isSqlite = engine === 'sqlite';
-  const detail = isSqlite
-    ? 'A SQLite database has no server to connect to: it answers over HTTP'
-    : `The ${engine} server of this cloud is its operator's, and no tunnel leads there`;
-  const hint = isSqlite
+function noTunnel({ name, title, traits }: EngineDescription): AppError {
+  const isHttp = traits.transport === 'http';
+  const detail = isHttp
+    ? `A ${title} database has no server to connect to: it answers over HTTP`
+    : `The ${name} server of this cloud is its operator's, and no tunnel leads there`;
+  const hint = isHttp
     ? 'Use POST /api/databases/{database_id}/query, cloudlet db connect, or the address of its connection'
     : 'Connect to the address of its connection';
   return new AppError('no_tunnel', detail, { hint });

@@ -22,16 +22,19 @@ const MARK = '.cloud';
 export const MOVED_FILE = 'metadata-moved.json';
 /** In a database whose metadata were moved back. */
 export const MOVED_SETTING = 'metadata_moved';
-const DATABASES = ['sqlite', 'postgresql', 'mysql', 'mongodb', 'kept'].map((name) => `databases/${name}`);
 /** Versions of November 2026 swept its mark away after ten minutes; it is put back. */
 const SWEPT = 'databases/kept';
 /** Folders with a mark file: each may be a separate disk. Recovery points have an identity of their own. */
-const MARKED = ['blobs', 'vms', 'images', 'databases', ...DATABASES];
+const MARKED = ['blobs', 'vms', 'images', 'databases', SWEPT];
+/** Folders of engines in clouds of versions that did not write down which ones they had marked. */
+const FIRST_ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'].map((name) => `databases/${name}`);
 
 export interface IdentityDeps {
   readonly metadata: Metadata;
   readonly dataDir: string;
   readonly clock: Clock;
+  /** Folders of the engines of databases, as `databases/sqlite`. */
+  readonly engineFolders: readonly string[];
   /** True: `CLOUDLET_METADATA_URL` names the database, not the data directory. */
   readonly isElsewhere: boolean;
   /** Releases the disk space reserved for a full disk. */
@@ -82,7 +85,7 @@ export class Identity {
 
   /** Counts this start. Throws StartupError if the data folders do not belong to this database. */
   static async open(deps: IdentityDeps): Promise<Identity> {
-    const { metadata, dataDir, clock, isElsewhere } = deps;
+    const { metadata, dataDir, clock, engineFolders, isElsewhere } = deps;
     const store = new IdentityStore(metadata);
     const stored = await store.find();
     if (stored === undefined && !(await store.wasUsed()) && dataIn(dataDir).length > 0) {
@@ -90,17 +93,18 @@ export class Identity {
     }
     const before = stored ?? { cloud_id: newId('cld', clock), starts: 0 };
     assertNewest(dataDir, before);
-    const lost = before.starts > 0 && isSwept(dataDir) ? [SWEPT] : [];
-    for (const name of MARKED) if (!lost.includes(name)) assertBelongs(dataDir, name, before);
-    for (const name of lost) await putMark(deps, join(dataDir, name, MARK), before);
+    const marked = [...MARKED, ...engineFolders];
+    const unmarked = before.starts > 0 ? unmarkedIn(dataDir, engineFolders) : [];
+    for (const name of marked) if (!unmarked.includes(name)) assertBelongs(dataDir, name, before);
+    for (const name of unmarked) await putMark(deps, join(dataDir, name, MARK), before);
     if (before.starts === 0) {
       // From the first count on every mark exists, wherever a start is interrupted.
       await store.write(before);
-      for (const name of MARKED) await putMark(deps, join(dataDir, name, MARK), before);
+      for (const name of marked) await putMark(deps, join(dataDir, name, MARK), before);
     }
     const mark = { cloud_id: before.cloud_id, starts: before.starts + 1 };
     await store.write(mark);
-    await putMark(deps, join(dataDir, COUNT), mark);
+    await putMark(deps, join(dataDir, COUNT), { ...mark, engines: engineFolders });
     return new Identity(store, dataDir, mark);
   }
 
@@ -200,9 +204,12 @@ function assertBelongs(dataDir: string, name: string, mark: IdentityMark): void 
   );
 }
 
-function isSwept(dataDir: string): boolean {
-  const folder = join(dataDir, SWEPT);
-  return existsSync(folder) && readMark(join(folder, MARK)) === null;
+/** Folders that may be without a mark, and are: the one that was swept, and those of engines that are new. */
+function unmarkedIn(dataDir: string, engineFolders: readonly string[]): string[] {
+  const had = readMark(join(dataDir, COUNT))?.engines ?? FIRST_ENGINES;
+  const isUnmarked = (name: string) => readMark(join(dataDir, name, MARK)) === null;
+  const swept = existsSync(join(dataDir, SWEPT)) ? [SWEPT] : [];
+  return [...swept, ...engineFolders.filter((name) => !had.includes(name))].filter(isUnmarked);
 }
 
 /** Writes a mark. On a full disk an older mark is good enough. */
@@ -258,6 +265,8 @@ export interface IdentityMark {
   readonly cloud_id: string;
   /** Number of starts of the cloud when it was written. */
   readonly starts: number;
+  /** In COUNT: folders of engines that have a mark. */
+  readonly engines?: readonly string[];
 }
 
 /** null: no such file. Throws an Error with a one-line message if it cannot be read. */
@@ -276,8 +285,9 @@ function readMark(path: string): IdentityMark | null {
 
 function parseMark(text: string): IdentityMark | null {
   try {
-    const { cloud_id, starts } = JSON.parse(text) as Partial<IdentityMark>;
-    return typeof cloud_id === 'string' && typeof starts === 'number' ? { cloud_id, starts } : null;
+    const { cloud_id, starts, engines } = JSON.parse(text) as Partial<IdentityMark>;
+    if (typeof cloud_id !== 'string' || typeof starts !== 'number') return null;
+    return { cloud_id, starts, ...(Array.isArray(engines) ? { engines } : {}) };
   } catch {
     return null;
   }

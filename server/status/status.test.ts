@@ -41,7 +41,7 @@ function open(
   const alarms = new Alarms(clock);
   const scrub = async () => ({ running: false });
   const compute = async () => ({ ...ENGINE, ...engine });
-  const databases = async () => [SQLITE];
+  const databases = async () => [SQLITE, { ...SQLITE, engine: 'mysql' }];
   const version = '1.2.3';
   const recovery = async (): Promise<TestRecovery> => ({ points: 0 });
   const parts = { scrub, compute, databases, recovery, ...own };
@@ -73,7 +73,12 @@ test('without alarms all is well, and the time since the start is told', async (
         problem: null,
         fix: null,
       },
-      databases: { status: 'ok', problem: null, fix: null, engines: [{ ...SQLITE, preparing: null }] },
+      databases: {
+        status: 'ok',
+        problem: null,
+        fix: null,
+        engines: [SQLITE, { ...SQLITE, engine: 'mysql' }].map((one) => ({ ...one, preparing: null })),
+      },
       recovery: { status: 'ok', problem: null, fix: null, points: 0 },
     },
     alarms: [],
@@ -111,6 +116,8 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     { code: 'few_files_left', component: 'compute', ready: true },
     { code: 'damaged_databases', component: 'databases', ready: true },
     { code: 'mysql_unavailable', component: 'databases', ready: true },
+    { code: 'mysql_port_taken', component: 'databases', ready: true },
+    { code: 'unknown_unavailable', component: undefined, ready: true },
     { code: 'database_engine_unavailable', component: 'databases', ready: true },
     { code: 'recovery_point_failed', component: 'recovery', ready: true },
     { code: 'recovery_target_unavailable', component: 'recovery', ready: true },

@@ -72,17 +72,7 @@ const COMPONENT_ALARMS = {
   ],
   billing: ['billing_inconsistent'],
   compute: ['few_files_left', 'machines_wait_for_room'],
-  databases: [
-    'damaged_databases',
-    'database_engine_unavailable',
-    'mongodb_unavailable',
-    'databases_not_moved',
-    'mysql_port_taken',
-    'mysql_unavailable',
-    'out_of_space',
-    'postgresql_port_taken',
-    'postgresql_unavailable',
-  ],
+  databases: ['damaged_databases', 'database_engine_unavailable', 'databases_not_moved', 'out_of_space'],
   recovery: [
     'recovery_drill_overdue',
     'recovery_logs_damaged',
@@ -111,6 +101,7 @@ export class Status<Scrub, Recovery extends WithFailure> {
   async read(viewer: Viewer) {
     const [scrub, recovery] = [await this.#lastOf('scrub'), await this.#lastOf('recovery')];
     const compute = await this.#deps.compute();
+    const engines = await this.#deps.databases();
     const alarms = toldTo(viewer, this.#deps.alarms);
     const isWell = alarms.length === 0 && compute.isUsable;
     return {
@@ -124,8 +115,8 @@ export class Status<Scrub, Recovery extends WithFailure> {
         billing: stateOf('billing', alarms),
         compute: presentCompute(compute, alarms),
         databases: {
-          ...stateOf('databases', alarms),
-          engines: (await this.#deps.databases()).map(presentEngine),
+          ...stateOf('databases', alarms, engines.flatMap(alarmsOf)),
+          engines: engines.map(presentEngine),
         },
         recovery: {
           ...stateOf('recovery', alarms),
@@ -176,6 +167,9 @@ export class Status<Scrub, Recovery extends WithFailure> {
   }
 }
 
+/** Alarms of its servers. */
+const alarmsOf = ({ engine }: DatabaseEngineStatus) => [`${engine}_unavailable`, `${engine}_port_taken`];
+
 const presentEngine = (engine: DatabaseEngineStatus) => ({ ...engine, preparing: engine.preparing ?? null });
 
 /** Running machines with a lesser problem of the engine, such as weaker isolation, are not degraded. */
@@ -197,8 +191,13 @@ function withoutReason<Recovery extends WithFailure>(recovery: Recovery): Recove
   return failure ? { ...recovery, last_failure: { ...failure, reason: null } } : recovery;
 }
 
-function stateOf(component: keyof typeof COMPONENT_ALARMS, alarms: readonly Alarm[]) {
-  const codes: readonly string[] = COMPONENT_ALARMS[component];
+/** `more`: codes of alarms of this component beside the usual ones. */
+function stateOf(
+  component: keyof typeof COMPONENT_ALARMS,
+  alarms: readonly Alarm[],
+  more: readonly string[] = [],
+) {
+  const codes: readonly string[] = [...COMPONENT_ALARMS[component], ...more];
   const own = alarms.filter(({ code }) => codes.includes(code));
   if (own.length === 0) return { status: 'ok', problem: null, fix: null };
   const all = (of: 'detail' | 'fix') => own.map((alarm) => alarm[of]).join('. ');

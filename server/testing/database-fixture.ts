@@ -9,6 +9,7 @@ import { Egress } from '../databases/egress.ts';
 import type { Engine } from '../databases/engine.ts';
 import { assembleDatabases } from '../databases/part.ts';
 import { DatabaseStore } from '../databases/store.ts';
+import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -75,6 +76,7 @@ export async function openDatabaseFixture() {
         keptBytes,
         tellMs: options.tellMs,
         engines: [engine],
+        abouts: ABOUT_ENGINES,
         kept: options.wrapKept?.(files) ?? files,
         limits: { connections: 10, statementMs: 1000 },
         serverConnections: 100,

@@ -14,8 +14,7 @@ const PROCESS_FOLDER = 'server/drivers/host-process/';
 const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; readonly instead: string }[] = [
   {
     name: /^(?:better-sqlite3|pg|mysql2(?:\/promise)?|kysely|node:sqlite)$/,
-    // What snippets.ts shows is for programs of others.
-    home: /^server\/(?:drivers|metadata)\/|\/snippets\.ts$/,
+    home: /^server\/(?:drivers|metadata)\//,
     instead: 'take a Metadata from metadata/metadata.ts',
   },
   {

@@ -1,17 +1,20 @@
 /** Engine and cloud, as the servers of accounts know them. */
-import type { Readiness } from '../../databases/engine.ts';
+import type { EngineName, Readiness } from '../../databases/engine.ts';
 import type { ServerCopy } from '../../databases/server-logs.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { DiskLevel } from '../../platform/disk-space.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { ChildSlots } from '../engine-children/child-slots.ts';
+import type { Protocol } from '../server-proxy/login-watch.ts';
 import type { Listener, ServerProxy } from '../server-proxy/server-proxy.ts';
 import type { ManagedEngineOptions } from './database-server.ts';
 import type { AccountEngine } from './sql-engine.ts';
 
 /** Describes one engine to the servers of all accounts. `title`: for humans. */
 export interface AccountKind {
-  readonly name: 'postgresql' | 'mysql';
+  readonly name: EngineName;
+  /** The protocol of its servers. */
+  readonly protocol: Protocol;
   readonly title: string;
   readonly dumpFormats: readonly string[];
   /** Name of the folder with the data, in the home of a server. */

@@ -143,7 +143,7 @@ export class ServerDirectory {
       folder,
       engine,
       proxy,
-      listener: { name: `${kind.name}:${accountId}`, addresses, port, protocol: kind.name },
+      listener: { name: `${kind.name}:${accountId}`, addresses, port, protocol: kind.protocol },
       takeSlot: (signal) => slots.take(accountId, signal),
       refusal: (text) => kind.refusal(text),
       idleMs,

@@ -7,6 +7,7 @@ import type {
   Endpoint,
   Engine,
   EngineDatabase,
+  EngineName,
   Measured,
   Query,
   QueryResult,
@@ -95,7 +96,7 @@ export interface SqlEngineParts<Admin, L> {
 type AdminLinks<Admin> = SqlLinks & { asAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> };
 
 export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements AccountEngine {
-  abstract readonly name: 'mysql' | 'postgresql';
+  abstract readonly name: EngineName;
   abstract readonly leastConnections: number;
   readonly dumpFormats: readonly string[];
   readonly #parts: SqlEngineParts<Admin, L>;

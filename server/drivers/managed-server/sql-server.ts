@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import type { Readiness } from '../../databases/engine.ts';
+import type { EngineName, Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type ClientCommand, ClientPrograms, type Clients, type ClientWork } from './client-programs.ts';
 import { firstSecret, forgetFirstSecret } from './data-template.ts';
@@ -58,7 +58,7 @@ export interface RemoteTarget<F> {
 
 /** Describes one SQL engine: its programs, its connections and its words. */
 export interface SqlKind<L extends SqlLinks, F extends ExternalFacts> {
-  readonly name: 'mysql' | 'postgresql';
+  readonly name: EngineName;
   /** For humans. */
   readonly title: string;
   /** The administrator of a server that Cloudlet runs, and the database to which it connects. */

@@ -3,15 +3,25 @@
  * Encrypted traffic reveals nothing.
  */
 
-export type Protocol = 'postgresql' | 'mysql';
-
 /** `never`: it will not be seen. */
 export type LoginState = 'not yet' | 'in' | 'never';
 
-/** A log-in takes less. */
-const MAX_BYTES = 65_536;
-const POSTGRESQL_HEAD = 5;
-const MYSQL_HEAD = 4;
+/** Facts of a protocol that the proxy needs. Listeners name it: they are told to a thread. */
+interface LoginProtocol {
+  /** Whether the server speaks first, so that a client is worth a server before it said anything. */
+  readonly serverBegins: boolean;
+  /** Bytes before a message's length is known. */
+  readonly headBytes: number;
+  /** Whole length of the message that `head` begins; null: it is none. */
+  lengthOf(head: Buffer): number | null;
+  /** Whether the server's message number `count`, from 0, says that the user is logged in. */
+  isLogin(message: Buffer, count: number): boolean;
+  /** The meaning of a first byte that comes before all messages; undefined: it is none. */
+  prelude?(byte: number | undefined): 'encrypted' | 'skip' | undefined;
+  /** The refusal of encryption to a client that asks for it before it says who it is; null: it does not. */
+  noEncryption(words: Buffer): Buffer | null;
+}
+
 /** Authentication request of kind 0: AuthenticationOk (PostgreSQL 3.0, message formats). */
 const AUTHENTICATION = 'R'.charCodeAt(0);
 const AUTHENTICATION_OK_LENGTH = 9;
@@ -21,18 +31,58 @@ const NO_TLS = 'N'.charCodeAt(0);
 /** SSLRequest and GSSENCRequest: a length of 8, then one of these. */
 const ENCRYPTION_REQUESTS: readonly number[] = [80_877_103, 80_877_104];
 const REQUEST_LENGTH = 8;
+
+const MESSAGE_HEAD_BYTES = 5;
+
+const POSTGRESQL: LoginProtocol = {
+  serverBegins: false,
+  headBytes: MESSAGE_HEAD_BYTES,
+  lengthOf: (head) => {
+    const length = head.readInt32BE(1) + 1;
+    return length < MESSAGE_HEAD_BYTES ? null : length;
+  },
+  isLogin: (message) =>
+    message[0] === AUTHENTICATION &&
+    message.length === AUTHENTICATION_OK_LENGTH &&
+    message.readInt32BE(MESSAGE_HEAD_BYTES) === 0,
+  // A notice begins with the same letter as NO_TLS; it never comes first, nor alone.
+  prelude: (byte) => (byte === TLS ? 'encrypted' : byte === NO_TLS ? 'skip' : undefined),
+  noEncryption: (words) => {
+    const isRequest = words.length === REQUEST_LENGTH && ENCRYPTION_REQUESTS.includes(words.readInt32BE(4));
+    return isRequest ? Buffer.of(NO_TLS) : null;
+  },
+};
+
 /** OK_Packet (MySQL, client/server protocol). */
 const OK = 0x00;
+const PACKET_HEAD_BYTES = 4;
+
+const MYSQL: LoginProtocol = {
+  serverBegins: true,
+  // With the first byte of the body, which tells what the packet is.
+  headBytes: PACKET_HEAD_BYTES + 1,
+  lengthOf: (head) => head.readUIntLE(0, 3) + PACKET_HEAD_BYTES,
+  // The first is the server's greeting.
+  isLogin: (message, count) => count > 0 && message[PACKET_HEAD_BYTES] === OK,
+  noEncryption: () => null,
+};
+
+/** Wire protocols, which several engines may have. */
+export const PROTOCOLS = { postgresql: POSTGRESQL, mysql: MYSQL } as const;
+export type Protocol = keyof typeof PROTOCOLS;
+
+/** A log-in takes less. */
+const MAX_BYTES = 65_536;
 
 export class LoginWatch {
-  readonly #protocol: Protocol;
+  readonly #protocol: LoginProtocol;
   #rest = Buffer.alloc(0);
   #seenBytes = 0;
   /** Messages so far. */
   #count = 0;
 
   constructor(protocol: Protocol) {
-    this.#protocol = protocol;
+    this.#protocol = PROTOCOLS[protocol];
   }
 
   /** Given the next bytes of the server; to be called until it says `in` or `never`. */
@@ -40,43 +90,23 @@ export class LoginWatch {
     this.#seenBytes += bytes.length;
     if (this.#seenBytes > MAX_BYTES) return 'never';
     this.#rest = Buffer.concat([this.#rest, bytes]);
-    return this.#protocol === 'postgresql' ? this.#postgresql() : this.#mysql();
-  }
-
-  #postgresql(): LoginState {
-    if (this.#count === 0 && this.#rest[0] === TLS) return 'never';
-    // A notice begins with the same letter; it never comes first, nor alone.
-    if (this.#count === 0 && this.#rest[0] === NO_TLS) this.#rest = this.#rest.subarray(1);
-    while (this.#rest.length >= POSTGRESQL_HEAD) {
-      const length = this.#rest.readInt32BE(1) + 1;
-      if (length < POSTGRESQL_HEAD) return 'never';
+    const { headBytes, prelude, lengthOf, isLogin } = this.#protocol;
+    const said = this.#count === 0 ? prelude?.(this.#rest[0]) : undefined;
+    if (said === 'encrypted') return 'never';
+    if (said === 'skip') this.#rest = this.#rest.subarray(1);
+    while (this.#rest.length >= headBytes) {
+      const length = lengthOf(this.#rest);
+      if (length === null) return 'never';
       if (this.#rest.length < length) return 'not yet';
-      const isRequest = this.#rest[0] === AUTHENTICATION && length === AUTHENTICATION_OK_LENGTH;
-      if (isRequest && this.#rest.readInt32BE(POSTGRESQL_HEAD) === 0) return 'in';
-      this.#pass(length);
+      if (isLogin(this.#rest.subarray(0, length), this.#count)) return 'in';
+      this.#count++;
+      this.#rest = this.#rest.subarray(length);
     }
     return 'not yet';
-  }
-
-  #mysql(): LoginState {
-    while (this.#rest.length > MYSQL_HEAD) {
-      const length = this.#rest.readUIntLE(0, 3) + MYSQL_HEAD;
-      if (this.#rest.length < length) return 'not yet';
-      // The first is the server's greeting.
-      if (this.#count > 0 && this.#rest[MYSQL_HEAD] === OK) return 'in';
-      this.#pass(length);
-    }
-    return 'not yet';
-  }
-
-  #pass(length: number): void {
-    this.#count++;
-    this.#rest = this.#rest.subarray(length);
   }
 }
 
-/** `N` to a client of PostgreSQL that asks for encryption before it says who it is; null: it does not. */
+/** See LoginProtocol. */
 export function noEncryption(protocol: Protocol, words: Buffer): Buffer | null {
-  const isRequest = protocol === 'postgresql' && words.length === REQUEST_LENGTH;
-  return isRequest && ENCRYPTION_REQUESTS.includes(words.readInt32BE(4)) ? Buffer.of(NO_TLS) : null;
+  return PROTOCOLS[protocol].noEncryption(words);
 }

@@ -1,7 +1,7 @@
 /** One user's connection: it waits at a listener, and then goes through to a server. */
 import { connect, type Socket } from 'node:net';
 import { relay, reset } from '../loopback-ingress/relay.ts';
-import { LoginWatch, noEncryption, type Protocol } from './login-watch.ts';
+import { LoginWatch, noEncryption, PROTOCOLS, type Protocol } from './login-watch.ts';
 
 export interface PassageDeps {
   readonly protocol: Protocol;
@@ -69,7 +69,7 @@ export class Passage {
 
   /** To be called once it can be passed on. */
   start(): void {
-    if (this.#deps.protocol === 'mysql') this.#beReady();
+    if (PROTOCOLS[this.#deps.protocol].serverBegins) this.#beReady();
   }
 
   /** Goes to that port. */

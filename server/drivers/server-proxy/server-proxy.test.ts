@@ -10,7 +10,7 @@ import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { testClaim } from '../../testing/own-ground.ts';
 import { freePort } from '../server-port.ts';
-import type { Protocol } from './login-watch.ts';
+import { PROTOCOLS, type Protocol } from './login-watch.ts';
 import { ServerProxy } from './server-proxy.ts';
 
 /** None of those that rules lead past the proxy. */
@@ -225,10 +225,10 @@ for (const protocol of ['postgresql', 'mysql'] as const)
         socket.write(ok);
         socket.on('data', (bytes) => socket.write(bytes));
       });
-    const serve = protocol === 'mysql' ? mysqlLike : postgresqlLike;
+    const serve = { mysql: mysqlLike, postgresql: postgresqlLike }[protocol];
     await proxy.lead(LISTENER, await listening(t, serve));
     const user = client();
-    if (protocol === 'mysql') await once(user, 'data');
+    if (PROTOCOLS[protocol].serverBegins) await once(user, 'data');
     await answer(user, 'log-in');
     const strangers = Array.from({ length: 400 }, client);
     let ended = 0;
@@ -236,7 +236,7 @@ for (const protocol of ['postgresql', 'mysql'] as const)
     await eventually(async () => (await proxy.figures(LISTENER)).accepted === 401);
     await eventually(() => ended === 400 - STRANGERS);
     const late = client();
-    if (protocol === 'mysql') await once(late, 'data');
+    if (PROTOCOLS[protocol].serverBegins) await once(late, 'data');
     await answer(late, 'log-in');
     assert.deepEqual([await answer(user, 'one'), await answer(late, 'two')], ['one', 'two']);
   });

@@ -41,7 +41,12 @@ const NOT_NOW = 1053;
 /** MariaDB with a server for each account. */
 export function mysqlServers(options: AccountOptions): AccountServers {
   const make = (of: ManagedEngineOptions) => new MysqlEngine(of);
-  const about = { dumpFormats: DUMP_FORMATS, data: DATA, refused: store.NO_GROWTH };
+  const about = {
+    dumpFormats: DUMP_FORMATS,
+    data: DATA,
+    refused: store.NO_GROWTH,
+    protocol: 'mysql',
+  } as const;
   return new AccountServers({ ...MYSQL, ...about, refusal, make }, options);
 }
 

@@ -78,6 +78,7 @@ export function postgresqlServers(options: AccountOptions & Pick<PostgresqlOptio
   };
   const kind = {
     ...postgresqlKind(find),
+    protocol: 'postgresql' as const,
     dumpFormats: DUMP_FORMATS,
     data: DATA,
     refusal,

@@ -5,36 +5,15 @@ import type { EngineDatabase } from '../../../databases/engine.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { displaced } from '../../engine-children/displaced.ts';
 import { type ChildAnswer, ChildGone } from '../../engine-children/tenant-child.ts';
+import type { HranaCall, HranaCalls, HranaMessage, HranaReply } from '../shared/hrana-calls.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
 
-/** The calls of Hrana's edge. */
-export function hranaOf(engine: Pick<SqliteEngine, 'call' | 'callIfThere'>) {
+export function hranaOf(engine: Pick<SqliteEngine, 'call' | 'callIfThere'>): HranaCalls {
   return {
-    exchange: (database: EngineDatabase, call: HranaCall) => exchangeHrana(engine, database, call),
-    receive: (database: EngineDatabase, message: HranaMessage) => receiveHrana(engine, database, message),
-    /** Ends the streams of a WebSocket. */
-    closeSocket: (database: EngineDatabase, socket: string) =>
-      engine.callIfThere(database, { kind: 'hrana_close', socket }),
+    exchange: (database, call) => exchangeHrana(engine, database, call),
+    receive: (database, message) => receiveHrana(engine, database, message),
+    closeSocket: (database, socket) => engine.callIfThere(database, { kind: 'hrana_close', socket }),
   };
-}
-
-export interface HranaCall {
-  readonly path: string;
-  readonly body: Uint8Array;
-  readonly signal: AbortSignal;
-}
-
-interface HranaReply {
-  readonly status: number;
-  readonly contentType: string;
-  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
-}
-
-interface HranaMessage {
-  readonly socket: string;
-  readonly encoding: 'json' | 'protobuf';
-  readonly body: Uint8Array;
-  readonly signal: AbortSignal;
 }
 
 /**

@@ -4,15 +4,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { frameworksFor } from './framework-snippets.ts';
-import { snippetsFor } from './snippets.ts';
+import type { EngineDescription } from '../../databases/engine-description.ts';
+import { MONGODB } from './mongodb/about.ts';
+import { MYSQL } from './mysql/about.ts';
+import { POSTGRESQL } from './postgresql/about.ts';
+import { SQLITE } from './sqlite/about.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 const address = 'http://127.0.0.1:9000/db/db-1/';
 const plain = { password: 'secret', tls: false, hasCa: false };
-const snippets = snippetsFor('sqlite', { uri: `${address}?authToken=secret`, ...plain });
+const snippets = SQLITE.snippets({ uri: `${address}?authToken=secret`, ...plain });
 
 test('each has the address, with its slash, and the password', () => {
   assert.deepEqual(Object.keys(snippets), ['cli', 'node', 'python', 'go', 'php']);
@@ -23,39 +26,39 @@ test('each has the address, with its slash, and the password', () => {
   assert.ok(snippets.cli.includes(`'${address}v2/pipeline'`));
 });
 
-const postgresql = snippetsFor('postgresql', { uri: 'postgresql://u_1:secret@127.0.0.1:5432/d_1', ...plain });
+const postgresql = POSTGRESQL.snippets({ uri: 'postgresql://u_1:secret@127.0.0.1:5432/d_1', ...plain });
 const mysqlUri = 'mysql://u_1:secret@127.0.0.1:3306/d_1';
-const mysql = snippetsFor('mysql', { uri: mysqlUri, ...plain });
-const mysqlTls = snippetsFor('mysql', { uri: mysqlUri, ...plain, tls: true, hasCa: true });
+const mysql = MYSQL.snippets({ uri: mysqlUri, ...plain });
+const mysqlTls = MYSQL.snippets({ uri: mysqlUri, ...plain, tls: true, hasCa: true });
 
 test('with TLS each names the file with the certificate to trust, or asks for a verified one', () => {
   for (const code of [mysqlTls.cli, mysqlTls.node, mysqlTls.python, mysqlTls.php])
     assert.ok(code.includes('ca.pem'), code);
   assert.match(mysqlTls.go, /os\.ReadFile\("ca\.pem"\)[\s\S]*\?tls=cloudlet"/);
   const uri = 'postgresql://u_1:secret@db.example:5432/d_1?sslmode=verify-full&sslrootcert=ca.pem';
-  const { cli, php } = snippetsFor('postgresql', { uri, ...plain, tls: true, hasCa: true });
+  const { cli, php } = POSTGRESQL.snippets({ uri, ...plain, tls: true, hasCa: true });
   assert.ok(cli.includes(uri));
   assert.match(php, /\$url\['query'\]/);
 });
 
-const mongodb = snippetsFor('mongodb', {
+const mongodb = MONGODB.snippets({
   uri: 'mongodb://u_1:secret@127.0.0.1:27117/d_1?authSource=d_1',
   ...plain,
 });
 
 test('frameworks get what they ask for, with TLS where it is', () => {
-  const names = (engine: 'postgresql' | 'mysql' | 'mongodb' | 'sqlite', uri: string) =>
-    frameworksFor(engine, { uri, ...plain }).map(({ framework }) => framework);
+  const names = (engine: EngineDescription, uri: string) =>
+    engine.frameworks({ uri, ...plain }).map(({ framework }) => framework);
   const pg = 'postgresql://u_1:secret@127.0.0.1:5432/d_1';
-  assert.deepEqual(names('postgresql', pg), ['Django', 'Rails', 'Laravel', 'Prisma']);
-  assert.deepEqual(names('mongodb', 'mongodb://u_1:secret@127.0.0.1:27117/d_1'), ['mongoose']);
-  assert.deepEqual(names('sqlite', address), []);
+  assert.deepEqual(names(POSTGRESQL, pg), ['Django', 'Rails', 'Laravel', 'Prisma']);
+  assert.deepEqual(names(MONGODB, 'mongodb://u_1:secret@127.0.0.1:27117/d_1'), ['mongoose']);
+  assert.deepEqual(names(SQLITE, address), []);
   for (const tls of [false, true])
     for (const [engine, uri] of [
-      ['postgresql', tls ? `${pg}?sslmode=verify-full&sslrootcert=ca.pem` : pg],
-      ['mysql', mysqlUri],
+      [POSTGRESQL, tls ? `${pg}?sslmode=verify-full&sslrootcert=ca.pem` : pg],
+      [MYSQL, mysqlUri],
     ] as const)
-      for (const { framework, file, code } of frameworksFor(engine, { uri, ...plain, tls, hasCa: tls })) {
+      for (const { framework, file, code } of engine.frameworks({ uri, ...plain, tls, hasCa: tls })) {
         assert.match(code, /secret/, framework);
         assert.doesNotMatch(code, /undefined|null/, framework);
         assert.equal(/ca\.pem|verify/.test(code), tls, `${framework} ${file}\n${code}`);

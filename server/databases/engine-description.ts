@@ -1,0 +1,81 @@
+/**
+ * The description of an engine, by itself. Rules, the client and the console ask for a trait, never for the
+ * name of an engine: what differs by engine is written in the engine's own folder.
+ */
+import type { EngineName } from './engine.ts';
+
+/** Common grammars of SQL, by the system that is known for it; `standard`: nothing beyond the standard. */
+const SQL_DIALECTS = ['standard', 'sqlite', 'postgresql', 'mysql'] as const;
+export type SqlDialect = (typeof SQL_DIALECTS)[number];
+
+const LANGUAGES = ['sql', 'documents'] as const;
+const TRANSPORTS = ['tcp', 'http'] as const;
+
+export interface EngineTraits {
+  /** `documents`: queries are commands as JSON, and tables are collections. */
+  readonly language: (typeof LANGUAGES)[number];
+  /** null: the language is not SQL. */
+  readonly dialect: SqlDialect | null;
+  /** How drivers connect: to a port of the engine, or by HTTP to the address for files. */
+  readonly transport: (typeof TRANSPORTS)[number];
+  /** Whether its servers write a log of each database. */
+  readonly hasLog: boolean;
+  /** Whether drivers may ask for TLS also where it is not required. */
+  readonly offersTls: boolean;
+  /** Whether programs can make databases for tests beside their own. */
+  readonly hasTestDatabases: boolean;
+  /** Whether the databases of an account share a server of the account's own, where Cloudlet runs it. */
+  readonly hasAccountServer: boolean;
+}
+
+/** Programs with which users connect in a terminal. */
+export interface EngineClient {
+  /** The preferred program first. */
+  readonly programs: readonly string[];
+  /** The package of Debian that has it. */
+  readonly package: string;
+}
+
+export interface EngineDescription {
+  readonly name: EngineName;
+  /** Its name for humans: `PostgreSQL`. */
+  readonly title: string;
+  /** A sentence on the programs that it suits. */
+  readonly summary: string;
+  /** The usual port of its drivers, which it has in the private network of an account. */
+  readonly port: number;
+  readonly traits: EngineTraits;
+  /** null: it has none. */
+  readonly client: EngineClient | null;
+  /** Codes of its errors (QueryFailed.engineCode) that mean damaged data. */
+  readonly damageCodes: readonly string[];
+  /** How a dump differs from the one before: in the same places, or by bytes that were inserted. */
+  readonly dumpChanges: 'in_place' | 'by_insertion';
+  /** Sample code that connects. */
+  snippets(target: SnippetTarget): Snippets;
+  /** Settings of web frameworks; empty if none of them knows the engine. */
+  frameworks(target: SnippetTarget): FrameworkSnippet[];
+}
+
+/** The database that sample code is for. */
+export interface SnippetTarget {
+  /** Has the password. */
+  readonly uri: string;
+  readonly password: string;
+  readonly tls: boolean;
+  /** Whether users get a CA certificate, which they save as CA_FILE. */
+  readonly hasCa: boolean;
+}
+
+export const CA_FILE = 'ca.pem';
+
+/** By language; `cli`: a shell command. */
+export type Snippets = Record<'cli' | 'node' | 'python' | 'go' | 'php', string>;
+
+export interface FrameworkSnippet {
+  /** `Django` */
+  readonly framework: string;
+  /** The file of the framework that the code belongs into. */
+  readonly file: string;
+  readonly code: string;
+}

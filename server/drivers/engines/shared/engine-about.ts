@@ -1,0 +1,76 @@
+/** The contents of an engine's `about.ts`: its description, how it is built, and its facts for operators. */
+import type { Config } from '../../../config/config.ts';
+import type { Engine, EngineDatabase } from '../../../databases/engine.ts';
+import type { EngineDescription } from '../../../databases/engine-description.ts';
+import type { Finding } from '../../../platform/finding.ts';
+import type { ChildEngineOptions } from '../../engine-children/child-engine.ts';
+import type { AccountOptions } from '../../managed-server/account-kind.ts';
+import type { ServerUsers } from '../../managed-server/server-users.ts';
+import type { Part } from '../../preparation/preparing.ts';
+import type { HranaCalls } from './hrana-calls.ts';
+
+export interface EngineAbout extends EngineDescription {
+  /** Folder of its data, in the data directory. */
+  readonly folder: string;
+  /** Programs that the set-up fetches for it; null: it needs none. */
+  readonly programs: EnginePrograms | null;
+  readonly development: Development;
+  /** Whether `cloudlet databases upgrade` moves its data to a newer major version. */
+  readonly canUpgrade: boolean;
+  /** Lines of `cloudlet doctor`. */
+  doctor(config: Config): Promise<Finding[]>;
+  /** Nothing is started. */
+  build(tools: EngineTools): Promise<BuiltEngine>;
+}
+
+interface EnginePrograms {
+  readonly part: Part;
+  /** Whether the host has its own, so that none need be fetched; missing: they are fetched all the same. */
+  isOnHost?(): Promise<boolean>;
+}
+
+/** Its part in `cloudlet dev`. */
+interface Development {
+  /** Whether it is among the engines of a run that names none. */
+  readonly isDefault: boolean;
+  /** Names of the environment variables, for the help. */
+  readonly names: readonly string[];
+  /** Values of these variables. */
+  variables(connection: {
+    readonly uri: string;
+    readonly password: string;
+  }): Readonly<Record<string, string>>;
+}
+
+/** Everything that engines are built with. */
+export interface EngineTools {
+  readonly config: Config;
+  /** For a restore drill: nobody but its cloud reaches the databases. */
+  readonly isPrivate: boolean;
+  /** For engines with one process per active database. */
+  readonly children: Omit<ChildEngineOptions, 'folder'>;
+  /** For engines with database servers. */
+  readonly managed: ManagedTools;
+  readonly serverUsers: ServerUsers;
+  /** Address of the data origin; known once it listens. */
+  readonly dataUrl: () => string;
+  /** Counts bytes that left this cloud. */
+  readonly sent: (database: EngineDatabase, bytes: number) => void;
+}
+
+type ManagedTools = Pick<
+  AccountOptions,
+  'processes' | 'alarms' | 'isDiskLow' | 'warn' | 'keepsLogs' | 'servers'
+> & { readonly tls: NonNullable<AccountOptions['tls']> };
+
+export interface BuiltEngine {
+  readonly engine: Engine;
+  /** Starts its existing servers. */
+  wake?(): unknown;
+  /** Starts the server of that listener, if it is one of its own. */
+  wanted?(listener: string): unknown;
+  /** Moves its data to the newest major version; null: there was nothing to do. */
+  upgrade?(): Promise<{ readonly from: string; readonly to: string } | null>;
+  /** Missing: drivers of libSQL do not reach it. */
+  readonly hrana?: HranaCalls;
+}

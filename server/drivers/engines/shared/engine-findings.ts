@@ -1,0 +1,22 @@
+/** Lines of `cloudlet doctor` that several engines have. */
+import type { Finding } from '../../../platform/finding.ts';
+import type { ExternalFacts } from '../../managed-server/sql-server.ts';
+import type { NoPrograms } from '../../managed-server/unpacked-programs.ts';
+
+/** Programs of the engine are missing. */
+export function notFound(subject: string, { reason, fix }: NoPrograms): Finding {
+  const detail = `not found: databases of this engine are unavailable: ${reason}`;
+  return { level: 'warn', subject, detail, fix };
+}
+
+/** The operator's own server, by what it answered. */
+export function ofExternal(subject: string, asked: Promise<ExternalFacts>): Promise<Finding> {
+  return asked.then(
+    ({ version, limits }) => ({
+      level: 'ok',
+      subject,
+      detail: `${version}, your own server: ${limits.join('; ')}`,
+    }),
+    (error) => ({ level: 'warn', subject, detail: error.message, fix: error.hint }),
+  );
+}

@@ -1,0 +1,13 @@
+/** Results of checks of this host, for its operator. */
+
+/**
+ * One line of the report of `cloudlet doctor`. `fail`: Cloudlet cannot run. `warn`: it runs, and something is
+ * missing or near its end.
+ */
+export interface Finding {
+  readonly level: 'ok' | 'warn' | 'fail';
+  readonly subject: string;
+  readonly detail: string;
+  /** Fix for the operator. */
+  readonly fix?: string;
+}
