@@ -170,7 +170,7 @@ export class AppError extends Error {
 /** The host has no space for a database's data; the database itself may be far from its limit. */
 export function hostDiskFull(cause?: unknown): AppError {
   return new AppError('host_disk_full', "The host's disk is full; databases cannot grow", {
-    hint: 'Delete unused data, which still works and frees space, or ask the operator for a larger disk',
+    hint: 'Delete unused data, which still works (emptying or dropping whole tables frees space at once), or ask the operator for a larger disk',
     cause,
   });
 }

@@ -18,9 +18,14 @@ const DISK_BYTES = 1024 * MIB;
 const LEFT_BYTES = 192 * MIB;
 /** Less than must stay free, and more than half of it. */
 const LOW_BYTES = 48 * MIB;
+/** Less than half of what must stay free. */
+const OUT_BYTES = 20 * MIB;
 /** What a driver says of a statement that may not write, or of a session that ended for it. */
 const WAITS = /read.only|terminat|57P01|25006|1290|denied|CONNECTION_LOST/i;
 const INSERT = `INSERT INTO t VALUES (repeat(md5(random()::text), ${MIB / 128}))`;
+
+/** Handlers by which a promise says whether it was kept. */
+const BOTH = [() => true, () => false] as const;
 
 /** Runs one statement in a session of its own. */
 type Run = (uri: string, sql: string) => Promise<unknown>;
@@ -44,6 +49,7 @@ const KINDS = [
     run: asPostgresql,
     table: 'CREATE TABLE t (x text); ALTER TABLE t ALTER x SET STORAGE EXTERNAL',
     insert: INSERT,
+    truncate: 'BEGIN READ WRITE; TRUNCATE t; SELECT pg_sleep(1); COMMIT',
     skip: isThere('postgresql') ? noLoopDisk() : NO_POSTGRESQL,
   },
   {
@@ -51,6 +57,7 @@ const KINDS = [
     run: asMysql,
     table: 'CREATE TABLE t (x LONGTEXT)',
     insert: `INSERT INTO t VALUES (repeat(md5(rand()), ${MIB / 128}))`,
+    truncate: 'TRUNCATE TABLE t',
     skip: isThere('mariadb') ? noLoopDisk() : NO_MARIADB,
   },
 ] as const;
@@ -90,7 +97,7 @@ async function opened(t: TestContext, { engine, run, table }: Kind) {
 }
 
 for (const kind of KINDS) {
-  const { engine, run, insert, skip } = kind;
+  const { engine, run, insert, truncate, skip } = kind;
   const how = { skip };
   test(
     `${engine} takes no writes before the disk is full, and goes on when there is space`,
@@ -143,10 +150,10 @@ for (const kind of KINDS) {
   );
 
   test(
-    `${engine}: who fills the disk waits first, is told why and can delete; a neighbour waits last`,
+    `${engine}: who fills the disk waits first and is told why, a neighbour waits last, and both can delete`,
     how,
     async (t) => {
-      const { make, fill, clear } = await opened(t, kind);
+      const { make, fill, clear, free } = await opened(t, kind);
       const [grower, neighbour] = [await make(), await make()];
       const ask = ({ user, path }: typeof grower, statement: string) =>
         user.call(`${path}/query`, { json: { statement, read_only: false } });
@@ -168,13 +175,28 @@ for (const kind of KINDS) {
       await run(neighbour.uri, insert);
       assert.equal(await stateOf(neighbour), 'ready');
 
-      fill(LOW_BYTES, 'more');
-      await eventually('the neighbour waits', () => isWaiting(neighbour));
-      assert.equal(await stateOf(neighbour), 'read_only host_disk_full');
-      for (const statement of ['DELETE FROM t WHERE 1 = 0', 'TRUNCATE TABLE t'])
-        assert.equal((await ask(grower, statement)).status, 200, statement);
-      clear('more');
-      clear();
+      for (const [level, left] of [
+        ['low', LOW_BYTES],
+        ['out', OUT_BYTES],
+      ] as const) {
+        fill(left, level);
+        await eventually('the neighbour waits', () => isWaiting(neighbour));
+        for (const each of [grower, neighbour]) {
+          assert.equal(await stateOf(each), 'read_only host_disk_full');
+          // A session that began before may have to end.
+          for (const statement of ['DELETE FROM t WHERE 1 = 0', "DELETE FROM t WHERE x < '8'"])
+            await eventually(
+              `${level}: ${statement}`,
+              async () => (await ask(each, statement)).status === 200,
+            );
+          assert.ok(await isWaiting(each), 'it may grow');
+        }
+      }
+      await eventually('the neighbour frees space', () => run(neighbour.uri, truncate).then(...BOTH));
+      const before = free();
+      assert.equal((await ask(grower, 'TRUNCATE TABLE t')).status, 200);
+      await eventually('its space is back', () => free() > before + 16 * MIB);
+      for (const name of ['low', 'out', 'filler']) clear(name);
       await eventually('there is space', async () => (await grow()) === null);
       for (const each of [grower, neighbour]) {
         await eventually('it is ready', async () => (await stateOf(each)) === 'ready');

@@ -25,6 +25,8 @@ export interface AccountKind {
   recover?(options: ManagedEngineOptions, copy: ServerCopy, how: RecoverHow): Promise<AccountEngine>;
   /** Its codes of errors where nothing may grow: of a read-only transaction, of a right that is missing. */
   readonly refused: readonly string[];
+  /** Whether a server that is held (AccountEngine.hold) still deletes. */
+  readonly deletesWhileHeld: boolean;
   readiness(folders: null, problem: AppError | null): Promise<Readiness>;
   /** The bytes that end the log-in of a user who cannot come in now. */
   refusal(text: string): Buffer;
@@ -75,6 +77,8 @@ export interface AccountServerDeps {
   /** Runs before it is stopped, when nobody uses it any more. Never rejects. */
   readonly beforeSleep: () => Promise<void>;
   readonly warn: (text: string) => void;
+  /** See AccountKind. */
+  readonly deletesWhileHeld: boolean;
 }
 
 /** How work with the server of an account is to be done. */

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Access, EngineDatabase, Trouble } from '../../databases/engine.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import { dialed } from '../dialed.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { AccountServerDeps, Wish } from './account-kind.ts';
@@ -59,6 +59,10 @@ export class AccountServer {
   /** Names of all databases there. */
   get names(): readonly string[] {
     return this.#databases.all().map(({ database }) => database.database);
+  }
+
+  get isWithoutGrowth(): boolean {
+    return this.heldBack.isWithoutGrowth;
   }
 
   get limitBytes(): number {
@@ -194,6 +198,7 @@ export class AccountServer {
   async holdBack(waits: Waits | null): Promise<void> {
     if (!this.heldBack.set(waits) || !this.isUp) return;
     await this.using(async (engine) => {
+      this.#work.end(waits === null ? ended('its databases may grow again') : hostDiskFull());
       for (const name of this.names) await this.#apply(engine, name);
       this.heldBack.brought();
     }).catch(() => this.heldBack.missed());
@@ -205,6 +210,7 @@ export class AccountServer {
    */
   async endFor(why: string): Promise<void> {
     this.#deps.warn(`the server ${this.#deps.listener.name} was ended: ${why}`);
+    this.#work.end(ended(why));
     await this.#life.end().catch(() => {});
   }
 
@@ -308,7 +314,18 @@ export class AccountServer {
   async #apply(engine: AccountEngine, name: string): Promise<void> {
     const kept = this.#databases.get(name);
     if (kept === undefined) return;
+    const { takesRights } = this.heldBack;
+    // The next Cloudlet must give them back, whenever this one ends.
+    if (takesRights) this.#databases.tryKeep({ ...kept, isApplied: false });
     await engine.restrict(kept.database, this.heldBack.accessOf(kept.access));
-    this.#databases.tryKeep({ ...kept, isApplied: !this.heldBack.isGrower });
+    this.#databases.tryKeep({ ...kept, isApplied: !takesRights });
   }
+}
+
+/** The error of statements that were under way. */
+function ended(why: string): AppError {
+  return new AppError('engine_unavailable', `All sessions of the database server were ended: ${why}`, {
+    hint: 'try again: it is there for the next statement',
+    retryAfterSeconds: 5,
+  });
 }

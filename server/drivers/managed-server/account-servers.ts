@@ -146,6 +146,7 @@ export class AccountServers implements Engine {
 
   async provision(database: EngineDatabase, password: string): Promise<void> {
     if (this.#options.isDiskLow()) throw hostDiskFull();
+    this.#assertMayGrow(database);
     await this.reserve(database);
     await this.#of(database)
       .using((engine) => engine.provision(database, password), { isPatient: true })
@@ -215,7 +216,15 @@ export class AccountServers implements Engine {
   }
 
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    await this.#of(database).using((engine) => engine.load(database, dump, signal));
+    const server = this.#of(database);
+    this.#assertMayGrow(database);
+    await server
+      .using((engine) => engine.load(database, dump, signal))
+      .catch((error) => {
+        // A server that is held has ended them.
+        this.#assertMayGrow(database);
+        throw error;
+      });
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
@@ -291,6 +300,12 @@ export class AccountServers implements Engine {
   async #openAll(): Promise<void> {
     for (const server of this.#servers.byAccount.values())
       if (!this.#isClosed && (await this.#servers.open(server))) void server.takeOver().catch(() => {});
+  }
+
+  /** Throws `host_disk_full` while its server waits for space. */
+  #assertMayGrow({ accountId }: EngineDatabase): void {
+    const why = this.#servers.byAccount.get(accountId)?.heldBack.why ?? null;
+    if (why !== null) throw hostDiskFull();
   }
 
   #of({ database, accountId }: EngineDatabase): AccountServer {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { DiskLevel } from '../../platform/disk-space.ts';
 import { DiskGuard, type Guarded } from './disk-guard.ts';
 import type { Waits } from './held-back.ts';
@@ -15,9 +15,13 @@ class FakeServer implements Guarded {
   /** What a measurement finds. */
   size: number;
   bytes = 0;
+  /** Set: it hangs when it is told. */
+  hangs = false;
   readonly limitBytes = 2 ** 40;
   waits: Waits | null = null;
   isHeld = false;
+  /** Whether rights were taken instead. */
+  isWithoutGrowth = false;
   ends = 0;
   readonly engine = {
     hold: async (isHeld: boolean) => {
@@ -34,6 +38,7 @@ class FakeServer implements Guarded {
   }
 
   async holdBack(waits: Waits | null): Promise<void> {
+    if (this.hangs) await new Promise(() => {});
     this.waits = waits;
   }
 
@@ -47,16 +52,11 @@ class FakeServer implements Guarded {
   }
 }
 
-test('who grows while the disk is scarce is held back, the others wait when it is low, all go on with space', async (t) => {
+/** A guard over these servers; `level` is the disk's, and look() what became of each server. */
+function guardOver(t: TestContext, servers: FakeServer[]) {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-guard-'));
-  const [large, grower, quiet] = [
-    new FakeServer(900 * MIB),
-    new FakeServer(5 * MIB),
-    new FakeServer(5 * MIB),
-  ];
-  const servers = [large, grower, quiet];
-  let level: DiskLevel = 'ample';
-  const guard = new DiskGuard({ folder, level: () => level, servers: () => servers });
+  const disk: { level: DiskLevel } = { level: 'ample' };
+  const guard = new DiskGuard({ folder, level: () => disk.level, servers: () => servers });
   t.after(() => {
     guard.close();
     rmSync(folder, { recursive: true });
@@ -66,8 +66,19 @@ test('who grows while the disk is scarce is held back, the others wait when it i
     for (let checks = 0; checks < 21; checks++) await guard.check();
     return servers.map(({ said }) => said);
   };
+  return { disk, guard, look };
+}
+
+test('who grows while the disk is scarce is held back, the others wait when it is low, all go on with space', async (t) => {
+  const [large, grower, quiet] = [
+    new FakeServer(900 * MIB),
+    new FakeServer(5 * MIB),
+    new FakeServer(5 * MIB),
+  ];
+  const servers = [large, grower, quiet];
+  const { disk, guard, look } = guardOver(t, servers);
   assert.deepEqual(await look(), ['grows', 'grows', 'grows']);
-  level = 'scarce';
+  disk.level = 'scarce';
   await guard.check();
   // One that has just started is not taken for one that grew to its size.
   const late = new FakeServer(700 * MIB);
@@ -80,10 +91,47 @@ test('who grows while the disk is scarce is held back, the others wait when it i
   grower.size += 40 * MIB;
   await look();
   assert.equal(grower.ends, 1, 'it found a way around it');
-  level = 'low';
+  disk.level = 'low';
   assert.deepEqual(await look(), ['waits, reads', 'is held back', 'waits, reads', 'waits, reads']);
-  level = 'out';
+  disk.level = 'out';
   assert.ok((await look()).every((said) => said.endsWith(', reads')));
-  level = 'ample';
+  disk.level = 'ample';
   assert.deepEqual(await look(), ['grows', 'grows', 'grows', 'grows']);
+});
+
+test('a server without rights to grow need not be held, and one that takes what is left ends', async (t) => {
+  const [byRights, held] = [new FakeServer(5 * MIB), new FakeServer(5 * MIB)];
+  const { disk, guard, look } = guardOver(t, [byRights, held]);
+  await look();
+  byRights.isWithoutGrowth = true;
+  disk.level = 'low';
+  assert.deepEqual(await look(), ['waits', 'waits, reads']);
+  byRights.size += 20 * MIB;
+  await look();
+  disk.level = 'out';
+  assert.deepEqual(await look(), ['waits', 'waits, reads']);
+  assert.equal(byRights.ends, 0, 'it grew before');
+  byRights.size += 20 * MIB;
+  await look();
+  assert.deepEqual([byRights.ends, held.ends], [1, 0]);
+  await look();
+  assert.equal(byRights.ends, 1, 'it may free space afterwards');
+  disk.level = 'ample';
+  await guard.check();
+  assert.deepEqual(await look(), ['grows', 'grows']);
+});
+
+test('a server that hangs delays no other', async (t) => {
+  const [hanging, other] = [new FakeServer(5 * MIB), new FakeServer(5 * MIB)];
+  const { disk, guard } = guardOver(t, [hanging, other]);
+  hanging.hangs = true;
+  disk.level = 'out';
+  void guard.check();
+  while (other.waits === null) await new Promise(setImmediate);
+  disk.level = 'ample';
+  while (other.said !== 'grows') {
+    void guard.check();
+    await new Promise(setImmediate);
+  }
+  assert.equal(hanging.waits, null);
 });

@@ -1,6 +1,7 @@
 /**
  * A server while the disk of the host is nearly full: its databases do not grow, and those of one that grew
- * meanwhile are read-only as if they had reached their size limits.
+ * meanwhile are read-only as if they had reached their size limits. So are all where a server that is held
+ * refuses deletes, too.
  */
 import { type Access, QueryFailed } from '../../databases/engine.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
@@ -18,6 +19,8 @@ const MOST_PAUSE = 63;
 
 export interface HeldBackDeps {
   readonly databases: KeptDatabases;
+  /** See AccountKind. */
+  readonly deletesWhileHeld: boolean;
   /** The server's log, which its account reads. */
   readonly log: { add(line: string): void };
   readonly listener: { readonly name: string };
@@ -43,23 +46,34 @@ export class HeldBack {
     return this.#waits?.why ?? null;
   }
 
-  get isGrower(): boolean {
-    return this.#waits?.isGrower === true;
+  /** Whether all users are to have no rights by which databases grow. */
+  get takesRights(): boolean {
+    return this.#takesRights(this.#waits);
+  }
+
+  /** Whether they have none. */
+  get isWithoutGrowth(): boolean {
+    return !this.#deps.deletesWhileHeld && this.takesRights && !this.#isBehind;
   }
 
   /** Whether all databases must be brought in line now; a server that sleeps is when it wakes. */
   set(waits: Waits | null): boolean {
     const { databases, listener, warn } = this.#deps;
     if (waits?.why !== this.#waits?.why) this.#tell(waits?.why ?? 'there is space on the disk again');
-    if ((waits?.isGrower === true) !== this.isGrower) {
+    const wasGrower = this.#waits?.isGrower === true;
+    if ((waits?.isGrower === true) !== wasGrower)
+      warn(`the server ${listener.name} ${wasGrower ? 'may grow again' : `is held back: ${waits?.why}`}`);
+    if (this.#takesRights(waits) !== this.takesRights) {
       this.#isBehind = true;
       this.#pause = 0;
-      warn(`the server ${listener.name} ${this.isGrower ? 'may grow again' : `is held back: ${waits?.why}`}`);
-      // The next Cloudlet must let them go, too.
-      for (const kept of databases.all()) databases.tryKeep({ ...kept, isApplied: false });
+      for (const kept of databases.all()) databases.note({ ...kept, isApplied: false });
     }
     this.#waits = waits;
     return this.#isBehind && ++this.#passed > this.#pause;
+  }
+
+  #takesRights(waits: Waits | null): boolean {
+    return waits !== null && (waits.isGrower || !this.#deps.deletesWhileHeld);
   }
 
   #tell(what: string): void {
@@ -81,7 +95,7 @@ export class HeldBack {
   }
 
   accessOf(access: Access): Access {
-    return this.isGrower && access === 'full' ? 'read_only' : access;
+    return this.takesRights && access === 'full' ? 'read_only' : access;
   }
 
   /** Throws the API's error for a statement that failed. `codes`: the engine's where nothing may grow. */

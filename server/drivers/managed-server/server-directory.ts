@@ -151,6 +151,7 @@ export class ServerDirectory {
       clock,
       beforeSleep,
       warn,
+      deletesWhileHeld: kind.deletesWhileHeld,
     });
     this.#servers.set(accountId, server);
     return server;

@@ -1,4 +1,5 @@
 /** The work under way in the server of an account, of Cloudlet itself and of its users. */
+import { QueryFailed } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { displaced } from '../engine-children/displaced.ts';
@@ -8,8 +9,8 @@ export class ServerWork {
   #pending = 0;
   /** Pending work that no other account may end: dumps, changes. */
   #held = 0;
-  /** Why its statements were ended last. */
-  #displaced: Error | null = null;
+  /** Why its sessions were ended last. */
+  #ended: AppError | null = null;
   /** When it was used last, monotonic ms. */
   usedAt: number;
 
@@ -27,16 +28,20 @@ export class ServerWork {
     return this.#held > 0;
   }
 
-  /** Notes the work until it is done. `isStatement`: a user's, that may be ended for another account. */
+  /**
+   * Notes the work until it is done. `isStatement`: a user's, that may be ended for another account. When it
+   * fails because sessions were ended meanwhile, it rejects with the reason.
+   */
   async run<T>(work: () => Promise<T>, isStatement: boolean): Promise<T> {
     const held = isStatement ? 0 : 1;
-    const before = this.#displaced;
+    const before = this.#ended;
     this.#pending++;
     this.#held += held;
     try {
       return await work();
     } catch (error) {
-      throw this.#displaced === null || this.#displaced === before ? error : displaced(this.#displaced);
+      const isEnded = this.#ended !== before && !(error instanceof QueryFailed);
+      throw isEnded ? this.#ended : error;
     } finally {
       this.#pending--;
       this.#held -= held;
@@ -48,8 +53,14 @@ export class ServerWork {
   displace(since: number | null, why: string): string {
     const now = this.#clock.monotonic();
     const seconds = Math.round((now - (since ?? now)) / 1000);
-    this.#displaced = new Error(`Statements were ended, the longest after ${seconds} s: ${why}`);
-    return this.#displaced.message;
+    const words = `Statements were ended, the longest after ${seconds} s: ${why}`;
+    this.end(displaced(new Error(words)));
+    return words;
+  }
+
+  /** All sessions are about to be ended, for that reason. */
+  end(why: AppError): void {
+    this.#ended = why;
   }
 }
 

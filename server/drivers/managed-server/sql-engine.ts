@@ -59,7 +59,10 @@ export interface AccountEngine extends Engine {
   readonly leastConnections: number;
   /** Has the server give so many sessions to the user of that database; those there are go on. */
   setConnections(database: string, connections: number): Promise<void>;
-  /** Whether it only reads for now, as the host's disk is nearly full; again and again while it is. */
+  /**
+   * Has nobody write in it at once, as the host's disk is nearly full, and ends loads; false: lets them
+   * again. Again and again while it is.
+   */
   hold(isHeld: boolean): Promise<void>;
   /** Bytes of the disk that its server takes, less those of a new server with so many databases. */
   serverBytes(databases: number): Promise<number>;

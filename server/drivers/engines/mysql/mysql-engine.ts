@@ -45,6 +45,7 @@ export function mysqlServers(options: AccountOptions): AccountServers {
     dumpFormats: DUMP_FORMATS,
     data: DATA,
     refused: store.NO_GROWTH,
+    deletesWhileHeld: false,
     protocol: 'mysql',
   } as const;
   return new AccountServers({ ...MYSQL, ...about, refusal, make }, options);
@@ -181,7 +182,10 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
   }
 
   hold(isHeld: boolean): Promise<void> {
-    return this.links.asAdmin((admin) => store.holdWrites(admin, isHeld));
+    return this.links.asAdmin(async (admin) => {
+      await store.holdWrites(admin, isHeld);
+      if (isHeld) await sessions.endLoads(admin);
+    });
   }
 
   counts({ database }: EngineDatabase): Promise<ReadonlyMap<string, string>> {

@@ -25,6 +25,12 @@ export async function endSessions(admin: Admin, users: readonly string[]): Promi
   for (const { id } of rows) await kill(admin, Number(id));
 }
 
+/** Ends sessions that fill new databases with dumps. */
+export async function endLoads(admin: Admin): Promise<void> {
+  const rows = await rowsOf(admin, `SELECT id FROM (${admin.dialect.sessions}) s WHERE user REGEXP '^t_'`);
+  for (const { id } of rows) await kill(admin, Number(id));
+}
+
 export async function kill(admin: Admin, session: number): Promise<void> {
   try {
     await admin.query(`${admin.dialect.kill} CONNECTION ${Math.trunc(session)}`);

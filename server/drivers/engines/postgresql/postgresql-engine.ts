@@ -83,6 +83,7 @@ export function postgresqlServers(options: AccountOptions & Pick<PostgresqlOptio
     data: DATA,
     refusal,
     refused: [READ_ONLY],
+    deletesWhileHeld: true,
     make,
     recover: recovered,
   };
