@@ -112,7 +112,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /waited in vain: only the files of visible versions|cannot be read/,
     edits: [
       {
-        file: 'server/storage/sweeper.ts',
+        file: 'server/storage/blobs/sweeper.ts',
         find: 'if (await store.isKnown(name)) continue;',
         replace: '',
       },
@@ -165,7 +165,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /is lost/,
     edits: [
       {
-        file: 'server/storage/object-changes.ts',
+        file: 'server/storage/objects/object-changes.ts',
         find: 'const replaced = await this.replaced(target);',
         replace: 'const replaced = previous;',
       },
@@ -178,12 +178,12 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /is lost|it may hold|counters say|the latest versions differ|cannot be read/,
     edits: [
       {
-        file: 'server/storage/object-changes.ts',
+        file: 'server/storage/objects/object-changes.ts',
         find: `return this.#locks.run(\`\${bucketId}/\${name}\`, () => this.#deps.changes.run(recorder, build));`,
         replace: 'return this.#deps.changes.run(recorder, build);',
       },
       {
-        file: 'server/storage/object-sql.ts',
+        file: 'server/storage/objects/object-sql.ts',
         find: `WHERE id = ? AND coalesce(current, 0) = ?\`,
       params: [to.version, to.version === null ? null : to.sizeBytes, to.at, object, from ?? 0],
       expectChanges: 1,`,
@@ -191,13 +191,13 @@ export const SABOTAGES: readonly Sabotage[] = [
       params: [to.version, to.version === null ? null : to.sizeBytes, to.at, object, from ?? 0],`,
       },
       {
-        file: 'server/storage/object-sql.ts',
+        file: 'server/storage/objects/object-sql.ts',
         find: `params: [id, metadata_bytes, wallMs, steadyMs, Number(bypass)],
       expectChanges: 1,`,
         replace: 'params: [id, metadata_bytes, wallMs, steadyMs, Number(bypass)],',
       },
       {
-        file: 'server/storage/object-sql.ts',
+        file: 'server/storage/objects/object-sql.ts',
         find: "WHERE id = ?', params: [blob], expectChanges: 1 }",
         replace: "WHERE id = ? AND refs > 0', params: [blob] }",
       },

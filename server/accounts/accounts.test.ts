@@ -6,7 +6,7 @@ import { BACKGROUND } from '../metadata/change.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { type AppError, isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture, shown } from '../testing/account-fixture.ts';
-import { apiKeyTextProblem } from './api-key-text.ts';
+import { apiKeyTextProblem } from './keys/api-key-text.ts';
 
 let fixture: AccountFixture;
 before(async () => {

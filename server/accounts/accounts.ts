@@ -9,15 +9,15 @@ import { newCanonicalId } from '../platform/ids.ts';
 import { accountNotFound, changedByOthers, registrationClosed } from './account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import { describeAccount, describeRegistration } from './account-view.ts';
-import type { ApiKeys } from './api-keys.ts';
-import type { CredentialCache } from './authenticator.ts';
 import { toCredits } from './credits.ts';
-import { deleteResetLinks } from './links-store.ts';
-import type { PasswordChecks } from './password-checks.ts';
-import type { Passwords } from './passwords.ts';
+import type { ApiKeys } from './keys/api-keys.ts';
+import { deleteResetLinks } from './links/links-store.ts';
 import type { Account, Registration } from './schema.ts';
-import { sessionHashOf } from './session-credential.ts';
-import { deleteSessionsExcept, type SessionStore } from './sessions-store.ts';
+import type { CredentialCache } from './sign-in/authenticator.ts';
+import type { PasswordChecks } from './sign-in/password-checks.ts';
+import type { Passwords } from './sign-in/passwords.ts';
+import { sessionHashOf } from './sign-in/session-credential.ts';
+import { deleteSessionsExcept, type SessionStore } from './sign-in/sessions-store.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
 /** Writes a transfer to the ledger (billing). The user's side is `account:<id>`. */

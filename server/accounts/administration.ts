@@ -10,12 +10,12 @@ import { newId } from '../platform/ids.ts';
 import { accountNotFound, lastAdministrator } from './account-errors.ts';
 import { describeAccount, describeForAdmin, nameOf } from './account-view.ts';
 import type { Accounts, AccountsDeps, NewAccount, Transfer } from './accounts.ts';
-import type { ApiKeys } from './api-keys.ts';
-import type { Authenticator } from './authenticator.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
-import type { PasswordChecks } from './password-checks.ts';
+import type { ApiKeys } from './keys/api-keys.ts';
 import type { Account, AdminAccount } from './schema.ts';
+import type { Authenticator } from './sign-in/authenticator.ts';
+import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
 export interface AdministrationDeps {

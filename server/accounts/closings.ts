@@ -7,16 +7,16 @@ import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import type { Reads } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { accountNotFound, lastAdministrator } from './account-errors.ts';
-import type { ApiKeys } from './api-keys.ts';
-import type { CredentialCache } from './authenticator.ts';
 import {
   closeAccount,
   expectOtherAdministrator,
   removableAccounts,
   removeAccount,
 } from './closings-store.ts';
-import type { PasswordChecks } from './password-checks.ts';
+import type { ApiKeys } from './keys/api-keys.ts';
 import type { ClosedAccount } from './schema.ts';
+import type { CredentialCache } from './sign-in/authenticator.ts';
+import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountStore } from './store.ts';
 
 const DAY_MS = 24 * 3600_000;

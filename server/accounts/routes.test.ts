@@ -10,7 +10,7 @@ import { systemClock } from '../platform/clock.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { testDoor } from '../testing/test-door.ts';
 import { adminRoutes } from './admin-routes.ts';
-import { setupRoutes } from './link-routes.ts';
+import { setupRoutes } from './links/link-routes.ts';
 import { accountRoutes } from './routes.ts';
 
 let fixture: AccountFixture;

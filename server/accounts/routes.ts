@@ -12,14 +12,14 @@ import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId } from '../platform/ids.ts';
 import { Type } from '../platform/json-schema.ts';
-import type { AccessKeys } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
-import type { ApiKeys } from './api-keys.ts';
 import type { Closings } from './closings.ts';
-import type { PasswordChecks } from './password-checks.ts';
+import type { AccessKeys } from './keys/access-keys.ts';
+import type { ApiKeys } from './keys/api-keys.ts';
 import * as shapes from './schema.ts';
-import { type SessionRoutesDeps, sessionRoutes } from './session-routes.ts';
-import { SESSION_MAX_MS } from './sessions.ts';
+import type { PasswordChecks } from './sign-in/password-checks.ts';
+import { type SessionRoutesDeps, sessionRoutes } from './sign-in/session-routes.ts';
+import { SESSION_MAX_MS } from './sign-in/sessions.ts';
 
 export interface AccountRoutesDeps extends SessionRoutesDeps {
   readonly accounts: Accounts;

@@ -12,8 +12,8 @@ import type { Clock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
 import type { DiskSpace } from '../platform/disk-space.ts';
 import type { Meters } from '../platform/prometheus.ts';
-import { BlobSql } from '../storage/blob-sql.ts';
-import type { BlobStore } from '../storage/blobs.ts';
+import { BlobSql } from '../storage/blobs/blob-sql.ts';
+import type { BlobStore } from '../storage/blobs/blobs.ts';
 
 export interface BlobDeps {
   readonly config: Pick<

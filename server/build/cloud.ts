@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import type { SetupLinks } from '../accounts/links/setup-links.ts';
 import { type AccountsPart, accountsPart } from '../accounts/part.ts';
-import type { SetupLinks } from '../accounts/setup-links.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { billingPart, openBilling } from '../billing/part.ts';
 import { Idempotency } from '../calls/idempotency.ts';

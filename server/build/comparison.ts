@@ -10,12 +10,12 @@ import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
 import type { Reads } from '../metadata/metadata.ts';
 import { randomBelow } from '../platform/ids.ts';
 import { plural } from '../platform/plural.ts';
-import { ComparisonStore, type Named, sameNamed } from '../recovery/comparison-store.ts';
-import type { DrillCheck } from '../recovery/drill.ts';
-import { DrillChecks } from '../recovery/drill-checks.ts';
-import { type Component, type Entry, entriesOf, type Manifest } from '../recovery/manifest.ts';
-import type { Repository } from '../recovery/repository.ts';
-import { writeFiles } from '../recovery/restore.ts';
+import { ComparisonStore, type Named, sameNamed } from '../recovery/drill/comparison-store.ts';
+import type { DrillCheck } from '../recovery/drill/drill.ts';
+import { DrillChecks } from '../recovery/drill/drill-checks.ts';
+import { type Component, type Entry, entriesOf, type Manifest } from '../recovery/points/manifest.ts';
+import { writeFiles } from '../recovery/points/restore.ts';
+import type { Repository } from '../recovery/repository/repository.ts';
 import { differenceOf } from './file-comparison.ts';
 
 export interface ComparisonOptions {

@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import type { Continuous } from '../databases/continuous-archive.ts';
 import type { Alarms } from '../platform/alarms.ts';
-import type { LogArchive } from '../recovery/log-archive.ts';
+import type { LogArchive } from '../recovery/logs/log-archive.ts';
 
 type Settings = Pick<Config, 'recoveryTarget' | 'continuousSeconds'>;
 

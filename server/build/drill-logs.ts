@@ -7,14 +7,14 @@ import { formatTime, systemClock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { randomBelow } from '../platform/ids.ts';
 import { plural } from '../platform/plural.ts';
-import { CheckSkipped, type DrillChecks } from '../recovery/drill-checks.ts';
-import { type LogBase, type LogLine, type LogLines, reachOf, wholeRuns } from '../recovery/log-lines.ts';
+import { CheckSkipped, type DrillChecks } from '../recovery/drill/drill-checks.ts';
+import { type LogBase, type LogLine, type LogLines, reachOf, wholeRuns } from '../recovery/logs/log-lines.ts';
 import {
   type LogVerdict,
   type LogVerifyOptions,
   uselessFiles,
   verifyLogs,
-} from '../recovery/log-verification.ts';
+} from '../recovery/logs/log-verification.ts';
 
 /** The server of an account, as of the end of its log. */
 interface Candidate {

@@ -4,11 +4,11 @@ import { guestSpec } from '../compute/machines/runs.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
 import type { Reads } from '../metadata/metadata.ts';
 import { readHostMemory } from '../platform/host-memory.ts';
-import { CheckSkipped } from '../recovery/drill-checks.ts';
-import { DrillStore, type RestoredMachine } from '../recovery/drill-store.ts';
-import { entriesOf, type Manifest } from '../recovery/manifest.ts';
-import type { Repository } from '../recovery/repository.ts';
-import { spaceOf } from '../recovery/restore.ts';
+import { CheckSkipped } from '../recovery/drill/drill-checks.ts';
+import { DrillStore, type RestoredMachine } from '../recovery/drill/drill-store.ts';
+import { entriesOf, type Manifest } from '../recovery/points/manifest.ts';
+import { spaceOf } from '../recovery/points/restore.ts';
+import type { Repository } from '../recovery/repository/repository.ts';
 import type { Cloud } from './cloud.ts';
 
 export interface DrillMachine extends RestoredMachine {

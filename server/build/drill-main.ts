@@ -1,7 +1,7 @@
 /** Run as a program: one restore drill (drivers/drill-process/drill-ground.ts). */
 import { createInterface } from 'node:readline';
 import type { DrillMessage, DrillOrder } from '../drivers/drill-process/drill-ground.ts';
-import { DrillSkipped } from '../recovery/drill.ts';
+import { DrillSkipped } from '../recovery/drill/drill.ts';
 import { rehearse } from './rehearsal.ts';
 
 function tell(message: DrillMessage): void {

@@ -6,10 +6,10 @@ import { after, before, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
 import { randomSecret } from '../platform/ids.ts';
-import { fixedBlocks, HOLE } from '../recovery/chunks.ts';
-import type { Entry } from '../recovery/manifest.ts';
-import { newRecoveryKey } from '../recovery/recovery-keys.ts';
-import { Repository } from '../recovery/repository.ts';
+import type { Entry } from '../recovery/points/manifest.ts';
+import { fixedBlocks, HOLE } from '../recovery/repository/chunks.ts';
+import { newRecoveryKey } from '../recovery/repository/recovery-keys.ts';
+import { Repository } from '../recovery/repository/repository.ts';
 import { differenceOf } from './file-comparison.ts';
 
 const MIB = 2 ** 20;

@@ -3,9 +3,9 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { mapOf } from '../drivers/qemu/disk-map.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
-import { HOLE } from '../recovery/chunks.ts';
-import type { Entry } from '../recovery/manifest.ts';
-import type { Repository } from '../recovery/repository.ts';
+import type { Entry } from '../recovery/points/manifest.ts';
+import { HOLE } from '../recovery/repository/chunks.ts';
+import type { Repository } from '../recovery/repository/repository.ts';
 
 /** Blocks of holes from which on it pays to find out where the holes of the file are. */
 const MANY_HOLES = 64;

@@ -4,9 +4,9 @@ import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
-import { type Journal, type Replay, replayJournal } from '../recovery/journal.ts';
-import { JournalStore } from '../recovery/journal-store.ts';
-import { afterRestore } from '../recovery/restored-store.ts';
+import { afterRestore } from '../recovery/points/restored-store.ts';
+import { type Journal, type Replay, replayJournal } from '../recovery/repository/journal.ts';
+import { JournalStore } from '../recovery/repository/journal-store.ts';
 import { RecoveryStore } from '../recovery/store.ts';
 
 export interface FirstStart {

@@ -21,7 +21,7 @@ import type { Meters } from '../platform/prometheus.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import type { StoreEngines } from '../status/status.ts';
-import type { BlobStore } from '../storage/blobs.ts';
+import type { BlobStore } from '../storage/blobs/blobs.ts';
 import { addressOf, openBlobs } from './blobs.ts';
 import type { BuildOptions } from './cloud.ts';
 

@@ -12,10 +12,10 @@ import type { Clock } from '../platform/clock.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import { MasterKeys } from '../platform/master-key.ts';
-import { KEY_FILE, KEYS } from '../recovery/cloud-sources.ts';
-import type { PointFile, PointFiles, SoundPoint } from '../recovery/point-files.ts';
-import type { BlobRange, BlobReader, BlobRef, BlobStore } from '../storage/blobs.ts';
-import type { OpenPoint, PointBlobs, StoragePoints } from '../storage/point-steps.ts';
+import { KEY_FILE, KEYS } from '../recovery/points/cloud-sources.ts';
+import type { PointFile, PointFiles, SoundPoint } from '../recovery/points/point-files.ts';
+import type { BlobRange, BlobReader, BlobRef, BlobStore } from '../storage/blobs/blobs.ts';
+import type { OpenPoint, PointBlobs, StoragePoints } from '../storage/points/point-steps.ts';
 
 export interface OpenedPointsDeps {
   /** A folder of our own on the disk of the data directory. */

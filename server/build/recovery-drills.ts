@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { LedgerStore } from '../billing/ledger/ledger-store.ts';
 import { DrillProcesses } from '../drivers/drill-process/drill-ground.ts';
 import { programFile } from '../platform/program-files.ts';
-import { DrillStore } from '../recovery/drill-store.ts';
-import { Drills, type DrillsDeps } from '../recovery/drills.ts';
-import { KeySlot } from '../recovery/key-slot.ts';
-import type { RecoveryKeys } from '../recovery/recovery-keys.ts';
-import type { Target } from '../recovery/target.ts';
+import { DrillStore } from '../recovery/drill/drill-store.ts';
+import { Drills, type DrillsDeps } from '../recovery/drill/drills.ts';
+import { KeySlot } from '../recovery/repository/key-slot.ts';
+import type { RecoveryKeys } from '../recovery/repository/recovery-keys.ts';
+import type { Target } from '../recovery/repository/target.ts';
 import type { RecoveryDeps } from './recovery.ts';
 import type { DrillMeans } from './rehearsal.ts';
 

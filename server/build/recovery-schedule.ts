@@ -4,12 +4,12 @@ import { inspectDirectory } from '../drivers/recovery-directory/directory-target
 import type { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Lease } from '../recovery/lease.ts';
-import type { Points } from '../recovery/points.ts';
-import type { Removals } from '../recovery/removals.ts';
-import { Retention } from '../recovery/retention.ts';
-import { ScheduleStore } from '../recovery/schedule-store.ts';
-import { Scheduler } from '../recovery/scheduler.ts';
+import type { Points } from '../recovery/points/points.ts';
+import type { Removals } from '../recovery/points/removals.ts';
+import type { Lease } from '../recovery/repository/lease.ts';
+import { Retention } from '../recovery/schedule/retention.ts';
+import { ScheduleStore } from '../recovery/schedule/schedule-store.ts';
+import { Scheduler } from '../recovery/schedule/scheduler.ts';
 import type { RecoveryStore } from '../recovery/store.ts';
 
 export interface ScheduleParts {

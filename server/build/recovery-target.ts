@@ -8,8 +8,8 @@ import { S3RecoveryTarget } from '../drivers/recovery-s3/s3-recovery-target.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
 import { AppError } from '../platform/errors.ts';
-import { type Target, TargetProblem } from '../recovery/target.ts';
-import type { TargetFact } from '../recovery/watch.ts';
+import { type Target, TargetProblem } from '../recovery/repository/target.ts';
+import type { TargetFact } from '../recovery/schedule/watch.ts';
 
 export type TargetConfig = Pick<
   Config,

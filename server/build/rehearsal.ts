@@ -12,23 +12,23 @@ import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
 import type { Reads } from '../metadata/metadata.ts';
 import { readTime } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
-import { type DrillFindings, DrillSkipped, type LedgerHead } from '../recovery/drill.ts';
+import { type DrillFindings, DrillSkipped, type LedgerHead } from '../recovery/drill/drill.ts';
 import {
   CheckSkipped,
   compareCounts,
   compareObjects,
   DrillChecks,
   type ObjectSample,
-} from '../recovery/drill-checks.ts';
-import { findJournal } from '../recovery/journal.ts';
-import type { LogVerdict } from '../recovery/log-verification.ts';
-import { type Manifest, readManifest } from '../recovery/manifest.ts';
-import { Repository } from '../recovery/repository.ts';
-import { writeFiles } from '../recovery/restore.ts';
-import { PieceSet, type Verdict, verifyPoint } from '../recovery/verification.ts';
-import { BlobSql } from '../storage/blob-sql.ts';
-import { openDataKeys } from '../storage/encryption.ts';
-import { readSampledBlobs } from '../storage/sampled-blobs.ts';
+} from '../recovery/drill/drill-checks.ts';
+import { PieceSet, type Verdict, verifyPoint } from '../recovery/drill/verification.ts';
+import type { LogVerdict } from '../recovery/logs/log-verification.ts';
+import { type Manifest, readManifest } from '../recovery/points/manifest.ts';
+import { writeFiles } from '../recovery/points/restore.ts';
+import { findJournal } from '../recovery/repository/journal.ts';
+import { Repository } from '../recovery/repository/repository.ts';
+import { BlobSql } from '../storage/blobs/blob-sql.ts';
+import { readSampledBlobs } from '../storage/blobs/sampled-blobs.ts';
+import { openDataKeys } from '../storage/keys/encryption.ts';
 import type { Cloud } from './cloud.ts';
 import { buildDrillCloud, closeDrillCloud, drillConfig } from './drill-cloud.ts';
 import { readLogs, tryLog } from './drill-logs.ts';

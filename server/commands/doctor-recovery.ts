@@ -5,7 +5,7 @@ import { inspectDirectory } from '../drivers/recovery-directory/directory-target
 import { AppError } from '../platform/errors.ts';
 import type { Finding } from '../platform/finding.ts';
 import { plural } from '../platform/plural.ts';
-import { formatSize } from '../storage/entries.ts';
+import { formatSize } from '../storage/listing/entries.ts';
 
 const subject = 'recovery points';
 /** S3 refuses requests whose time differs by 15 minutes. */

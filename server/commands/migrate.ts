@@ -17,11 +17,11 @@ import { systemClock as clock } from '../platform/clock.ts';
 import { DiskSpace } from '../platform/disk-space.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import { plural } from '../platform/plural.ts';
-import { type MovedBlobs, type MoveFigures, moveBlobs } from '../storage/blob-move.ts';
-import { BlobSql } from '../storage/blob-sql.ts';
-import type { BlobStore } from '../storage/blobs.ts';
-import { type DataKeys, openDataKeys } from '../storage/encryption.ts';
-import { formatSize } from '../storage/entries.ts';
+import { type MovedBlobs, type MoveFigures, moveBlobs } from '../storage/blobs/blob-move.ts';
+import { BlobSql } from '../storage/blobs/blob-sql.ts';
+import type { BlobStore } from '../storage/blobs/blobs.ts';
+import { type DataKeys, openDataKeys } from '../storage/keys/encryption.ts';
+import { formatSize } from '../storage/listing/entries.ts';
 import { type Command, UsageError } from './command.ts';
 import { Progress } from './terminal.ts';
 

@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { plural } from '../platform/plural.ts';
 import type { RestoredAccount, RestoredItem } from '../recovery/schema.ts';
-import { formatSize } from '../storage/entries.ts';
+import { formatSize } from '../storage/listing/entries.ts';
 import { UsageError, type Words } from './command.ts';
 import { askServer } from './operator-call.ts';
 

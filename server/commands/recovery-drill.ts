@@ -1,7 +1,7 @@
 /** `cloudlet recovery drill`: a point is restored beside the running cloud, tried, and removed again. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
-import { recoveryKeyText } from '../recovery/recovery-keys.ts';
+import { recoveryKeyText } from '../recovery/repository/recovery-keys.ts';
 import type { Words } from './command.ts';
 import { askServer, type CallAsOperator } from './operator-call.ts';
 import { type Drill, POLL_MS, type Point, pathsOf } from './recovery-points.ts';

@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { plural } from '../platform/plural.ts';
+import type { DamagedFile } from '../recovery/drill/verification.ts';
 import { LASTING, type ShownState } from '../recovery/store.ts';
-import type { DamagedFile } from '../recovery/verification.ts';
-import { formatSize } from '../storage/entries.ts';
+import { formatSize } from '../storage/listing/entries.ts';
 import { UsageError, type Words } from './command.ts';
 import { askServer, asOperator, type CallAsOperator } from './operator-call.ts';
 import { Progress } from './terminal.ts';

@@ -6,15 +6,15 @@ import type { Config } from '../config/config.ts';
 import { RestoreDirectory } from '../drivers/recovery-directory/restore-directory.ts';
 import { readTime } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
-import { findJournal } from '../recovery/journal.ts';
-import { Repository } from '../recovery/repository.ts';
 import {
   type FoundPoint,
   type Restored,
   type RestoreOptions,
   type RestoreProgress,
   restoreFiles,
-} from '../recovery/restore.ts';
+} from '../recovery/points/restore.ts';
+import { findJournal } from '../recovery/repository/journal.ts';
+import { Repository } from '../recovery/repository/repository.ts';
 import { UsageError, type Words } from './command.ts';
 import { givenRecoveryKey, Progress } from './terminal.ts';
 

@@ -1,7 +1,7 @@
 /** `cloudlet recovery schedule` and `retention`: what is created and removed without anybody. */
 import type { Config } from '../config/config.ts';
 import { plural } from '../platform/plural.ts';
-import { type KeepRules, RHYTHMS, RULES, type Rule, type Schedule } from '../recovery/schedule.ts';
+import { type KeepRules, RHYTHMS, RULES, type Rule, type Schedule } from '../recovery/schedule/schedule.ts';
 import type { RecoverySchedule, RetentionPreview } from '../recovery/schema.ts';
 import { UsageError, type Words } from './command.ts';
 import { asOperator, type CallAsOperator } from './operator-call.ts';

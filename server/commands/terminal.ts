@@ -1,7 +1,7 @@
 /** Progress and prompts of the commands at a terminal. */
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { readRecoveryKey } from '../recovery/recovery-keys.ts';
+import { readRecoveryKey } from '../recovery/repository/recovery-keys.ts';
 
 /** A line that is drawn again on a terminal; elsewhere a line for each tenth. */
 export class Progress {

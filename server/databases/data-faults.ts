@@ -5,7 +5,7 @@ import type { Reads } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import { isAppError } from '../platform/errors.ts';
 import { plural } from '../platform/plural.ts';
-import type { OpenedFile, Snapshot, Source } from '../recovery/sources.ts';
+import type { OpenedFile, Snapshot, Source } from '../recovery/points/sources.ts';
 import type { Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { DatabaseStore } from './store.ts';

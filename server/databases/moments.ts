@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream';
 import { formatTime, readTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { type LogBase, type LogLine, type LogPart, reachOf } from '../recovery/log-lines.ts';
-import { Damaged } from '../recovery/piece-box.ts';
+import { type LogBase, type LogLine, type LogPart, reachOf } from '../recovery/logs/log-lines.ts';
+import { Damaged } from '../recovery/repository/piece-box.ts';
 import type { ContinuousArchive } from './continuous-archive.ts';
 import type { Engine } from './engine.ts';
 import type { Engines } from './engines.ts';

@@ -1,7 +1,7 @@
 /** Databases as a source of recovery points: a dump of each, stored where kept dumps are (refill.ts). */
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Snapshot, Source, SourceFile } from '../recovery/sources.ts';
+import type { Snapshot, Source, SourceFile } from '../recovery/points/sources.ts';
 import { type KeptDumps, usualFormat } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';

@@ -2,7 +2,7 @@
  * Continuous archiving, as engines have it: each account's server keeps its log until it is archived, within
  * a bound, and is recovered from a base copy and the log since. Missing where an engine cannot do it.
  */
-import type { BaseCopy, BaseFacts } from '../recovery/log-lines.ts';
+import type { BaseCopy, BaseFacts } from '../recovery/logs/log-lines.ts';
 import type { Dump, EngineDatabase } from './engine.ts';
 
 export interface LogState {

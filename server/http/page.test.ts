@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { SETUP_PAGE } from '../accounts/setup-page.ts';
+import { SETUP_PAGE } from '../accounts/links/setup-page.ts';
 import { escapeHtml, PAGE_ICON, PAGE_STYLE, pageHeaders } from './page.ts';
 
 const sha256 = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;

@@ -12,8 +12,8 @@ const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g;
 const known = new Map<string, string>();
 
 /**
- * The stack with `server/storage/objects.ts:12:34` where it names a file of the build that runs. A place
- * without a map stays. Maps are read only now: Node's --enable-source-maps reads all of them at each start.
+ * The stack with `server/storage/objects/objects.ts:12:34` where it names a file of the build that runs. A
+ * place without a map stays. Maps are read only now: Node's --enable-source-maps reads all at each start.
  */
 export function withSourceFrames(stack: string): string {
   const places = [...stack.matchAll(PLACE)].filter(([place]) => !known.has(place));

@@ -5,14 +5,15 @@ import { defineRoute, type Route } from '../http/route.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { formatTimeOrNull } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
-import type { AccountRestores } from './account-restores.ts';
-import type { Drills } from './drills.ts';
-import type { LogArchive } from './log-archive.ts';
-import type { LogReport } from './log-verification.ts';
-import type { Points } from './points.ts';
-import type { RecoveryKeys } from './recovery-keys.ts';
-import type { Removals } from './removals.ts';
-import { type ScheduleRoutesDeps, scheduleRoutes } from './schedule-routes.ts';
+import type { Drills } from './drill/drills.ts';
+import type { Verifications } from './drill/verifications.ts';
+import type { LogArchive } from './logs/log-archive.ts';
+import type { LogReport } from './logs/log-verification.ts';
+import type { AccountRestores } from './points/account-restores.ts';
+import type { Points } from './points/points.ts';
+import type { Removals } from './points/removals.ts';
+import type { RecoveryKeys } from './repository/recovery-keys.ts';
+import { type ScheduleRoutesDeps, scheduleRoutes } from './schedule/schedule-routes.ts';
 import {
   AccountRestorePath,
   ArchivedLogs,
@@ -29,7 +30,6 @@ import {
   RestoredAccount,
   VerifyQuery,
 } from './schema.ts';
-import type { Verifications } from './verifications.ts';
 
 export interface RecoveryRoutesDeps extends ScheduleRoutesDeps {
   readonly points: Points;

@@ -1,7 +1,7 @@
 /** Public schemas of recovery points. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
-import { REASONS } from './retention.ts';
-import { RHYTHMS, type RULES, WEEKDAYS } from './schedule.ts';
+import { REASONS } from './schedule/retention.ts';
+import { RHYTHMS, type RULES, WEEKDAYS } from './schedule/schedule.ts';
 import { POINT_STATES } from './store.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

@@ -1,7 +1,7 @@
 /** SQL of recovery points. */
 import type { Awaitable, Reads, ResourceChange, Statement } from '../metadata/metadata.ts';
+import type { Verdict } from './drill/verification.ts';
 import { RecoverySummaryStore } from './summary-store.ts';
-import type { Verdict } from './verification.ts';
 
 export const POINT_STATES = [
   'creating',

@@ -1,6 +1,6 @@
 /** SQL of the summary of all recovery points in a target, and of the last verification of archived logs. */
 import type { Reads, Statement } from '../metadata/metadata.ts';
-import type { LogReport } from './log-verification.ts';
+import type { LogReport } from './logs/log-verification.ts';
 
 /** Times are ms since 1970; null: none. */
 export interface RecoverySummary {

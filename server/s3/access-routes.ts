@@ -1,9 +1,9 @@
 /** Access to a bucket, over REST. */
 import { defineRoute, type Route } from '../http/route.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';
-import { settingsOf } from '../storage/bucket-settings.ts';
-import type { Buckets } from '../storage/buckets.ts';
-import type { Downloads } from '../storage/downloads.ts';
+import { settingsOf } from '../storage/buckets/bucket-settings.ts';
+import type { Buckets } from '../storage/buckets/buckets.ts';
+import type { Downloads } from '../storage/objects/downloads.ts';
 import { BucketPath } from '../storage/schema.ts';
 import { aclOf } from './access/grants.ts';
 import { isOpen, whoMay } from './access/who.ts';

@@ -1,5 +1,5 @@
 /** Access control lists of buckets and objects. */
-import { settingsOf } from '../storage/bucket-settings.ts';
+import { settingsOf } from '../storage/buckets/bucket-settings.ts';
 import {
   ACL_MAX_BYTES,
   type AclPlace,

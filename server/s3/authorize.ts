@@ -3,8 +3,8 @@
  * owner, so nothing may run before this, but where `decides` says that the operation asks for each name.
  */
 import { NOBODY, permits } from '../calls/principal.ts';
-import type { Content } from '../storage/downloads.ts';
-import { shownId } from '../storage/name-listing.ts';
+import { shownId } from '../storage/listing/name-listing.ts';
+import type { Content } from '../storage/objects/downloads.ts';
 import { Access, type Asked, isNamedOwner } from './access/access.ts';
 import { accessOf, assertVersionId, keyOf, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';

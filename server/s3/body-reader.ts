@@ -5,7 +5,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { HeldBody } from '../http/body-memory.ts';
 import { type DigestName, type Digests, digestsOf } from '../platform/digests.ts';
-import type { ReceivedBytes, Upload } from '../storage/upload.ts';
+import type { ReceivedBytes, Upload } from '../storage/uploads/upload.ts';
 import { later, pump, type Sink } from './body-pump.ts';
 import {
   base64Digest,

@@ -1,8 +1,8 @@
 /** Operations on the service and on buckets, without the lists of what is in them. */
 import { permits } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type BucketSettings, settingsOf } from '../storage/bucket-settings.ts';
-import type { BucketRow } from '../storage/buckets.ts';
+import { type BucketSettings, settingsOf } from '../storage/buckets/bucket-settings.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
 import { VERSIONING } from '../storage/schema.ts';
 import { headerGrants } from './access/asked-grants.ts';
 import { grantsToOthers } from './access/grants.ts';

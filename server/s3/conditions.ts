@@ -1,6 +1,6 @@
 /** Preconditions of S3 requests, on what is stored now (RFC 9110 §13). */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Condition, Tagged } from '../storage/entries.ts';
+import type { Condition, Tagged } from '../storage/listing/entries.ts';
 import { S3Error } from './s3-error.ts';
 
 type Prefix = '' | 'x-amz-copy-source-';

@@ -1,7 +1,7 @@
 /** Answers of S3 to scripts of other origins: preflights, and the headers of every other answer. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { type BucketSettings, settingsOf } from '../storage/bucket-settings.ts';
-import type { BucketRow } from '../storage/buckets.ts';
+import { type BucketSettings, settingsOf } from '../storage/buckets/bucket-settings.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
 import { corsHeaders, headerNames } from './cors.ts';
 import type { S3Answer } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CorsRule } from '../storage/bucket-settings.ts';
+import type { CorsRule } from '../storage/buckets/bucket-settings.ts';
 import { corsHeaders, headerNames } from './cors.ts';
 import { S3Error } from './s3-error.ts';
 

@@ -1,5 +1,5 @@
 /** Cross-origin rules of a bucket: read and written as XML, and matched against what browsers ask. */
-import type { CorsRule } from '../storage/bucket-settings.ts';
+import type { CorsRule } from '../storage/buckets/bucket-settings.ts';
 import { S3Error } from './s3-error.ts';
 import { children, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
 

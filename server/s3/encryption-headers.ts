@@ -3,12 +3,12 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/serv-side-encryption.html
  */
 import { createHash } from 'node:crypto';
-import { settingsOf } from '../storage/bucket-settings.ts';
-import type { BucketRow } from '../storage/buckets.ts';
-import { CUSTOMER_KEY_BYTES, CustomerKey } from '../storage/customer-key.ts';
-import type { Content } from '../storage/downloads.ts';
-import type { Encryption } from '../storage/encryption.ts';
-import type { PartUploadRow } from '../storage/part-uploads.ts';
+import { settingsOf } from '../storage/buckets/bucket-settings.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
+import { CUSTOMER_KEY_BYTES, CustomerKey } from '../storage/keys/customer-key.ts';
+import type { Encryption } from '../storage/keys/encryption.ts';
+import type { Content } from '../storage/objects/downloads.ts';
+import type { PartUploadRow } from '../storage/uploads/part-uploads.ts';
 import type { S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 

@@ -1,7 +1,7 @@
 /** The initiator of a multipart upload: only the bucket's owner may touch the uploads of others. */
 import { onlyAppends } from '../calls/principal.ts';
-import type { AccountName } from '../storage/bucket-settings.ts';
-import { mayUseUpload } from '../storage/open-uploads.ts';
+import type { AccountName } from '../storage/buckets/bucket-settings.ts';
+import { mayUseUpload } from '../storage/uploads/open-uploads.ts';
 import { accessOf, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 

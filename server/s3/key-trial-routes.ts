@@ -1,7 +1,7 @@
 /** The trial of an access key, over REST. */
-import type { AccessKeys } from '../accounts/access-keys.ts';
-import type { S3Key } from '../accounts/authenticator.ts';
+import type { AccessKeys } from '../accounts/keys/access-keys.ts';
 import { AccessKeyPath } from '../accounts/schema.ts';
+import type { S3Key } from '../accounts/sign-in/authenticator.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { isAppError } from '../platform/errors.ts';
 import { tryKey } from './key-trial.ts';

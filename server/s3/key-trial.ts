@@ -3,7 +3,7 @@
  * between, such as a proxy that changes headers, shows. Nothing is stored or changed.
  */
 import { AwsV4Signer } from 'aws4fetch';
-import type { S3Key } from '../accounts/authenticator.ts';
+import type { S3Key } from '../accounts/sign-in/authenticator.ts';
 import { permits } from '../calls/principal.ts';
 import type { KeyTrialResult, KeyTrialStep } from './key-trial-schema.ts';
 import { parseXml, textOf } from './xml.ts';

@@ -1,8 +1,8 @@
 /** Lifecycle rules as S3 clients say them: in XML, and the headers that tell when something goes. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomName } from '../platform/ids.ts';
-import { settingsOf } from '../storage/bucket-settings.ts';
-import type { BucketRow } from '../storage/buckets.ts';
+import { settingsOf } from '../storage/buckets/bucket-settings.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
 import {
   currentExpiry,
   DAY_MS,
@@ -10,7 +10,7 @@ import {
   type Lifecycle,
   type LifecycleRule,
   uploadExpiry,
-} from '../storage/lifecycle-rules.ts';
+} from '../storage/lifecycle/lifecycle-rules.ts';
 import { S3Error } from './s3-error.ts';
 import { child, children, parseXml, textOf, type XmlElement, type XmlNode, xmlDocument } from './xml.ts';
 

@@ -1,8 +1,8 @@
 /** Operations that list what is in a bucket. */
 import { isId } from '../platform/ids.ts';
-import type { BucketRow } from '../storage/buckets.ts';
-import type { EntryRow } from '../storage/name-listing.ts';
-import { type NameQuery, shownId } from '../storage/name-listing.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
+import type { EntryRow } from '../storage/listing/name-listing.ts';
+import { type NameQuery, shownId } from '../storage/listing/name-listing.ts';
 import { initiatorOf } from './initiator.ts';
 import { checksumOf } from './object-headers.ts';
 import {

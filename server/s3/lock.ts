@@ -1,8 +1,8 @@
 /** Object lock as S3 clients say it: in headers, in XML and in answers. */
 
-import { type BucketSettings, settingsOf } from '../storage/bucket-settings.ts';
-import type { BucketRow } from '../storage/buckets.ts';
-import type { LockMode, LockRow, Retention, WantedLock } from '../storage/object-lock.ts';
+import { type BucketSettings, settingsOf } from '../storage/buckets/bucket-settings.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
+import type { LockMode, LockRow, Retention, WantedLock } from '../storage/objects/object-lock.ts';
 import { accessOf, isoTime, keyOf, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { child, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';

@@ -1,6 +1,11 @@
 /** The access control list of what an upload makes. */
 import { permits } from '../calls/principal.ts';
-import { type AccountName, type Grant, type PublicAccess, settingsOf } from '../storage/bucket-settings.ts';
+import {
+  type AccountName,
+  type Grant,
+  type PublicAccess,
+  settingsOf,
+} from '../storage/buckets/bucket-settings.ts';
 import { headerGrants } from './access/asked-grants.ts';
 import { grantsToOthers, isPublicGrant } from './access/grants.ts';
 import { accessOf, keyOf, type S3Call } from './s3-call.ts';

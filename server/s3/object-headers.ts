@@ -1,10 +1,10 @@
 /** Headers of S3 objects: what uploads store, and what reads show. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { BucketRow } from '../storage/buckets.ts';
-import type { Content } from '../storage/downloads.ts';
-import type { StoredChecksum } from '../storage/name-listing.ts';
-import { shownId } from '../storage/name-listing.ts';
-import type { Naming } from '../storage/objects.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
+import type { StoredChecksum } from '../storage/listing/name-listing.ts';
+import { shownId } from '../storage/listing/name-listing.ts';
+import type { Content } from '../storage/objects/downloads.ts';
+import type { Naming } from '../storage/objects/objects.ts';
 import { type ChecksumAlgorithm, checksumHeader } from './checksums.ts';
 import { lockHeaders } from './lock.ts';
 import { fromHeader, headerOf, toHeader } from './s3-call.ts';

@@ -1,10 +1,10 @@
 /** Operations on one object: store, read, copy, describe, delete. */
 import { newDigest } from '../platform/digests.ts';
-import type { Content } from '../storage/downloads.ts';
-import type { Published } from '../storage/entries.ts';
-import type { Filtered } from '../storage/lifecycle-rules.ts';
-import type { Naming, VersionContent } from '../storage/objects.ts';
-import type { Upload } from '../storage/upload.ts';
+import type { Filtered } from '../storage/lifecycle/lifecycle-rules.ts';
+import type { Published } from '../storage/listing/entries.ts';
+import type { Content } from '../storage/objects/downloads.ts';
+import type { Naming, VersionContent } from '../storage/objects/objects.ts';
+import type { Upload } from '../storage/uploads/upload.ts';
 import { openBucket, permittedContent } from './authorize.ts';
 import { base64Digest, headerChecksums } from './checksums.ts';
 import { isNotModified, writeCondition } from './conditions.ts';

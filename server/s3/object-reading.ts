@@ -1,9 +1,9 @@
 /** Reads objects: finds them, answers conditions and ranges, and sends their bytes. */
 import { parseRange, type Read, streamBody } from '../http/send-content.ts';
-import type { BucketRow } from '../storage/buckets.ts';
-import type { Content } from '../storage/downloads.ts';
-import { MAX_PARTS } from '../storage/part-uploads.ts';
-import type { ReceivedBytes, Upload } from '../storage/upload.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
+import type { Content } from '../storage/objects/downloads.ts';
+import { MAX_PARTS } from '../storage/uploads/part-uploads.ts';
+import type { ReceivedBytes, Upload } from '../storage/uploads/upload.ts';
 import { isNotModified } from './conditions.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import { expirationHeader } from './lifecycle.ts';

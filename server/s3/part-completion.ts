@@ -2,7 +2,7 @@
  * Completing a multipart upload: whether the parts are those that the client believes, and their checksum.
  */
 import { newDigest } from '../platform/digests.ts';
-import type { PartRow, PartUploadRow } from '../storage/part-uploads.ts';
+import type { PartRow, PartUploadRow } from '../storage/uploads/part-uploads.ts';
 import {
   type ChecksumAlgorithm,
   type ChecksumType,

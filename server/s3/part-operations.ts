@@ -1,5 +1,5 @@
 /** Operations of multipart uploads. */
-import { MAX_PARTS } from '../storage/part-uploads.ts';
+import { MAX_PARTS } from '../storage/uploads/part-uploads.ts';
 import { base64Digest, checksumHeader, headerChecksums } from './checksums.ts';
 import { writeCondition } from './conditions.ts';
 import {

@@ -1,6 +1,6 @@
 /** Policies of buckets, and what is public about a bucket. */
 import type { AccountDirectory } from '../accounts/directory.ts';
-import { type BucketPolicy, type PublicAccess, settingsOf } from '../storage/bucket-settings.ts';
+import { type BucketPolicy, type PublicAccess, settingsOf } from '../storage/buckets/bucket-settings.ts';
 import { PolicyProblem } from './access/conditions.ts';
 import { isPublicGrant } from './access/grants.ts';
 import {

@@ -1,5 +1,5 @@
 /** Two settings in XML: who owns what others upload, and what is kept from the public. */
-import type { Ownership, PublicAccess } from '../storage/bucket-settings.ts';
+import type { Ownership, PublicAccess } from '../storage/buckets/bucket-settings.ts';
 import { S3Error } from './s3-error.ts';
 import { child, children, parseXml, textOf, xmlDocument } from './xml.ts';
 

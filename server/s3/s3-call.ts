@@ -2,11 +2,11 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Call, Permission, Principal } from '../calls/principal.ts';
-import type { AccountName } from '../storage/bucket-settings.ts';
-import type { BucketRow } from '../storage/buckets.ts';
-import type { Content } from '../storage/downloads.ts';
-import type { NameListing } from '../storage/name-listing.ts';
-import type { ObjectServices } from '../storage/object-services.ts';
+import type { AccountName } from '../storage/buckets/bucket-settings.ts';
+import type { BucketRow } from '../storage/buckets/buckets.ts';
+import type { NameListing } from '../storage/listing/name-listing.ts';
+import type { Content } from '../storage/objects/downloads.ts';
+import type { ObjectServices } from '../storage/objects/object-services.ts';
 import type { Access, CallFacts } from './access/access.ts';
 import type { Body } from './body-reader.ts';
 import type { FormUpload } from './form-operation.ts';

@@ -3,8 +3,8 @@
  * any of its body is read → rate limit → operation → scope → handler → XML. No rules of storage live here.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { S3Key } from '../accounts/authenticator.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
+import type { S3Key } from '../accounts/sign-in/authenticator.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
 import type { BodyMemory } from '../http/body-memory.ts';
 import type { TrustedProxies } from '../http/client-address.ts';

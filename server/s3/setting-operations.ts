@@ -6,7 +6,7 @@ import {
   type BucketSettings,
   type SettingName,
   settingsOf,
-} from '../storage/bucket-settings.ts';
+} from '../storage/buckets/bucket-settings.ts';
 import { grantsToOthers } from './access/grants.ts';
 import { CORS_MAX_BYTES, corsDocument, readCors } from './cors.ts';
 import { LIFECYCLE_MAX_BYTES, lifecycleDocument, lifecycleHeaders, readLifecycle } from './lifecycle.ts';

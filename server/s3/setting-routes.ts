@@ -10,8 +10,8 @@ import {
   type BucketSettings,
   type SettingsChange,
   settingsOf,
-} from '../storage/bucket-settings.ts';
-import type { Buckets } from '../storage/buckets.ts';
+} from '../storage/buckets/bucket-settings.ts';
+import type { Buckets } from '../storage/buckets/buckets.ts';
 import { BucketPath } from '../storage/schema.ts';
 import { writtenGrants } from './access/asked-grants.ts';
 import { assertPublicAllowed } from './new-acl.ts';

@@ -1,7 +1,7 @@
 /** The settings of a bucket in the form of the JSON API. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
-import type { BucketSettings, Grant, PublicAccess, SettingName } from '../storage/bucket-settings.ts';
-import type { LifecycleRule } from '../storage/lifecycle-rules.ts';
+import type { BucketSettings, Grant, PublicAccess, SettingName } from '../storage/buckets/bucket-settings.ts';
+import type { LifecycleRule } from '../storage/lifecycle/lifecycle-rules.ts';
 
 const Tags = Type.Record(Type.String(), Type.String(), {
   description: 'At most 50',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { formatSize } from './entries.ts';
+import { formatSize } from './listing/entries.ts';
 
 const KIB = 1024;
 

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { type DigestName, newDigest } from '../platform/digests.ts';
 import { isAppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
-import type { BlobRef, BlobStore } from '../storage/blobs.ts';
+import type { BlobRef, BlobStore } from '../storage/blobs/blobs.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -1,9 +1,9 @@
 /** Multipart uploads on the storage fixture, and what must hold of their rows at any time. For tests. */
 import assert from 'node:assert/strict';
 import type { Principal } from '../calls/principal.ts';
-import type { Content } from '../storage/downloads.ts';
-import type { PartRow } from '../storage/part-upload-sql.ts';
-import type { Assembly, Completed } from '../storage/part-uploads.ts';
+import type { Content } from '../storage/objects/downloads.ts';
+import type { PartRow } from '../storage/uploads/part-upload-sql.ts';
+import type { Assembly, Completed } from '../storage/uploads/part-uploads.ts';
 import { by } from './account-fixture.ts';
 import { type StorageFixture, TEST_GRACE_MS } from './storage-fixture.ts';
 

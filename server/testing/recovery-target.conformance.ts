@@ -7,12 +7,12 @@ import { after, before, describe, test } from 'node:test';
 import { FakeClock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
-import { BLOCK_BYTES, fixedBlocks } from '../recovery/chunks.ts';
-import { Lease } from '../recovery/lease.ts';
-import { Damaged } from '../recovery/piece-box.ts';
-import { newRecoveryKey } from '../recovery/recovery-keys.ts';
-import { pieceFile, Repository } from '../recovery/repository.ts';
-import type { Target } from '../recovery/target.ts';
+import { BLOCK_BYTES, fixedBlocks } from '../recovery/repository/chunks.ts';
+import { Lease } from '../recovery/repository/lease.ts';
+import { Damaged } from '../recovery/repository/piece-box.ts';
+import { newRecoveryKey } from '../recovery/repository/recovery-keys.ts';
+import { pieceFile, Repository } from '../recovery/repository/repository.ts';
+import type { Target } from '../recovery/repository/target.ts';
 
 const [ONE, TWO] = ['1', '2'].map((digit) => `drp-${digit.repeat(26)}`) as [string, string];
 const never = new AbortController().signal;

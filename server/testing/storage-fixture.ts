@@ -10,21 +10,21 @@ import { JobRuns } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
-import { Archives } from '../storage/archives.ts';
-import { BlobSql } from '../storage/blob-sql.ts';
-import { BrowseSql } from '../storage/browse-sql.ts';
-import { Browsing } from '../storage/browsing.ts';
-import { BucketSql } from '../storage/bucket-sql.ts';
-import { openDataKeys } from '../storage/encryption.ts';
-import { presentUpload } from '../storage/entries.ts';
-import { ObjectInspector } from '../storage/listing.ts';
-import { objectServices } from '../storage/object-services.ts';
-import type { Naming, Objects } from '../storage/objects.ts';
-import { RowCheck } from '../storage/row-check.ts';
-import { RowCheckSql } from '../storage/row-check-sql.ts';
+import { BlobSql } from '../storage/blobs/blob-sql.ts';
+import { RowCheck } from '../storage/blobs/row-check.ts';
+import { RowCheckSql } from '../storage/blobs/row-check-sql.ts';
+import { Scrubber } from '../storage/blobs/scrubber.ts';
+import { Sweeper } from '../storage/blobs/sweeper.ts';
+import { BucketSql } from '../storage/buckets/bucket-sql.ts';
+import { openDataKeys } from '../storage/keys/encryption.ts';
+import { BrowseSql } from '../storage/listing/browse-sql.ts';
+import { Browsing } from '../storage/listing/browsing.ts';
+import { presentUpload } from '../storage/listing/entries.ts';
+import { ObjectInspector } from '../storage/listing/listing.ts';
+import { Archives } from '../storage/objects/archives.ts';
+import { objectServices } from '../storage/objects/object-services.ts';
+import type { Naming, Objects } from '../storage/objects/objects.ts';
 import type { Uploaded } from '../storage/schema.ts';
-import { Scrubber } from '../storage/scrubber.ts';
-import { Sweeper } from '../storage/sweeper.ts';
 import {
   type AccountFixtureOptions,
   newPrincipal,

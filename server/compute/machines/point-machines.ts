@@ -1,5 +1,5 @@
 /** Machines as a source of recovery points: the engine's files that a restore needs. */
-import type { OpenedFile, Source, SourceFile } from '../../recovery/sources.ts';
+import type { OpenedFile, Source, SourceFile } from '../../recovery/points/sources.ts';
 import { VmStore } from './vm-store.ts';
 
 /** Lists the files of a guest for a point. */

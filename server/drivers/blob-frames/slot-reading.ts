@@ -4,7 +4,7 @@
  * holds no others.
  */
 import { AppError } from '../../platform/errors.ts';
-import type { BlobRange, BlobReader, BlobRef } from '../../storage/blobs.ts';
+import type { BlobRange, BlobReader, BlobRef } from '../../storage/blobs/blobs.ts';
 import { damaged } from './blob-fault.ts';
 import { CHUNK_BYTES, chunkCount } from './blob-format.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';

@@ -4,7 +4,7 @@
  */
 import type { Digests } from '../../platform/digests.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { BlobWriter, WrittenBlob } from '../../storage/blobs.ts';
+import type { BlobWriter, WrittenBlob } from '../../storage/blobs/blobs.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
 
 /**

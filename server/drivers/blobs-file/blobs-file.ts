@@ -16,7 +16,7 @@ import type {
   RawBlob,
   RawCopy,
   StoredBlob,
-} from '../../storage/blobs.ts';
+} from '../../storage/blobs/blobs.ts';
 import { asFault, BlobFault } from '../blob-frames/blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from '../blob-frames/blob-format.ts';
 import { DigestStreams } from '../blob-frames/digest-streams.ts';

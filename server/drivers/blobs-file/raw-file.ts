@@ -2,7 +2,7 @@
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../platform/durable-file.ts';
-import type { RawCopy } from '../../storage/blobs.ts';
+import type { RawCopy } from '../../storage/blobs/blobs.ts';
 import { damaged } from '../blob-frames/blob-fault.ts';
 import { blobPath } from '../blob-frames/blob-format.ts';
 

@@ -18,7 +18,7 @@ import type {
   RawBlob,
   RawCopy,
   StoredBlob,
-} from '../../storage/blobs.ts';
+} from '../../storage/blobs/blobs.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
 import { CRC_BYTES, fileLength, TAG_BYTES } from '../blob-frames/blob-format.ts';
 import { DigestStreams } from '../blob-frames/digest-streams.ts';

@@ -1,6 +1,6 @@
 /** Stores a blob from bytes that are sealed already: the same requests that an upload makes. */
 import { createHash } from 'node:crypto';
-import type { RawCopy } from '../../storage/blobs.ts';
+import type { RawCopy } from '../../storage/blobs/blobs.ts';
 import { damaged } from '../blob-frames/blob-fault.ts';
 import { CHUNK_BYTES } from '../blob-frames/blob-format.ts';
 import type { S3Body, S3Objects } from '../s3-client/s3-objects.ts';

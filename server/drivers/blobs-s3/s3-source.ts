@@ -1,5 +1,5 @@
 /** Reads a blob from S3: one thread has a connection that goes on where the slot before ended. */
-import type { BlobRef } from '../../storage/blobs.ts';
+import type { BlobRef } from '../../storage/blobs/blobs.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
 import type { SlotRequest, SlotSource } from '../blob-frames/slot-reading.ts';
 import type { S3Health } from './s3-health.ts';

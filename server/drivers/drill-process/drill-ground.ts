@@ -18,7 +18,7 @@ import {
   type DrillGround,
   type DrillRequest,
   DrillSkipped,
-} from '../../recovery/drill.ts';
+} from '../../recovery/drill/drill.ts';
 import { Cgroups } from '../host-process/cgroups.ts';
 import { identify, isAlive, type ProcessIdentity, signalProcess } from '../host-process/process-identity.ts';
 import { removeTree } from '../host-process/tree-removal.ts';

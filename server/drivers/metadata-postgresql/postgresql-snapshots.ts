@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { migrate } from '../../metadata/migrate.ts';
 import { migrations } from '../../metadata/migrations/migrations.ts';
-import type { Snapshot, Snapshots } from '../../recovery/sources.ts';
+import type { Snapshot, Snapshots } from '../../recovery/points/sources.ts';
 import { DATABASE_FILE, openReader, openWriter } from '../metadata-sqlite/connection.ts';
 import { SqliteReads } from '../metadata-sqlite/sqlite-reads.ts';
 import { connect } from './connections.ts';

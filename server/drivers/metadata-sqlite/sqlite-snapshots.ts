@@ -4,7 +4,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { programFile } from '../../platform/program-files.ts';
-import type { Snapshot, Snapshots } from '../../recovery/sources.ts';
+import type { Snapshot, Snapshots } from '../../recovery/points/sources.ts';
 import { DATABASE_FILE, openReader } from './connection.ts';
 import { SqliteReads } from './sqlite-reads.ts';
 

@@ -13,7 +13,7 @@ import type { GuestFile, GuestFiles } from '../../compute/machines/point-machine
 import type { Clock } from '../../platform/clock.ts';
 import { hostBootId } from '../../platform/host-boot.ts';
 import { randomName } from '../../platform/ids.ts';
-import { HOLE } from '../../recovery/chunks.ts';
+import { HOLE } from '../../recovery/repository/chunks.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import { FILES } from './arguments.ts';
 import { createDisk } from './disk.ts';

@@ -1,7 +1,7 @@
 /** The files of the data directory. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DataFiles } from '../../recovery/sources.ts';
+import type { DataFiles } from '../../recovery/points/sources.ts';
 import { isCode } from '../recovery-pieces/file-errors.ts';
 
 export class DirectoryDataFiles implements DataFiles {

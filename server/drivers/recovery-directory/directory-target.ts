@@ -23,7 +23,7 @@ import { syncFolderAsync } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import { programFile } from '../../platform/program-files.ts';
-import type { PieceStore, Target } from '../../recovery/target.ts';
+import type { PieceStore, Target } from '../../recovery/repository/target.ts';
 import { codeOf, isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
 import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
 

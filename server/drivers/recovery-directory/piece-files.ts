@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { randomName } from '../../platform/ids.ts';
-import { Damaged } from '../../recovery/piece-box.ts';
-import { pieceFile } from '../../recovery/repository.ts';
+import { Damaged } from '../../recovery/repository/piece-box.ts';
+import { pieceFile } from '../../recovery/repository/repository.ts';
 import { isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
 import type { PiecePlace } from '../recovery-pieces/piece-place.ts';
 

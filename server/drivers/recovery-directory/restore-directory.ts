@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { otherOwnerOf } from '../../platform/data-directory.ts';
 import { syncFolderAsync, writeDurableFileAsync } from '../../platform/durable-file.ts';
 import { hostBootId } from '../../platform/host-boot.ts';
-import type { RestoreFolder } from '../../recovery/restore.ts';
+import type { RestoreFolder } from '../../recovery/points/restore.ts';
 
 const run = promisify(execFile);
 const FOLDER = '.restoring';

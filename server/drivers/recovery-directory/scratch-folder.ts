@@ -1,7 +1,7 @@
 /** A folder that files of a point are restored to for a while: nothing in it must outlive a crash. */
 import { mkdir, statfs } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
-import type { RestoreFolder } from '../../recovery/restore.ts';
+import type { RestoreFolder } from '../../recovery/points/restore.ts';
 
 export class ScratchFolder implements RestoreFolder {
   readonly path: string;

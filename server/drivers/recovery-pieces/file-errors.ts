@@ -1,5 +1,5 @@
 /** Classifies errors of a file system. */
-import { Damaged } from '../../recovery/piece-box.ts';
+import { Damaged } from '../../recovery/repository/piece-box.ts';
 
 /** End of the names of files that are not whole yet. */
 export const UNFINISHED = '.unfinished';

@@ -1,6 +1,6 @@
 /** Messages between the event loop and the threads that process pieces. */
-import type { Problem } from '../../recovery/piece-box.ts';
-import type { FilePart, PlacedFile } from '../../recovery/target.ts';
+import type { Problem } from '../../recovery/repository/piece-box.ts';
+import type { FilePart, PlacedFile } from '../../recovery/repository/target.ts';
 
 export type PieceJob =
   | { readonly kind: 'keep'; readonly bytes: Uint8Array<ArrayBuffer>; readonly isPacked: boolean }

@@ -5,8 +5,14 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { ownBytes } from '../../platform/buffers.ts';
-import { Damaged } from '../../recovery/piece-box.ts';
-import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile } from '../../recovery/target.ts';
+import { Damaged } from '../../recovery/repository/piece-box.ts';
+import type {
+  FilePart,
+  KeptPart,
+  KeptPiece,
+  PieceStore,
+  PlacedFile,
+} from '../../recovery/repository/target.ts';
 import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
 import type { PieceSetup } from './piece-place.ts';
 

@@ -1,7 +1,7 @@
 /** Writes a file that is there whole or not at all, blocking: for a thread of its own. */
 import { closeSync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { HOLE } from '../../recovery/chunks.ts';
-import type { PlacedFile } from '../../recovery/target.ts';
+import { HOLE } from '../../recovery/repository/chunks.ts';
+import type { PlacedFile } from '../../recovery/repository/target.ts';
 import { UNFINISHED } from './file-errors.ts';
 
 /** Disks are mostly holes, and stay so. */

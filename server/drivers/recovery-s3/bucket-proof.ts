@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../platform/clock.ts';
 import { randomName } from '../../platform/ids.ts';
-import type { Removal } from '../../recovery/target.ts';
+import type { Removal } from '../../recovery/repository/target.ts';
 import { isS3Fault, s3Fault } from '../s3-client/s3-fault.ts';
 import { bodyOf, type S3Objects, type S3Retention } from '../s3-client/s3-objects.ts';
 import type { S3Limits, S3Requests } from '../s3-client/s3-requests.ts';

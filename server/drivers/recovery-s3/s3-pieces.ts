@@ -1,8 +1,8 @@
 /** Sealed pieces as objects of a bucket: for a thread of its own. */
 import type { Clock } from '../../platform/clock.ts';
-import { Damaged } from '../../recovery/piece-box.ts';
-import { pieceLockEnd } from '../../recovery/piece-locks.ts';
-import { pieceFile } from '../../recovery/repository.ts';
+import { Damaged } from '../../recovery/repository/piece-box.ts';
+import { pieceLockEnd } from '../../recovery/repository/piece-locks.ts';
+import { pieceFile } from '../../recovery/repository/repository.ts';
 import type { PiecePlace } from '../recovery-pieces/piece-place.ts';
 import { isS3Fault } from '../s3-client/s3-fault.ts';
 import { bodyOf, lockHeaders, type S3Objects } from '../s3-client/s3-objects.ts';

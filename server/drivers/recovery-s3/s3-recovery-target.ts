@@ -2,8 +2,13 @@
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { programFile } from '../../platform/program-files.ts';
-import { pieceLockEnd, pointLockEnd } from '../../recovery/piece-locks.ts';
-import { NotRemovable, type PieceStore, type Removal, type Target } from '../../recovery/target.ts';
+import { pieceLockEnd, pointLockEnd } from '../../recovery/repository/piece-locks.ts';
+import {
+  NotRemovable,
+  type PieceStore,
+  type Removal,
+  type Target,
+} from '../../recovery/repository/target.ts';
 import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
 import { isS3Fault } from '../s3-client/s3-fault.ts';

@@ -1,7 +1,12 @@
 /** The rights of one request's caller in one bucket. */
 import { NOBODY, type Permission, type Principal, permits } from '../../calls/principal.ts';
-import { type AccountName, type Acl, type Ownership, settingsOf } from '../../storage/bucket-settings.ts';
-import type { BucketRow, HeldBucketRow } from '../../storage/buckets.ts';
+import {
+  type AccountName,
+  type Acl,
+  type Ownership,
+  settingsOf,
+} from '../../storage/buckets/bucket-settings.ts';
+import type { BucketRow, HeldBucketRow } from '../../storage/buckets/buckets.ts';
 import type { Action } from '../s3-call.ts';
 import { S3Error } from '../s3-error.ts';
 import type { ConditionValues } from './conditions.ts';

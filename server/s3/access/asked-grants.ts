@@ -1,7 +1,7 @@
 /** Access control lists as requests state them: by name, in headers and in XML. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AccountDirectory } from '../../accounts/directory.ts';
-import type { AccountName, Acl, Grant, GrantPermission } from '../../storage/bucket-settings.ts';
+import type { AccountName, Acl, Grant, GrantPermission } from '../../storage/buckets/bucket-settings.ts';
 import { accountNodes } from '../s3-call.ts';
 import { S3Error } from '../s3-error.ts';
 import { child, children, parseXml, textOf, type XmlElement, type XmlNode, xmlDocument } from '../xml.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NOBODY, type Principal } from '../../calls/principal.ts';
-import type { Grant } from '../../storage/bucket-settings.ts';
+import type { Grant } from '../../storage/buckets/bucket-settings.ts';
 import { randomFrom } from '../../testing/random.ts';
 import type { Action } from '../s3-call.ts';
 import { decide, type Question, type Rules } from './decide.ts';

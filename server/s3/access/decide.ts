@@ -3,7 +3,7 @@
  * public → the owner's own keys, within their scopes and limits → what a policy allows or a list grants.
  */
 import { mayTouch, type Permission, type Principal, permits } from '../../calls/principal.ts';
-import type { Grant, GrantPermission, PublicAccess } from '../../storage/bucket-settings.ts';
+import type { Grant, GrantPermission, PublicAccess } from '../../storage/buckets/bucket-settings.ts';
 import type { Action } from '../s3-call.ts';
 import { type ConditionValues, isMet, variablesOf } from './conditions.ts';
 import { isGranted } from './grants.ts';

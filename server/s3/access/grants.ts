@@ -1,5 +1,5 @@
 /** Access control lists: what they grant to whom. */
-import type { AccountName, Acl, Grant, GrantPermission } from '../../storage/bucket-settings.ts';
+import type { AccountName, Acl, Grant, GrantPermission } from '../../storage/buckets/bucket-settings.ts';
 
 export type Group = 'all' | 'authenticated' | 'logs';
 

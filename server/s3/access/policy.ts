@@ -2,7 +2,7 @@
  * Policies of buckets, as AWS' documents say them. What is not understood is refused when the policy is set:
  * a statement that is read otherwise than its writer meant would open what it should close.
  */
-import type { BucketPolicy } from '../../storage/bucket-settings.ts';
+import type { BucketPolicy } from '../../storage/buckets/bucket-settings.ts';
 import { type Condition, PolicyProblem, readCondition } from './conditions.ts';
 import { isKnownAction, kindsOf } from './known-actions.ts';
 import { type Asking, Effort, matches, type Pattern, readPattern, TooMuchEffort } from './pattern.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BucketPolicy, BucketSettings, Grant } from '../../storage/bucket-settings.ts';
+import type { BucketPolicy, BucketSettings, Grant } from '../../storage/buckets/bucket-settings.ts';
 import { isOpen, whoMay } from './who.ts';
 
 const OWNER = { id: 'a'.repeat(64), name: 'ada' };

@@ -10,7 +10,7 @@ import type {
   BucketSettings,
   Grant,
   PublicAccess,
-} from '../../storage/bucket-settings.ts';
+} from '../../storage/buckets/bucket-settings.ts';
 import type { Action } from '../s3-call.ts';
 import { decide, type Rules } from './decide.ts';
 import { isPublicGrant } from './grants.ts';

@@ -13,10 +13,10 @@ import type { DatabaseRow } from '../../../databases/store.ts';
 import type { Changes } from '../../../metadata/change.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { Semaphore } from '../../../platform/concurrency.ts';
-import { Lease } from '../../../recovery/lease.ts';
-import { LogArchive } from '../../../recovery/log-archive.ts';
-import { uselessFiles, verifyLogs } from '../../../recovery/log-verification.ts';
-import { Repository } from '../../../recovery/repository.ts';
+import { LogArchive } from '../../../recovery/logs/log-archive.ts';
+import { uselessFiles, verifyLogs } from '../../../recovery/logs/log-verification.ts';
+import { Lease } from '../../../recovery/repository/lease.ts';
+import { Repository } from '../../../recovery/repository/repository.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
 import {
   connect,

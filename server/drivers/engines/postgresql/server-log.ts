@@ -1,7 +1,7 @@
 /** The log of a server of ours, for continuous archiving. */
 import type { Readable } from 'node:stream';
 import type { LogServer, LogState } from '../../../databases/server-logs.ts';
-import type { BaseCopy } from '../../../recovery/log-lines.ts';
+import type { BaseCopy } from '../../../recovery/logs/log-lines.ts';
 import type { Clients } from '../../managed-server/client-programs.ts';
 import { dumpOf } from '../../managed-server/dump-streams.ts';
 import * as store from './log-archive-store.ts';

@@ -1,0 +1,112 @@
+/** One-time links: one creates the first administrator, others set a new password. */
+import { pageHeaders } from '../../http/page.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import { Type } from '../../platform/json-schema.ts';
+import { accountIdOf } from '../account-id.ts';
+import * as shapes from '../schema.ts';
+import type { ResetLinks } from './reset-links.ts';
+import type { SetupLinks } from './setup-links.ts';
+import { ENDED_LINK_PAGE, SETUP_PAGE } from './setup-page.ts';
+
+export interface LinkRoutesDeps {
+  readonly setupLinks: SetupLinks;
+  readonly resetLinks: ResetLinks;
+  /** Base URL of the API, without a slash at the end. */
+  readonly apiUrl: () => string;
+}
+
+/** Routes that create the first administrator. */
+export function setupRoutes({ setupLinks, apiUrl }: Pick<LinkRoutesDeps, 'setupLinks' | 'apiUrl'>): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/admin/setup-link',
+      name: 'adminCreateSetupLink',
+      isRepeatable: true,
+      isKeptNowhere: true,
+      tag: 'admin',
+      summary: 'Create a set-up link',
+      description:
+        'For the operator, while there is no administrator; used by `cloudlet admin setup-link`. The link ' +
+        'works once, for 30 minutes; earlier links stop working.',
+      permission: 'admin',
+      responses: { 201: shapes.SetupLink },
+      errors: ['administrator_exists'],
+      handler: async () => ({ url: `${apiUrl()}/setup?token=${await setupLinks.createSetupLink()}` }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/setup',
+      name: 'setUp',
+      tag: 'accounts',
+      summary: 'Create the first administrator with the set-up link',
+      permission: 'public',
+      body: shapes.SetupBody,
+      responses: { 201: shapes.Account },
+      errors: ['invalid_link', 'username_taken', 'email_taken', 'overloaded'],
+      handler: (call) => {
+        const { token, username, email, password } = call.body;
+        const { address } = call.request;
+        return setupLinks.setUp(call, token, { username, email, password, address });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/setup',
+      name: 'getSetupPage',
+      tag: 'accounts',
+      summary: 'Page of the one-time set-up link',
+      permission: 'public',
+      query: shapes.SetupQuery,
+      responses: { 200: Type.String() },
+      produces: 'html',
+      handler: async ({ query: { token }, request }) => {
+        const page = (await setupLinks.isGood(token ?? '')) ? SETUP_PAGE : ENDED_LINK_PAGE;
+        Object.assign(request.responseHeaders, pageHeaders(page));
+        return page;
+      },
+    }),
+  ];
+}
+
+/** Routes that set a forgotten password. */
+export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/admin/accounts/{id}/reset-link',
+      name: 'adminCreateResetLink',
+      isRepeatable: true,
+      isKeptNowhere: true,
+      tag: 'admin',
+      summary: 'Create a link that sets a new password for an account',
+      description:
+        'For whoever forgot the password, or has none yet. The link works once, for an hour, and ends the earlier one ' +
+        'of the account; only its hash is stored. In a session the password must have been given in the last 15 ' +
+        'minutes. The account’s webhooks and the log say who made it.',
+      permission: 'admin',
+      params: shapes.AdminAccountPath,
+      responses: { 201: shapes.ResetLink },
+      errors: ['account_not_found', 'account_inactive', 'password_required', 'write_conflict'],
+      handler: (call) => resetLinks.create(call, accountIdOf(call.params)),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/reset-password',
+      name: 'resetPassword',
+      tag: 'accounts',
+      summary: 'Set a new password with a reset link',
+      description:
+        'The token is behind the # of the link, which browsers send to nobody. The account’s sessions end. Its keys ' +
+        'stay: `keys_kept` is their number. Nobody is signed in.',
+      permission: 'public',
+      body: shapes.ResetPasswordBody,
+      responses: { 200: shapes.ResetPassword },
+      errors: ['invalid_link', 'account_suspended', 'write_conflict', 'overloaded'],
+      handler: (call) => {
+        const { token, password } = call.body;
+        return resetLinks.use(call, { token, password, address: call.request.address });
+      },
+    }),
+  ];
+}

@@ -1,0 +1,149 @@
+/**
+ * The way back in for who forgot a password: an administrator, or the operator on the host, makes a one-time
+ * link, and whoever opens it sets a new password. Only the hash of its token is stored; who made it is told
+ * to the account's webhooks and written to the log.
+ */
+import { type Call, credentialOf } from '../../calls/principal.ts';
+import type { Change, Changes, Recorder } from '../../metadata/change.ts';
+import { type Clock, formatTime } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { randomSecret } from '../../platform/ids.ts';
+import type { Announce } from '../../resources/row-change.ts';
+import { accountNotFound, accountSuspended, changedByOthers } from '../account-errors.ts';
+import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
+import { nameOf } from '../account-view.ts';
+import { hashSecret } from '../keys/api-key-text.ts';
+import type { ResetLink, ResetPassword } from '../schema.ts';
+import type { CredentialCache } from '../sign-in/authenticator.ts';
+import { type LoginThrottle, ofAccount, typedName } from '../sign-in/login-throttle.ts';
+import type { PasswordChecks } from '../sign-in/password-checks.ts';
+import type { Passwords } from '../sign-in/passwords.ts';
+import { deleteSessionsExcept, type SessionStore } from '../sign-in/sessions-store.ts';
+import type { AccountRow, AccountStore } from '../store.ts';
+import type { ResetLinkStore } from './links-store.ts';
+
+const LINK_LIFE_MS = 3600_000;
+
+export type AccountEventType = `account.${'reset_link_created' | 'password_reset'}`;
+
+export interface ResetLinksDeps {
+  readonly store: AccountStore;
+  readonly sessionStore: SessionStore;
+  readonly resetLinkStore: ResetLinkStore;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly checks: PasswordChecks;
+  readonly passwords: Passwords;
+  readonly throttle: LoginThrottle;
+  readonly cache: CredentialCache;
+  /** Queues the account's webhooks in the same commit. */
+  readonly announce: Announce<AccountEventType>;
+  /** Writes a line of the log. */
+  readonly log: (facts: Readonly<Record<string, unknown>>, message: string) => void;
+  /** Base URL of the console, without a slash at the end. */
+  readonly apiUrl: () => string;
+}
+
+/** A link's holder sends it. */
+interface NewPassword {
+  readonly token: string;
+  readonly password: string;
+  /** The caller's. */
+  readonly address: string;
+}
+
+export class ResetLinks {
+  readonly #deps: ResetLinksDeps;
+
+  constructor(deps: ResetLinksDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * A link that sets the password of this account once, within an hour; an earlier one of the account ends.
+   * Throws `account_not_found`, `account_inactive`, `password_required`.
+   */
+  async create(call: Call, accountId: number): Promise<ResetLink> {
+    const { store, resetLinkStore, changes, clock, checks, announce, log, apiUrl } = this.#deps;
+    await checks.assertFresh(call.principal);
+    const token = randomSecret(32).toString('base64url');
+    return changes.run(call, async (change) => {
+      const row = await store.account(accountId);
+      if (row === undefined) throw accountNotFound();
+      assertActive(row);
+      const at = clock.now();
+      const expiresAt = at + LINK_LIFE_MS;
+      change.addAll(resetLinkStore.replace(row.id, { tokenHash: hashSecret(token), expiresAt }), 'retry');
+      const facts = { account_id: row.id, username: row.username, by: nameOf(call.principal) };
+      const data = {
+        ...facts,
+        credential_id: credentialOf(call.principal),
+        expires_at: formatTime(expiresAt),
+      };
+      change.addAll(announce({ accountId: row.id, type: 'account.reset_link_created', data, at }));
+      change.after(() => log(facts, 'a reset link was created'));
+      return { url: `${apiUrl()}/reset-password#token=${token}`, expires_at: formatTime(expiresAt) };
+    });
+  }
+
+  /**
+   * Uses the link up: the password is the new one, and the account's sessions end; its keys stay. Throws
+   * `invalid_link` (unknown, used, replaced, expired: all alike), `account_suspended`, `invalid_request`,
+   * `overloaded`. A refusal other than `invalid_link` leaves the link good.
+   */
+  async use(recorder: Recorder, { token, password, address }: NewPassword): Promise<ResetPassword> {
+    const { store, resetLinkStore, changes, clock, passwords } = this.#deps;
+    const tokenHash = hashSecret(token);
+    const accountId = await resetLinkStore.accountOf(tokenHash, clock.now());
+    const row = accountId === undefined ? undefined : await store.account(accountId);
+    if (row === undefined) throw invalidLink();
+    if (row.is_active === 0) throw accountSuspended(row.suspended_reason);
+    assertAccountFields({ password });
+    const becomes = await passwords.hash(password, { address, isAdmin: row.is_admin === 1 });
+    return changes.run(recorder, async (change) => {
+      change.expect(resetLinkStore.use(tokenHash, clock.now()), invalidLink);
+      change.expect(store.setPassword(row.id, { was: row.password_hash, becomes }), changedByOthers);
+      return this.#follow(change, row, address);
+    });
+  }
+
+  /** Sessions end, caches forget the account, and its webhooks and the log are told. */
+  async #follow(change: Change, row: AccountRow, address: string): Promise<ResetPassword> {
+    const { store, sessionStore, clock, cache, announce, log } = this.#deps;
+    const { id, username } = row;
+    const at = clock.now();
+    const ended = await sessionStore.sessionsAfter(id, '', Number.MAX_SAFE_INTEGER);
+    const keys = await store.countKeys(id, at);
+    change.add(deleteSessionsExcept(id, ''));
+    const facts = { account_id: id, username, address };
+    change.addAll(announce({ accountId: id, type: 'account.password_reset', data: facts, at }));
+    change.after(() => {
+      cache.forgetAccount(id);
+      this.#forgive(row, address);
+      log(facts, 'a password was set with a reset link');
+    });
+    return { username, sessions_ended: ended.length, keys_kept: keys };
+  }
+
+  /** A forgotten password was tried a few times: the new one is not to wait for that. */
+  #forgive({ id, username, email }: AccountRow, address: string): void {
+    const names = [typedName(foldUsername(username)), typedName(foldEmail(email)), ofAccount(id)];
+    for (const target of names) this.#deps.throttle.succeeded({ target, address });
+  }
+}
+
+/** Neither a suspension nor the closing of an account is undone by a link. */
+function assertActive({ username, is_active, suspended_reason, removal_at }: AccountRow): void {
+  if (is_active === 1) return;
+  const isSuspended = suspended_reason !== null || removal_at === null;
+  const [state, hint] = isSuspended
+    ? ['suspended', 'Resume the account first']
+    : ['closed by its owner', 'Signing in with its password opens it again, until it is removed'];
+  throw new AppError('account_inactive', `The account ${username} is ${state}`, { hint });
+}
+
+function invalidLink(): AppError {
+  return new AppError('invalid_link', 'The link is unknown, used, replaced or expired', {
+    hint: 'Ask the administrator of this cloud for a new one; on its host, run "cloudlet admin reset-link NAME"',
+  });
+}

@@ -1,0 +1,131 @@
+/** Log-ins of programs. Codes are in bodies only, which nobody logs. */
+import { defineRoute, type Route } from '../../http/route.ts';
+import { Empty } from '../schema.ts';
+import * as shapes from './client-login-schema.ts';
+import type { ClientLogins } from './client-logins.ts';
+
+/** Everything under /api/login/…. */
+export function clientLoginRoutes(logins: ClientLogins): Route[] {
+  return [...browserRoutes(logins), ...deviceRoutes(logins)];
+}
+
+function browserRoutes(logins: ClientLogins): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/login/approvals',
+      name: 'approveLogin',
+      isRepeatable: true,
+      endsCredential: true,
+      tag: 'accounts',
+      summary: 'Let a program on this computer log in',
+      description:
+        'Called by the console when the user agrees. The code goes to the program by a redirect (RFC 8252), ' +
+        'which proves with its verifier (RFC 7636, S256) that it asked.',
+      permission: 'account:write',
+      body: shapes.ApprovalBody,
+      responses: { 201: shapes.IssuedCode },
+      handler: ({ principal, body }) =>
+        logins.approve(principal, {
+          name: body.name,
+          scopes: body.scopes,
+          expiresIn: body.expires_in,
+          challenge: body.code_challenge,
+          redirectUri: body.redirect_uri,
+        }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/login/key',
+      name: 'redeemLoginCode',
+      isRepeatable: true,
+      tag: 'accounts',
+      summary: 'Exchange the code of an approved log-in for an access key',
+      description: 'A code is used up by any attempt.',
+      permission: 'public',
+      body: shapes.RedeemBody,
+      responses: { 201: shapes.IssuedKey },
+      errors: ['invalid_grant', 'too_many_access_keys'],
+      handler: (call) =>
+        logins.redeem(call, {
+          code: call.body.code,
+          verifier: call.body.code_verifier,
+          redirectUri: call.body.redirect_uri,
+        }),
+    }),
+  ];
+}
+
+function deviceRoutes(logins: ClientLogins): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/login/device',
+      name: 'startDeviceLogin',
+      isRepeatable: true,
+      tag: 'accounts',
+      summary: 'Ask for a log-in that somebody approves in a browser elsewhere',
+      description:
+        'As RFC 8628: show `user_code` and `verification_uri`, and poll with `device_code`. When an address ' +
+        'has 500 open, its oldest ends.',
+      permission: 'public',
+      body: shapes.DeviceBody,
+      responses: { 201: shapes.DeviceCodes },
+      handler: ({ body, request: { address } }) => logins.beginDevice({ ...body, address }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/login/device/find',
+      name: 'findDeviceLogin',
+      isRepeatable: true,
+      endsCredential: true,
+      tag: 'accounts',
+      summary: 'Show what waits for a short code',
+      description: 'Wrong codes slow the account down.',
+      permission: 'account:write',
+      body: shapes.UserCodeBody,
+      responses: { 200: shapes.DeviceLogin },
+      errors: ['login_code_not_found'],
+      handler: ({ principal, body }) => logins.findDevice(principal, body.user_code),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/login/device/decide',
+      name: 'decideDeviceLogin',
+      isRepeatable: true,
+      endsCredential: true,
+      tag: 'accounts',
+      summary: 'Approve or refuse what waits for a short code',
+      permission: 'account:write',
+      body: shapes.DecisionBody,
+      responses: { 200: Empty },
+      errors: ['login_code_not_found'],
+      handler: ({ principal, body }) =>
+        logins.decideDevice(principal, {
+          typed: body.user_code,
+          isApproved: body.approve,
+          expiresIn: body.expires_in,
+        }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/login/device/key',
+      name: 'pollDeviceLogin',
+      isRepeatable: true,
+      tag: 'accounts',
+      summary: 'Get the access key once the log-in is approved',
+      description: 'Poll every `interval` seconds; polling sooner makes the interval 5 s longer.',
+      permission: 'public',
+      body: shapes.PollBody,
+      responses: { 201: shapes.IssuedKey },
+      errors: [
+        'authorization_pending',
+        'slow_down',
+        'access_denied',
+        'invalid_grant',
+        'too_many_access_keys',
+      ],
+      handler: (call) => logins.redeemDevice(call, call.body.device_code),
+    }),
+  ];
+}

@@ -1,0 +1,227 @@
+/**
+ * Log-ins of programs by a person in the console: by a browser on the same computer (RFC 8252, with PKCE, RFC
+ * 7636), or with a short code from any other (RFC 8628). Each gives the program an access key of its own.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Principal, Scope } from '../../calls/principal.ts';
+import type { Recorder } from '../../metadata/change.ts';
+import { type Clock, formatTime } from '../../platform/clock.ts';
+import { AppError, invalidField } from '../../platform/errors.ts';
+import { randomSecret } from '../../platform/ids.ts';
+import { assertCovered } from '../keys/access-key-limits.ts';
+import type { AccessKeys } from '../keys/access-keys.ts';
+import { hashSecret } from '../keys/api-key-text.ts';
+import type { Authenticator } from './authenticator.ts';
+import type { DeviceCodes, DeviceLogin, IssuedCode, IssuedKey } from './client-login-schema.ts';
+import { DEVICE_CODE_MS, DeviceLogins, invalidGrant, POLL_INTERVAL_MS, shownCode } from './device-logins.ts';
+import { LoginThrottle } from './login-throttle.ts';
+
+/** A code of the browser's way is fetched at once by a program on the same computer. */
+const CODE_MS = 60_000;
+/** Open codes; beyond, the oldest of the account, else of all, ends. */
+const MAX_CODES_PER_ACCOUNT = 10;
+const MAX_CODES = 10_000;
+/** Wrong short codes of an account before it must wait, longer each time. */
+const FREE_GUESSES = 5;
+/** RFC 8252 §7.3: the loopback by its number, because a name can resolve to elsewhere. */
+const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]):([1-9]\d{0,4})\/callback$/;
+
+/** A person's grant to a program. */
+export interface Granted {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** Seconds that the key lives; undefined: without end. */
+  readonly expiresIn?: number | undefined;
+}
+
+interface Grant extends Granted {
+  readonly principal: Principal;
+}
+
+interface Code {
+  readonly grant: Grant;
+  readonly challenge: string;
+  readonly redirectUri: string;
+  /** Monotonic. */
+  readonly endsAt: number;
+}
+
+export interface ClientLoginsDeps {
+  readonly clock: Clock;
+  readonly accessKeys: Pick<AccessKeys, 'create'>;
+  readonly authenticator: Pick<Authenticator, 'isCurrent'>;
+  /** Base URL of the API and the console, without a slash at the end. */
+  readonly apiUrl: () => string;
+}
+
+export class ClientLogins {
+  readonly #deps: ClientLoginsDeps;
+  readonly #devices: DeviceLogins<Grant>;
+  readonly #guesses: LoginThrottle;
+  /** By the hash of the code; the oldest first. */
+  readonly #codes = new Map<string, Code>();
+
+  constructor(deps: ClientLoginsDeps) {
+    this.#deps = deps;
+    this.#devices = new DeviceLogins(deps.clock);
+    this.#guesses = new LoginThrottle({ clock: deps.clock, freeFailures: FREE_GUESSES });
+  }
+
+  /**
+   * A code for the program that listens at `redirectUri`, good once, for 60 s, and only with the verifier of
+   * `challenge`. Throws `invalid_request`, `scope_required` (more than the caller's own credential may).
+   */
+  approve(
+    principal: Principal,
+    asked: Granted & { readonly challenge: string; readonly redirectUri: string },
+  ): IssuedCode {
+    const { challenge, redirectUri, ...granted } = asked;
+    if (Number(LOOPBACK.exec(redirectUri)?.[1] ?? 0) > 65_535 || !LOOPBACK.test(redirectUri)) {
+      throw invalidField(
+        'redirect_uri',
+        'must be http://127.0.0.1:PORT/callback or http://[::1]:PORT/callback',
+      );
+    }
+    const grant = this.#grantOf(principal, granted);
+    this.#makeRoom(principal.accountId);
+    const code = randomSecret(32).toString('base64url');
+    const endsAt = this.#deps.clock.monotonic() + CODE_MS;
+    this.#codes.set(hashSecret(code), { grant, challenge, redirectUri, endsAt });
+    return { code, expires_in: CODE_MS / 1000 };
+  }
+
+  /** The key for a code. Any attempt uses the code up. Throws `invalid_grant`, `too_many_access_keys`. */
+  redeem(
+    recorder: Recorder,
+    given: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
+  ): Promise<IssuedKey> {
+    const hash = hashSecret(given.code);
+    const code = this.#codes.get(hash);
+    this.#codes.delete(hash);
+    const isGood =
+      code !== undefined &&
+      code.endsAt > this.#deps.clock.monotonic() &&
+      code.redirectUri === given.redirectUri &&
+      isVerifierOf(code.challenge, given.verifier);
+    if (!isGood) throw invalidGrant('The code is unknown, used or expired, or is not for this program');
+    return this.#issue(recorder, code.grant);
+  }
+
+  /** Codes for a program on another computer. Throws `invalid_request`, `rate_limited`. */
+  beginDevice(asked: { name: string; scopes: readonly Scope[]; address: string }): DeviceCodes {
+    assertName(asked.name);
+    const { deviceCode, userCode } = this.#devices.begin({ ...asked, scopes: [...new Set(asked.scopes)] });
+    return {
+      device_code: deviceCode,
+      user_code: shownCode(userCode),
+      verification_uri: `${this.#deps.apiUrl()}/device`,
+      expires_in: DEVICE_CODE_MS / 1000,
+      interval: POLL_INTERVAL_MS / 1000,
+    };
+  }
+
+  /** The log-in of this code. Throws `login_code_not_found`, and `rate_limited` after wrong ones. */
+  findDevice(principal: Principal, typed: string): DeviceLogin {
+    this.#assertMayGuess(principal);
+    const login = this.#devices.undecided(typed);
+    if (login === undefined) throw this.#wrongGuess(principal);
+    const { name, scopes, address, createdAt, userCode } = login;
+    const created_at = formatTime(createdAt);
+    return { user_code: shownCode(userCode), name, scopes: [...scopes], address, created_at };
+  }
+
+  /**
+   * Grants or refuses what waits for this code; the caller's own rights and key bound what is granted. Throws
+   * as `findDevice`, and `scope_required`.
+   */
+  decideDevice(
+    principal: Principal,
+    { typed, isApproved, expiresIn }: { typed: string; isApproved: boolean; expiresIn?: number | undefined },
+  ): Record<string, never> {
+    this.#assertMayGuess(principal);
+    const login = this.#devices.undecided(typed);
+    if (login === undefined) throw this.#wrongGuess(principal);
+    const { name, scopes } = login;
+    const decision = isApproved ? this.#grantOf(principal, { name, scopes, expiresIn }) : 'refused';
+    this.#devices.decide(typed, decision);
+    return {};
+  }
+
+  /** The key, once somebody has granted it. Throws as DeviceLogins.poll, and `too_many_access_keys`. */
+  async redeemDevice(recorder: Recorder, deviceCode: string): Promise<IssuedKey> {
+    return this.#issue(recorder, this.#devices.poll(deviceCode));
+  }
+
+  #grantOf(principal: Principal, { name, scopes, expiresIn }: Granted): Grant {
+    if (principal.accountId === 0) throw new AppError('account_not_found', 'The operator has no account');
+    assertName(name);
+    const { clock } = this.#deps;
+    const expiresAt = expiresIn === undefined ? null : clock.now() + expiresIn * 1000;
+    assertCovered(principal, { scopes, limits: principal.bucketLimits, expiresAt });
+    return { principal, name, scopes: [...new Set(scopes)], expiresIn };
+  }
+
+  /** Its granter may have logged out or been suspended meanwhile. */
+  async #issue(recorder: Recorder, { principal, name, scopes, expiresIn }: Grant): Promise<IssuedKey> {
+    const { accessKeys, authenticator } = this.#deps;
+    if (!(await authenticator.isCurrent(principal))) {
+      throw invalidGrant('The session that granted this has ended');
+    }
+    const limits = principal.bucketLimits?.map(({ bucket, prefix }) => ({ name: bucket, prefix }));
+    const key = await accessKeys.create(
+      { principal, record: recorder.record },
+      {
+        name,
+        scopes: [...scopes],
+        ...(limits !== undefined && { buckets: limits }),
+        ...(expiresIn !== undefined && { expires_in: expiresIn }),
+      },
+    );
+    return { ...key, username: principal.username };
+  }
+
+  #makeRoom(accountId: number): void {
+    const now = this.#deps.clock.monotonic();
+    const own: string[] = [];
+    for (const [hash, { endsAt, grant }] of this.#codes) {
+      if (endsAt <= now) this.#codes.delete(hash);
+      else if (grant.principal.accountId === accountId) own.push(hash);
+    }
+    if (own.length >= MAX_CODES_PER_ACCOUNT) this.#codes.delete(own[0] ?? '');
+    else if (this.#codes.size >= MAX_CODES) this.#codes.delete([...this.#codes.keys()][0] ?? '');
+  }
+
+  /** By account alone, because guesses may come from many addresses; edges.ts limits those of an address. */
+  #assertMayGuess(principal: Principal): void {
+    const waitMs = this.#guesses.waitMs(guessOf(principal));
+    if (waitMs === 0) return;
+    throw new AppError('rate_limited', 'Too many wrong codes from this account', {
+      retryAfterSeconds: Math.ceil(waitMs / 1000),
+    });
+  }
+
+  #wrongGuess(principal: Principal): AppError {
+    this.#guesses.failed(guessOf(principal));
+    return new AppError('login_code_not_found', 'Nothing waits for this code', {
+      hint: 'Compare it with what the program shows; codes end after 10 minutes',
+    });
+  }
+}
+
+const guessOf = ({ accountId }: Principal) => ({ target: `code ${accountId}`, address: '' });
+
+/** S256 of RFC 7636 §4.6. */
+function isVerifierOf(challenge: string, verifier: string): boolean {
+  const [expected, given] = [Buffer.from(challenge), Buffer.from(challengeOf(verifier))];
+  return expected.length === given.length && timingSafeEqual(expected, given);
+}
+
+function challengeOf(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url');
+}
+
+/** A person reads it before granting; a text that runs backwards could pretend to be another. */
+function assertName(name: string): void {
+  if (name.isWellFormed() && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name)) return;
+  throw invalidField('name', 'must not contain control or formatting characters');
+}

@@ -1,0 +1,88 @@
+/** Sessions of an account, and tickets for what browsers open by its address. */
+import type { Tickets } from '../../calls/tickets.ts';
+import { invalidCursor, listPage, Paging } from '../../http/list-page.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import { formatTime } from '../../platform/clock.ts';
+import { isId } from '../../platform/ids.ts';
+import { Type } from '../../platform/json-schema.ts';
+import { EndedSession, EndedSessions, Session, SessionPath, Ticket, TicketBody } from '../schema.ts';
+import type { Sessions } from './sessions.ts';
+
+export interface SessionRoutesDeps {
+  readonly sessions: Sessions;
+  readonly tickets: Tickets;
+}
+
+/** Everything under /api/account/sessions, and tickets. */
+export function sessionRoutes({ sessions, tickets }: SessionRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/account/sessions',
+      name: 'listSessions',
+      tag: 'accounts',
+      summary: 'List your sessions, oldest first',
+      permission: 'account:read',
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(Session) },
+      produces: 'list',
+      errors: ['invalid_cursor'],
+      handler: async ({ principal, query, request }) => {
+        const { limit, cursor } = query;
+        if (cursor !== undefined && !isId('ses', cursor)) throw invalidCursor();
+        const most = limit === undefined ? Number.MAX_SAFE_INTEGER : limit + 1;
+        const entries = sessions.list(principal, { afterId: cursor ?? '', limit: most });
+        return await listPage({ request, limit, entries, cursorOf: (session) => session.id });
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/account/sessions/{id}',
+      name: 'endSession',
+      endsCredential: true,
+      tag: 'accounts',
+      summary: 'End a session immediately',
+      description: 'Needs the account’s current key or a session.',
+      permission: 'account:write',
+      params: SessionPath,
+      responses: { 200: EndedSession },
+      errors: ['session_not_found'],
+      handler: (call) => sessions.end(call, call.params.id),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/account/sessions',
+      name: 'endOtherSessions',
+      tag: 'accounts',
+      summary: 'End all your other sessions',
+      description: 'With a key, ends all sessions. Needs the account’s current key or a session.',
+      permission: 'account:write',
+      responses: { 200: EndedSessions },
+      handler: (call) => sessions.endOthers(call),
+    }),
+    ticketRoute(tickets),
+  ];
+}
+
+function ticketRoute(tickets: Tickets): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/account/tickets',
+    name: 'createTicket',
+    isRepeatable: true,
+    tag: 'accounts',
+    summary: 'Get a ticket for a download or a WebSocket',
+    description:
+      'For browsers, which send neither a key nor a session’s token with an address that they open. A ticket stands for ' +
+      'its holder at this path with this query, which is `url` with `?ticket=`, for 60 s: for one WebSocket, or for a ' +
+      'download and its continuations.',
+    permission: 'authenticated',
+    body: TicketBody,
+    responses: { 201: Ticket },
+    handler: ({ principal, body: { path } }) => {
+      const { ticket, expiresAt } = tickets.issue(principal, path);
+      const url = `${path}${path.includes('?') ? '&' : '?'}ticket=${ticket}`;
+      return { ticket, url, expires_at: formatTime(expiresAt) };
+    },
+  });
+}

@@ -1,0 +1,245 @@
+/**
+ * Login, logout and the list of sessions. A session has two secrets, each stored as its hash: the cookie,
+ * which browsers also send to programs behind other ports of the host, and the session token, which only the
+ * page keeps. Neither opens anything without the other (decision 0039).
+ */
+import type { Call, Principal } from '../../calls/principal.ts';
+import type { Change, Changes, Recorder } from '../../metadata/change.ts';
+import type { Statement } from '../../metadata/metadata.ts';
+import { type Clock, formatTime } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { newId, randomSecret } from '../../platform/ids.ts';
+import { accountSuspended } from '../account-errors.ts';
+import { foldEmail, foldUsername } from '../account-fields.ts';
+import { describeAccount } from '../account-view.ts';
+import { reopenAccount } from '../closings-store.ts';
+import { hashSecret } from '../keys/api-key-text.ts';
+import type { ApiKeys } from '../keys/api-keys.ts';
+import type { Account, Session } from '../schema.ts';
+import type { AccountRow, AccountStore } from '../store.ts';
+import { type CredentialCache, SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
+import { type LoginThrottle, ofAccount, typedName } from './login-throttle.ts';
+import type { Passwords } from './passwords.ts';
+import { sessionHashOf } from './session-credential.ts';
+import { deleteSessionsExcept, type SessionRow, type SessionStore } from './sessions-store.ts';
+
+/** Maximum lifetime of a session, even when it is in use. */
+export const SESSION_MAX_MS = 30 * 24 * 3600_000;
+/** Beyond it the account's oldest session ends. */
+const MAX_SESSIONS = 100;
+/** Maximum stored length of a User-Agent. */
+const USER_AGENT_MAX_LENGTH = 400;
+/** How long an expired access key is still listed. */
+const EXPIRED_KEYS_KEPT_MS = 30 * 24 * 3600_000;
+
+export interface Login {
+  /** User name or e-mail address. */
+  readonly name: string;
+  readonly password: string;
+  /** The caller's address. */
+  readonly address: string;
+  /** The User-Agent header. */
+  readonly userAgent?: string;
+}
+
+export interface SessionsDeps {
+  readonly store: AccountStore;
+  readonly sessionStore: SessionStore;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly passwords: Passwords;
+  readonly throttle: LoginThrottle;
+  readonly apiKeys: ApiKeys;
+  readonly cache: CredentialCache;
+  /** See AdministrationDeps: for accounts that were closed and are opened again. */
+  readonly reactivation: (accountId: number) => readonly Statement[];
+  readonly accountChanged?: (accountId: number) => void;
+}
+
+export class Sessions {
+  readonly #deps: SessionsDeps;
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Begins a session, and opens the account again if its owner has closed it; `cookie` and `token` are its
+   * two secrets. An unknown name and a wrong password cannot be told apart. Throws `invalid_credentials`,
+   * `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
+   */
+  async login(
+    recorder: Recorder,
+    login: Login,
+  ): Promise<{ readonly account: Account; readonly cookie: string; readonly token: string }> {
+    const row = await this.#checkPassword(login);
+    const { store, sessionStore, changes, clock, apiKeys } = this.#deps;
+    const [cookie, token] = [newSecret(), newSecret()];
+    const account = await changes.run(recorder, async (change) => {
+      const now = clock.now();
+      // Changed, suspended or closed since it was read: as if the login had come a moment later.
+      const entry = { passwordHash: row.password_hash, at: now };
+      const isClosed = row.removal_at !== null;
+      change.expect(isClosed ? reopenAccount(row.id, entry) : store.recordLogin(row.id, entry), wrong);
+      const key = isClosed ? this.#reopen(change, row.id) : await apiKeys.current(row.id);
+      const known = await sessionStore.sessionsAfter(row.id, '', Number.MAX_SAFE_INTEGER);
+      for (const { token_hash } of known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1))) {
+        this.#end(change, token_hash);
+      }
+      change.add(
+        sessionStore.insertSession({
+          session_id: newId('ses', clock),
+          token_hash: hashSecret(cookie),
+          page_token_hash: hashSecret(token),
+          account_id: row.id,
+          user_agent: (login.userAgent ?? '').slice(0, USER_AGENT_MAX_LENGTH),
+          address: login.address,
+          created_at: now,
+          last_seen_at: now,
+          expires_at: now + SESSION_MAX_MS,
+          password_at: now,
+        }),
+      );
+      return describeAccount({ ...row, is_active: 1, last_login: now }, key);
+    });
+    return { account, cookie, token };
+  }
+
+  /** Its keys ended when it was closed; its machines start again. Returns the new key. */
+  #reopen(change: Change, accountId: number): string {
+    const { apiKeys, cache, reactivation, accountChanged } = this.#deps;
+    const key = apiKeys.issue(accountId);
+    change.add(key.statement);
+    change.addAll(reactivation(accountId));
+    change.after(() => cache.forgetAccount(accountId));
+    change.after(() => accountChanged?.(accountId));
+    return key.text;
+  }
+
+  /**
+   * Ends the session of `token`, whatever its cookie has become; one that is unknown or over is no error.
+   * The cookie alone ends nothing.
+   */
+  async logout(recorder: Recorder, token: string | undefined): Promise<Record<string, never>> {
+    const { sessionStore, changes } = this.#deps;
+    const row = token === undefined ? undefined : await sessionStore.sessionOfPage(hashSecret(token));
+    return changes.run(recorder, (change) => {
+      if (row !== undefined) this.#end(change, row.token_hash);
+      return {};
+    });
+  }
+
+  /** The caller's, oldest first, those that ended left out; after `afterId`, at most `limit`. */
+  async *list(
+    principal: Principal,
+    { afterId, limit }: { readonly afterId: string; readonly limit: number },
+  ): AsyncGenerator<Session> {
+    const { sessionStore, clock } = this.#deps;
+    const now = clock.now();
+    let left = limit;
+    for (const row of await sessionStore.sessionsAfter(principal.accountId, afterId, MAX_SESSIONS)) {
+      if (endOf(row) > now && left-- > 0) yield describe(row, sessionHashOf(principal));
+    }
+  }
+
+  /** Ends one of the caller's. Throws `session_not_found`, also for another's, and `scope_required`. */
+  async end(call: Call, id: string): Promise<{ readonly id: string }> {
+    const { sessionStore, changes, apiKeys } = this.#deps;
+    const row = await sessionStore.session(id);
+    if (row?.account_id !== call.principal.accountId) throw sessionNotFound();
+    await apiKeys.assertOwner(call.principal);
+    return changes.run(call, (change) => {
+      this.#end(change, row.token_hash, sessionNotFound);
+      return { id };
+    });
+  }
+
+  /** Ends the caller's other sessions: all of them for a key. Throws `scope_required`. */
+  async endOthers(call: Call): Promise<{ readonly ended: number }> {
+    const { principal } = call;
+    const { sessionStore, changes, apiKeys, cache } = this.#deps;
+    await apiKeys.assertOwner(principal);
+    const own = sessionHashOf(principal) ?? '';
+    return changes.run(call, async (change) => {
+      const all = await sessionStore.sessionsAfter(principal.accountId, '', MAX_SESSIONS);
+      change.add(deleteSessionsExcept(principal.accountId, own));
+      change.after(() => cache.forgetAccount(principal.accountId));
+      return { ended: all.filter(({ token_hash }) => token_hash !== own).length };
+    });
+  }
+
+  /** `missing`: what is thrown when it ended meanwhile; by default that is no error. */
+  #end(change: Change, tokenHash: string, missing?: () => Error): void {
+    const { sessionStore, cache } = this.#deps;
+    const statement = sessionStore.deleteSession(tokenHash);
+    if (missing === undefined) change.add(statement);
+    else change.expect(statement, missing);
+    change.after(() => cache.forgetCredential(sessionCredentialId(tokenHash)));
+  }
+
+  /** Removes sessions, keys and set-up links that ended long enough ago. Called periodically. */
+  async sweep(): Promise<void> {
+    const { store, changes, clock } = this.#deps;
+    await changes.store(store.sweep(clock.now(), { idleMs: SESSION_IDLE_MS, keptMs: EXPIRED_KEYS_KEPT_MS }));
+  }
+
+  async #checkPassword({ name: given, password, address }: Login): Promise<AccountRow> {
+    const { store, throttle, passwords } = this.#deps;
+    const isEmail = given.includes('@');
+    const name = isEmail ? foldEmail(given) : foldUsername(given);
+    const typed = { target: typedName(name), address };
+    throttle.assertAllowed(typed);
+    const row = await (isEmail ? store.accountByEmail(name) : store.accountByUsername(name));
+    const account = row === undefined ? undefined : { target: ofAccount(row.id), address };
+    let isHeld = false;
+    const admit = () => {
+      throttle.assertAllowed(typed);
+      isHeld = account !== undefined && throttle.waitMs(account) > 0;
+    };
+    const right = await passwords.verify(password, row?.password_hash ?? null, { address, admit });
+    // Failures by name and by e-mail address count together. A distinct error would reveal which address
+    // belongs to which name, so until the wait is over even the right password is rejected.
+    if (!right || row === undefined || isHeld) {
+      throttle.failed(typed);
+      if (account !== undefined && !isHeld) throttle.failed(account);
+      throw wrong();
+    }
+    throttle.succeeded(typed);
+    throttle.succeeded({ target: ofAccount(row.id), address });
+    if (row.is_active === 0 && (row.removal_at === null || row.suspended_reason !== null)) {
+      throw accountSuspended(row.suspended_reason);
+    }
+    return row;
+  }
+}
+
+function newSecret(): string {
+  return randomSecret(32).toString('base64url');
+}
+
+/** When the session expires if it is not used again. */
+function endOf({ last_seen_at, expires_at }: SessionRow): number {
+  return Math.min(expires_at, last_seen_at + SESSION_IDLE_MS);
+}
+
+function describe(row: SessionRow, currentHash: string | undefined): Session {
+  return {
+    id: row.session_id,
+    is_current: row.token_hash === currentHash,
+    user_agent: row.user_agent,
+    address: row.address,
+    created_at: formatTime(row.created_at),
+    last_used_at: formatTime(row.last_seen_at),
+    expires_at: formatTime(endOf(row)),
+  };
+}
+
+function sessionNotFound(): AppError {
+  return new AppError('session_not_found', 'There is no such session');
+}
+
+function wrong(): AppError {
+  return new AppError('invalid_credentials', 'The user name or the password is wrong', {
+    hint: 'After many failures even the right password is refused for a while; wait, then try again',
+  });
+}

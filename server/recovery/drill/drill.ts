@@ -1,0 +1,72 @@
+/**
+ * A restore drill: another process restores a point into a scratch directory, starts a second cloud on it,
+ * and compares. These are the question, the answer, and the port to that process.
+ */
+import type { LogHead, LogVerdict } from '../logs/log-verification.ts';
+import type { Verdict } from './verification.ts';
+
+export interface DrillRequest {
+  readonly pointId: string;
+  readonly repositoryId: string;
+  /** The repository's own key, 32 bytes in hexadecimal. */
+  readonly repositoryKey: string;
+  /** Lines of the logs of database servers; null: logs are not tried with this point. */
+  readonly heads: readonly LogHead[] | null;
+}
+
+/** `skipped`: could not be tried on this host; `detail` says why. */
+export type CheckState = 'passed' | 'failed' | 'skipped';
+
+export interface DrillCheck {
+  /** Subject of the comparison: `counts`, `ledger`, … */
+  readonly name: string;
+  readonly state: CheckState;
+  /** Result, or the difference, or why it was skipped; for people. */
+  readonly detail: string;
+}
+
+/** Results of the other process. */
+export interface DrillFindings {
+  readonly checks: readonly DrillCheck[];
+  /** Damaged files of the repository. */
+  readonly verdict: Verdict;
+  /** Result of reading the archived logs; null: they were not read. */
+  readonly logs: LogVerdict | null;
+  /** Name of the point's cloud (Manifest); null: the point has none, or is unreadable. */
+  readonly cloud: string | null;
+  /** Last transfer of the restored ledger; null: it was not read. */
+  readonly ledgerHead: LedgerHead | null;
+}
+
+export interface LedgerHead {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** Thrown when a drill cannot be tried now: no room, no memory. Nothing is known about the point. */
+export class DrillSkipped extends Error {}
+
+/** Runs drills apart from this process, so that a fault of one is no fault of the cloud. */
+export interface DrillGround {
+  /**
+   * Resolves when everything that the drill made is gone. Throws DrillSkipped, the reason of `signal`, or an
+   * Error when the process failed by itself.
+   */
+  run(
+    request: DrillRequest,
+    how: { readonly signal: AbortSignal; readonly onStage: (stage: string) => void },
+  ): Promise<DrillFindings>;
+  /** Ends and removes what killed drills of this cloud left. */
+  sweep(): Promise<void>;
+}
+
+/** The last drill of a point, as it is stored. */
+export interface DrillRecord {
+  readonly result: CheckState;
+  /** ms since 1970. */
+  readonly started_at: number;
+  readonly seconds: number;
+  /** Why it failed or was skipped; null: it passed. */
+  readonly reason: string | null;
+  readonly checks: readonly DrillCheck[];
+}

@@ -1,0 +1,253 @@
+/** Restore drills of recovery points, one at a time: begun by people, and weekly by themselves. */
+import { BACKGROUND, type Changes } from '../../metadata/change.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
+import type { LogArchive } from '../logs/log-archive.ts';
+import type { PointEvents } from '../points/point-view.ts';
+import type { KeySlot } from '../repository/key-slot.ts';
+import { readRecoveryKey } from '../repository/recovery-keys.ts';
+import type { RepositoryKeys } from '../repository/repository.ts';
+import { LASTING, type PointRow, type RecoveryStore } from '../store.ts';
+import {
+  type DrillCheck,
+  type DrillFindings,
+  type DrillGround,
+  type DrillRecord,
+  type DrillRequest,
+  DrillSkipped,
+  type LedgerHead,
+} from './drill.ts';
+import type { DrillStore } from './drill-store.ts';
+
+export interface DrillsDeps {
+  readonly store: RecoveryStore;
+  readonly drillStore: DrillStore;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly news: PointEvents;
+  readonly ground: DrillGround;
+  readonly slot: KeySlot;
+  /** Keys of the repository with the points. Throws `target_unavailable`. */
+  readonly keys: () => Promise<RepositoryKeys>;
+  /** Name of this cloud, as in manifests. */
+  readonly cloud: () => Promise<string>;
+  /** Hash of that transfer of this cloud's ledger; null: there is none. */
+  readonly transferHash: (seq: number) => Promise<string | null>;
+  readonly logs: Pick<LogArchive, 'heads' | 'note'>;
+  /** Path of the target. */
+  readonly location: string;
+  /** Between drills that begin by themselves, ms; 0: none do. */
+  readonly everyMs: number;
+  readonly onError: (pointId: string, error: unknown) => void;
+  /** Called when a drill has ended. */
+  readonly onEnd: () => void;
+}
+
+interface Running {
+  readonly pointId: string;
+  readonly cancel: AbortController;
+  readonly ended: Promise<void>;
+}
+
+interface Asked {
+  readonly pointId: string;
+  readonly keys: RepositoryKeys;
+  readonly heads: DrillRequest['heads'];
+  /** The recovery key as typed. */
+  readonly typed: string | undefined;
+}
+
+export class Drills {
+  readonly #deps: DrillsDeps;
+  #running: Running | undefined;
+  #stage: string | null = null;
+  #isBeginning = false;
+
+  constructor(deps: DrillsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Stage of the drill of that point; null: it is not being drilled. */
+  stageOf(pointId: string): string | null {
+    return this.#running?.pointId === pointId ? this.#stage : null;
+  }
+
+  /** Removes what killed drills left. */
+  sweep(): Promise<void> {
+    return this.#deps.ground.sweep();
+  }
+
+  /** Drills the newest sound point, unless any was drilled, or tried, within the interval. */
+  async tick(): Promise<void> {
+    const { store, clock, location, everyMs } = this.#deps;
+    if (everyMs === 0 || this.#running !== undefined) return;
+    const tried = (await store.listAt(location)).map(({ drill }) =>
+      drill === null ? 0 : (JSON.parse(drill) as DrillRecord).started_at,
+    );
+    if (clock.now() - Math.max(0, ...tried) < everyMs) return;
+    const newest = await store.newestSound(location);
+    if (newest !== undefined) await this.begin(newest);
+  }
+
+  /**
+   * Begins a drill; does nothing when the point is being drilled already. `typed`: the recovery key, to prove
+   * that it opens the repository. Throws `point_invalid_state`, `point_in_progress` when another is being
+   * drilled, `invalid_request` for a mistyped key, `target_unavailable`.
+   */
+  async begin({ point_id: pointId, state }: PointRow, typed?: string): Promise<void> {
+    if (!LASTING.includes(state)) {
+      throw new AppError('point_invalid_state', `The recovery point ${pointId} is ${state}`, {
+        extra: { state },
+        hint: 'Only complete points can be drilled',
+      });
+    }
+    assertKey(typed);
+    if (this.#running?.pointId === pointId) return;
+    if (this.#running !== undefined || this.#isBeginning) {
+      throw new AppError('point_in_progress', 'Another recovery point is being drilled', {
+        extra: this.#running === undefined ? {} : { point_id: this.#running.pointId },
+        hint: 'Wait until it ends, or cancel it',
+      });
+    }
+    this.#isBeginning = true;
+    try {
+      const { store, logs, location } = this.#deps;
+      const keys = await this.#deps.keys();
+      const heads = (await store.isNewest(location, pointId)) ? logs.heads() : null;
+      const cancel = new AbortController();
+      this.#stage = 'preparing';
+      const ended = this.#drill({ pointId, keys, heads, typed }, cancel.signal)
+        .catch((error: unknown) => this.#deps.onError(pointId, error))
+        .finally(() => {
+          this.#running = undefined;
+          this.#stage = null;
+          this.#deps.onEnd();
+        });
+      this.#running = { pointId, cancel, ended };
+    } finally {
+      this.#isBeginning = false;
+    }
+  }
+
+  /** Resolves when the drill has ended, or after `ms`. */
+  async wait(pointId: string, ms: number): Promise<void> {
+    const running = this.#running;
+    if (running?.pointId !== pointId) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(resolve, ms).unref();
+    });
+    await Promise.race([running.ended, late]);
+    clearTimeout(timer);
+  }
+
+  /** False when it is not being drilled. The previous result stays. */
+  async cancel(pointId: string): Promise<boolean> {
+    if (this.#running?.pointId !== pointId) return false;
+    await this.close();
+    return true;
+  }
+
+  /** Cancels the drill in progress. */
+  async close(): Promise<void> {
+    this.#running?.cancel.abort();
+    await this.#running?.ended;
+  }
+
+  async #drill(asked: Asked, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const startedAt = clock.now();
+    const began = clock.monotonic();
+    const outcome = await this.#outcome(asked, signal);
+    if (outcome === null) return;
+    const seconds = Math.round((clock.monotonic() - began) / 100) / 10;
+    await this.#store(asked.pointId, { ...outcome, started_at: startedAt, seconds });
+  }
+
+  /** null: it was cancelled. */
+  async #outcome(
+    { pointId, keys, heads, typed }: Asked,
+    signal: AbortSignal,
+  ): Promise<Omit<Outcome, 'started_at' | 'seconds'> | null> {
+    const { ground, slot, logs } = this.#deps;
+    const none = { checks: [], findings: null };
+    try {
+      const slotCheck = await slot.check(keys.repositoryId, typed);
+      const request = {
+        pointId,
+        repositoryId: keys.repositoryId,
+        repositoryKey: Buffer.from(keys.key).toString('hex'),
+        heads,
+      };
+      const onStage = (stage: string) => {
+        this.#stage = stage;
+      };
+      const findings = await ground.run(request, { signal, onStage });
+      if (findings.logs !== null) await logs.note(findings.logs);
+      const checks = [slotCheck, ...findings.checks, ...(await this.#compareLedger(findings))];
+      const failed = checks.filter(({ state }) => state === 'failed');
+      const reason = failed.length === 0 ? null : failed.map(({ name }) => name).join(', ');
+      return reason === null
+        ? { result: 'passed', reason, checks, findings }
+        : { result: 'failed', reason: `These differ or are damaged: ${reason}`, checks, findings };
+    } catch (error) {
+      if (signal.aborted) return null;
+      if (error instanceof DrillSkipped) return { result: 'skipped', reason: error.message, ...none };
+      this.#deps.onError(pointId, error);
+      const why = error instanceof Error ? error.message : String(error);
+      return { result: 'failed', reason: `The drill failed: ${why}`, ...none };
+    }
+  }
+
+  /** The transfers of a point of this cloud are still the first of its ledger. */
+  async #compareLedger({ cloud, ledgerHead: head }: DrillFindings): Promise<DrillCheck[]> {
+    if (head === null || head.seq === 0 || cloud !== (await this.#deps.cloud())) return [];
+    const hash = await this.#deps.transferHash(head.seq);
+    const name = 'ledger of this cloud';
+    return [
+      hash === head.hash
+        ? { name, state: 'passed', detail: `has the same transfer ${head.seq}` }
+        : { name, state: 'failed', detail: differs(head, hash) },
+    ];
+  }
+
+  async #store(pointId: string, { findings, ...record }: Outcome): Promise<void> {
+    const { store, drillStore, changes, clock, news } = this.#deps;
+    await changes.run(BACKGROUND, async (change) => {
+      const verdict = findings?.verdict;
+      const isDamaged = verdict !== undefined && verdict.damagedFiles > 0;
+      // Everything was read: damage found before is there no more.
+      const isRead = isDamaged || record.result === 'passed';
+      if (isRead && verdict !== undefined) change.add(store.setVerdict(pointId, verdict, clock.now()));
+      change.add(drillStore.record(pointId, record, clock.now()));
+      const row = await store.find(pointId);
+      if (row === undefined) return;
+      if (isDamaged) change.addAll(await news.of('recovery_point.damaged', { ...row, state: 'damaged' }));
+      const shown: PointRow = { ...row, drill: JSON.stringify(record) };
+      if (record.result === 'passed')
+        change.addAll(await news.of('recovery_point.drilled', { ...shown, state: 'drilled' }));
+      else if (record.result === 'skipped')
+        change.addAll(await news.of('recovery_point.drill_skipped', shown));
+      else change.addAll(await news.of('recovery_point.drill_failed', shown));
+    });
+  }
+}
+
+interface Outcome extends DrillRecord {
+  readonly findings: DrillFindings | null;
+}
+
+function differs({ seq, hash }: LedgerHead, found: string | null): string {
+  if (found === null) return `has no transfer ${seq}, the last one of the point`;
+  return `transfer ${seq} has the hash ${found}, in the point ${hash}`;
+}
+
+function assertKey(typed: string | undefined): void {
+  if (typed === undefined) return;
+  try {
+    readRecoveryKey(typed);
+  } catch (error) {
+    if (isAppError(error)) throw error;
+    throw invalidField('recovery_key', (error as Error).message);
+  }
+}

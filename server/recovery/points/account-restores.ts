@@ -1,0 +1,237 @@
+/**
+ * One account of a recovery point, restored as a new account beside the live ones. What it had is made again
+ * for the new account, each thing by its domain: under quotas, and charged from then on. Nothing that lets
+ * anybody in comes along: no password, no key, no session, no right of other accounts.
+ *
+ * The commit that makes the new account, a machine or a database notes it, and a bucket's history goes on
+ * where it ended: so a call that was interrupted, or refused by a quota, is repeated.
+ */
+
+import { type AccountThings, KINDS, type Kind, ownerOf, type Thing } from '../../calls/account-things.ts';
+import type { Call, Work } from '../../calls/principal.ts';
+import type { Changes, Recorder } from '../../metadata/change.ts';
+import type { Reads, Statement } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
+import { plural } from '../../platform/plural.ts';
+import { RestoreTurns } from '../../resources/restore-turns.ts';
+import type { NewAccountRestore, RestoredAccount, RestoredItem } from '../schema.ts';
+import { ACCOUNT, type NewAccount, type OldAccount, RestoredThingsStore } from './restored-things-store.ts';
+
+export interface AccountRestoresDeps {
+  /** Live. */
+  readonly reads: Reads;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly points: {
+    points(): Promise<readonly { readonly pointId: string }[]>;
+    /** Opens the metadata of a sound point while `work` runs. Throws `overloaded`, `out_of_space`, … */
+    during<T>(pointId: string, work: (point: { readonly reads: Reads }) => Promise<T>): Promise<T>;
+  };
+  readonly things: Readonly<Record<Kind, AccountThings>>;
+  /** Makes an account with its first key and its sign-up credits. Throws `username_taken`, `email_taken`. */
+  readonly createAccount: (
+    recorder: Recorder,
+    fields: { readonly username: string; readonly email: string },
+  ) => Promise<MadeAccount>;
+}
+
+interface MadeAccount {
+  readonly id: number;
+  readonly username: string;
+  readonly email: string;
+  readonly canonical_id: string;
+  readonly api_key: string | null;
+  readonly credits: number;
+}
+
+interface Found {
+  readonly old: OldAccount;
+  readonly things: readonly Thing[];
+}
+
+interface Origin {
+  readonly pointId: string;
+  readonly old: OldAccount;
+  readonly thing: Thing;
+  readonly work: Work | undefined;
+}
+
+/** Ends the whole restore: to try the other things makes no sense. */
+const OF_ALL: readonly ErrorCode[] = [
+  'shutting_down',
+  'operation_cancelled',
+  'target_unavailable',
+  'read_only',
+  'out_of_space',
+];
+
+export class AccountRestores {
+  readonly #deps: AccountRestoresDeps;
+  readonly #store: RestoredThingsStore;
+  readonly #turns = new RestoreTurns({ what: 'whole accounts' });
+
+  constructor(deps: AccountRestoresDeps) {
+    this.#deps = deps;
+    this.#store = new RestoredThingsStore(deps.reads);
+  }
+
+  /**
+   * Resolves when everything was tried; what was refused is in the response. Throws `point_not_found`,
+   * `account_not_found` for one that the point does not have, `username_taken`, `email_taken`,
+   * `invalid_request`, `overloaded` while the account is being restored, and the errors that end the whole
+   * restore: everything that was made stays.
+   */
+  async restore(
+    pointId: string,
+    account: string,
+    { work, ...wanted }: NewAccountRestore & { readonly work?: Work | undefined },
+  ): Promise<RestoredAccount> {
+    const { points } = this.#deps;
+    const isKnown = (await points.points()).some((point) => point.pointId === pointId);
+    if (!isKnown) throw new AppError('point_not_found', `There is no sound recovery point ${pointId}`);
+    const found = await points.during(pointId, ({ reads }) => this.#find(reads, pointId, account));
+    if (wanted.preview === true) return this.#preview(pointId, found, wanted);
+    return this.#turns.run(found.old.id, () => this.#restore(pointId, found, { ...wanted, work }));
+  }
+
+  async #find(reads: Reads, pointId: string, account: string): Promise<Found> {
+    const old = await new RestoredThingsStore(reads).account(account);
+    if (old === undefined) {
+      throw new AppError('account_not_found', `The recovery point ${pointId} has no account ${account}`);
+    }
+    const things: Thing[] = [];
+    for (const kind of KINDS) things.push(...(await this.#deps.things[kind].list(reads, old.id)));
+    return { old, things };
+  }
+
+  async #preview(
+    pointId: string,
+    { old, things }: Found,
+    { username, email }: NewAccountRestore,
+  ): Promise<RestoredAccount> {
+    const there = await this.#store.restored(username);
+    if (there !== undefined) assertSame(there, { pointId, old });
+    const items: RestoredItem[] = [];
+    for (const thing of things) {
+      const id = there && (await this.#store.made(there.accountId, sourceOf(thing)));
+      items.push(itemOf(thing, id === undefined ? {} : { made_id: id }));
+    }
+    const account = { username, email, account_id: there?.accountId ?? null, api_key: null };
+    return { ...common(pointId, old, account), preview: true, state: 'preview', items };
+  }
+
+  async #restore(
+    pointId: string,
+    { old, things }: Found,
+    { username, email, work }: NewAccountRestore & { readonly work: Work | undefined },
+  ): Promise<RestoredAccount> {
+    const there = await this.#store.restored(username);
+    if (there !== undefined) assertSame(there, { pointId, old });
+    const made = there === undefined ? await this.#create({ pointId, old }, { username, email }) : undefined;
+    const account = there ?? accountOf(made);
+    const items: RestoredItem[] = [];
+    const totals = { total: things.length, totalBytes: bytesOf(things) };
+    for (const [done, thing] of things.entries()) {
+      work?.report({ done, bytes: bytesOf(things.slice(0, done)), ...totals });
+      if (work?.signal.aborted === true) throw cancelled(work.signal.reason, items);
+      items.push(await this.#restoreThing(account, { pointId, old, thing, work }));
+    }
+    const isWhole = items.every(({ made_id, lacks }) => made_id !== null && lacks.length === 0);
+    const shown = {
+      username: account.username,
+      email: account.email,
+      account_id: account.accountId,
+      api_key: made?.api_key ?? null,
+    };
+    return {
+      ...common(pointId, old, shown),
+      preview: false,
+      state: isWhole ? 'complete' : 'partial',
+      items,
+    };
+  }
+
+  #create(
+    { pointId, old }: { readonly pointId: string; readonly old: OldAccount },
+    fields: { readonly username: string; readonly email: string },
+  ): Promise<MadeAccount> {
+    const { createAccount, clock } = this.#deps;
+    const record = (response: unknown): readonly Statement[] => {
+      const { id: account_id } = response as MadeAccount;
+      const row = { account_id, source: ACCOUNT, point_id: pointId, made: String(old.id) };
+      return [this.#store.insert(row, clock.now())];
+    };
+    return createAccount({ record }, fields);
+  }
+
+  async #restoreThing(account: NewAccount, { pointId, old, thing, work }: Origin): Promise<RestoredItem> {
+    const { changes, clock, things } = this.#deps;
+    const source = sourceOf(thing);
+    const known = await this.#store.made(account.accountId, source);
+    if (known !== undefined) return itemOf(thing, { made_id: known });
+    const row = { account_id: account.accountId, source, point_id: pointId };
+    const noted = (made: string) => this.#store.insert({ ...row, made }, clock.now());
+    const principal = ownerOf(account);
+    // The response of a machine or database names it.
+    const record = (response: unknown) => [noted(idIn(response))];
+    const call: Call = { principal, record, ...(work && { work }) };
+    try {
+      const { id, lacks } = await things[thing.kind].restore(call, { pointId, accountId: old.id, thing });
+      // A bucket is whole only now; one that lacks something is tried again.
+      if (thing.kind === 'bucket' && lacks.length === 0) await changes.store([noted(id)]);
+      return itemOf(thing, { made_id: id, lacks });
+    } catch (error) {
+      if (!isAppError(error) || OF_ALL.includes(error.code)) throw error;
+      return itemOf(thing, { refusal: error.message });
+    }
+  }
+}
+
+function bytesOf(things: readonly Thing[]): number {
+  return things.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
+}
+
+function cancelled(reason: unknown, items: readonly RestoredItem[]): unknown {
+  if (!isAppError(reason)) return reason;
+  const there = items.filter(({ made_id }) => made_id !== null).length;
+  const detail = `${reason.message}; ${plural(there, 'thing')} of the account had been restored`;
+  return new AppError(reason.code, detail, { hint: 'Repeat the call with the same user name to go on' });
+}
+
+const sourceOf = ({ kind, id }: Thing): string => `${kind} ${id}`;
+
+function idIn(response: unknown): string {
+  const { vm_id, database_id } = response as { readonly vm_id?: string; readonly database_id?: string };
+  return vm_id ?? database_id ?? '';
+}
+
+function itemOf(
+  { kind, id, name, sizeBytes }: Thing,
+  more: Partial<Pick<RestoredItem, 'made_id' | 'lacks' | 'refusal'>>,
+): RestoredItem {
+  return { kind, name, source_id: id, size: sizeBytes, made_id: null, lacks: [], refusal: null, ...more };
+}
+
+function common(pointId: string, { id, username }: OldAccount, account: RestoredAccount['account']) {
+  return { point_id: pointId, from: { account_id: id, username }, account };
+}
+
+function accountOf(made: MadeAccount | undefined): NewAccount {
+  if (made === undefined) throw new Error('a restored account is neither new nor there');
+  const { id: accountId, username, canonical_id: canonicalId, email } = made;
+  return { accountId, username, canonicalId, email };
+}
+
+/** Throws `username_taken` for an account that was restored from another one, or another point. */
+function assertSame(
+  there: { readonly username: string; readonly point_id: string; readonly made: string },
+  { pointId, old }: { readonly pointId: string; readonly old: OldAccount },
+): void {
+  if (there.point_id === pointId && there.made === String(old.id)) return;
+  throw new AppError(
+    'username_taken',
+    `The account ${there.username} was restored from account ${there.made} of ${there.point_id}`,
+    { hint: 'Choose another user name' },
+  );
+}

@@ -1,0 +1,61 @@
+/**
+ * The key slot of a repository: its own key, sealed under the recovery key. A drill uses the cloud's copy of
+ * the repository's key, so it must also find that the slot is the one that the recovery key opens.
+ */
+import { BACKGROUND, type Changes } from '../../metadata/change.ts';
+import { isAppError } from '../../platform/errors.ts';
+import type { DrillCheck } from '../drill/drill.ts';
+import type { DrillStore } from '../drill/drill-store.ts';
+import { RECOVERY_KEY } from '../store.ts';
+import { readRecoveryKey } from './recovery-keys.ts';
+import { Repository } from './repository.ts';
+import type { Target } from './target.ts';
+
+export interface KeySlotDeps {
+  readonly target: Target;
+  readonly store: DrillStore;
+  readonly changes: Changes;
+  readonly secrets: { get(name: string): Promise<Buffer> };
+  /** Whether an administrator has confirmed having the recovery key, which is not kept here from then on. */
+  readonly isKeyTaken: (repositoryId: string) => Awaitable<boolean>;
+}
+
+type Awaitable<T> = T | Promise<T>;
+
+const NAME = 'recovery key';
+
+export class KeySlot {
+  readonly #deps: KeySlotDeps;
+
+  constructor(deps: KeySlotDeps) {
+    this.#deps = deps;
+  }
+
+  /** `typed`: the recovery key as a person typed it. Throws `target_unavailable`. */
+  async check(repositoryId: string, typed: string | undefined): Promise<DrillCheck> {
+    const { target, store, secrets, isKeyTaken } = this.#deps;
+    const failed = (detail: string): DrillCheck => ({ name: NAME, state: 'failed', detail });
+    const digest = await Repository.slotDigest(target).catch((error: Error) => error);
+    if (isAppError(digest)) throw digest;
+    if (digest instanceof Error) return failed(digest.message);
+    if (typed !== undefined) return this.#open(digest, readRecoveryKey(typed));
+    if (!(await isKeyTaken(repositoryId))) return this.#open(digest, await secrets.get(RECOVERY_KEY));
+    const proven = await store.provenSlot(repositoryId);
+    if (proven === digest) return { name: NAME, state: 'passed', detail: 'its slot is unaltered' };
+    if (proven !== null) return failed('its slot was altered: the recovery key may not open the repository');
+    const detail = 'not tried since this cloud was updated or restored: try it once with --with-key';
+    return { name: NAME, state: 'skipped', detail };
+  }
+
+  async #open(digest: string, key: Uint8Array): Promise<DrillCheck> {
+    const { target, store, changes } = this.#deps;
+    try {
+      const { repositoryId } = await Repository.unlock(target, key);
+      await changes.run(BACKGROUND, (change) => void change.add(store.setProvenSlot(repositoryId, digest)));
+      return { name: NAME, state: 'passed', detail: 'it opens the repository' };
+    } catch (error) {
+      if (isAppError(error)) throw error;
+      return { name: NAME, state: 'failed', detail: (error as Error).message };
+    }
+  }
+}

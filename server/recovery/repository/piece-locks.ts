@@ -1,0 +1,82 @@
+/**
+ * Object lock of a target whose points share pieces (decisions/0035). A point must not be removable for some
+ * days after it was made, so a piece that a new point shares with earlier ones has to be locked anew. To do
+ * so at each point would be a request for each piece; instead pieces are locked for half as long again, and
+ * a point renews all of its pieces when the earlier one promises too little.
+ */
+import { type Clock, formatTime, readTime } from '../../platform/clock.ts';
+import { PieceSet } from '../drill/verification.ts';
+import { type Component, entriesOf, type Manifest } from '../points/manifest.ts';
+import type { Repository } from './repository.ts';
+
+const DAY_MS = 86_400_000;
+const AT_ONCE = 8;
+
+/** Days for which pieces are locked where points are for `lockDays`. */
+function heldDays(lockDays: number): number {
+  return lockDays + Math.ceil(lockDays / 2);
+}
+
+/** The end of a lock on a piece that is stored or renewed now, ms: a day more than is relied on. */
+export function pieceLockEnd(lockDays: number, now: number): number {
+  return now + (heldDays(lockDays) + 1) * DAY_MS;
+}
+
+/** The end of a lock on a manifest that is stored now, ms. */
+export function pointLockEnd(lockDays: number, now: number): number {
+  return now + lockDays * DAY_MS;
+}
+
+export interface PieceLocksDeps {
+  readonly repository: Repository;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Components of the new point. */
+  readonly written: readonly Component[];
+  /** The point whose pieces were taken over without a look at them. */
+  readonly earlier: Manifest | undefined;
+  /** The new point, made before the first of its pieces was stored. */
+  readonly row: { readonly created_at: number };
+}
+
+/** Resolves with the `locked_until` of the new point; undefined: its target has no lock. */
+export async function lockPieces(deps: PieceLocksDeps): Promise<string | undefined> {
+  const { repository, earlier, row, clock } = deps;
+  const { lockDays } = repository;
+  if (lockDays === 0) return undefined;
+  const fresh = row.created_at + heldDays(lockDays) * DAY_MS;
+  if (earlier === undefined) return formatTime(fresh);
+  const promised = earlier.locked_until === undefined ? 0 : readTime('locked_until', earlier.locked_until);
+  if (promised >= pointLockEnd(lockDays, clock.now())) return formatTime(Math.min(promised, fresh));
+  await renewAll(deps);
+  return formatTime(fresh);
+}
+
+async function renewAll({ repository, written, signal }: PieceLocksDeps): Promise<void> {
+  await repository.renewHead();
+  const renewed = new PieceSet();
+  const running = new Set<Promise<void>>();
+  let failure: unknown;
+  for await (const piece of piecesOf(repository, written)) {
+    if (!renewed.add(piece)) continue;
+    signal.throwIfAborted();
+    const work = repository
+      .renewLock(piece)
+      .catch((error: unknown) => {
+        failure ??= error;
+      })
+      .finally(() => running.delete(work));
+    running.add(work);
+    if (running.size >= AT_ONCE) await Promise.race(running);
+    if (failure !== undefined) break;
+  }
+  await Promise.all(running);
+  if (failure !== undefined) throw failure;
+}
+
+async function* piecesOf(repository: Repository, written: readonly Component[]): AsyncGenerator<string> {
+  for (const component of written) {
+    yield* component.index;
+    for await (const { pieces } of entriesOf(repository, component)) yield* pieces;
+  }
+}

@@ -1,0 +1,403 @@
+/**
+ * A repository of recovery points: pieces, content-addressed and stored once, and manifests that list them.
+ * docs/recovery-format.md describes the format.
+ *
+ * ```
+ * repository.json        format, id, and the repository's key sealed under the recovery key
+ * pieces/<2>/<64 hex>    one piece
+ * points/<point id>      one sealed manifest
+ * deleting/<point id>    an empty file: the point is deleted; `.2`: undeleted, `.3`: deleted again
+ * journals/<cloud>       later revocations, sealed (journal.ts)
+ * logs/<server>/…        logs of database servers, sealed (log-lines.ts)
+ * writers/<number>       the write lease (lease.ts)
+ * ```
+ *
+ * There is one writer at a time. Files with other names are ignored and kept. Files are never changed in
+ * place, except for a piece known to be damaged.
+ */
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
+import { AppError } from '../../platform/errors.ts';
+import { isId, randomSecret } from '../../platform/ids.ts';
+import { LogLines } from '../logs/log-lines.ts';
+import { DeletionMarks } from '../points/deletion-marks.ts';
+import { HOLE } from './chunks.ts';
+import { Damaged, PieceBox } from './piece-box.ts';
+import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Removal, Target } from './target.ts';
+
+const FORMAT = 1;
+const HEAD = 'repository.json';
+const PIECE_NAME = /^[0-9a-f]{64}$/;
+/** Reads of the head, of which two in a row must agree. */
+const MOST_READS = 6;
+/** Concurrent pieces of one file: bounds memory to as many MiB. */
+const AT_ONCE = 4;
+
+/** `repository.json`. */
+interface Head {
+  readonly format: number;
+  readonly repository_id: string;
+  /** Check value of the repository's key: distinguishes a wrong key from damage. */
+  readonly key_check: string;
+  /** `nonce (12) · AES-256-GCM(key) · tag (16)`, base64; its key is HKDF-SHA-256 of the recovery key. */
+  readonly sealed_key: string;
+}
+
+export interface RepositoryKeys {
+  /** The repository's own key, 32 bytes: opens everything. */
+  readonly key: Uint8Array;
+  readonly repositoryId: string;
+}
+
+/** Location of a file's bytes. */
+export interface StoredBytes {
+  readonly sizeBytes: number;
+  readonly pieces: readonly string[];
+  /** Bytes that were new to the repository, as stored. */
+  readonly addedBytes: number;
+}
+
+export class Repository {
+  readonly #target: Target;
+  readonly #marks: DeletionMarks;
+  readonly #box: PieceBox;
+  readonly #pieces: PieceStore;
+  readonly id: string;
+  /** Name of a hole's block, which takes no space when restored. */
+  readonly holeName: string;
+  /** Cached, because disks are mostly holes. */
+  #keptHole: Promise<KeptPiece> | undefined;
+  #suspects: ReadonlySet<string> = new Set();
+
+  constructor(target: Target, { key, repositoryId }: RepositoryKeys) {
+    this.#target = target;
+    this.#marks = new DeletionMarks(target);
+    this.#box = new PieceBox(key);
+    this.#pieces = target.pieces(key);
+    this.id = repositoryId;
+    this.holeName = this.#box.nameOf(HOLE);
+  }
+
+  /** Logs of database servers. */
+  get logs(): LogLines {
+    const { store, read } = this;
+    const work = { store: store.bind(this), read: read.bind(this) };
+    return new LogLines({ target: this.#target, box: this.#box, ...work });
+  }
+
+  /** Creates a repository; `key`: 32 bytes. undefined: there is one, perhaps since a moment ago. */
+  static async create(
+    target: Target,
+    { key, recoveryKey }: { readonly key: Uint8Array; readonly recoveryKey: Uint8Array },
+  ): Promise<RepositoryKeys | undefined> {
+    const repositoryId = randomSecret(16).toString('hex');
+    const head: Head = {
+      format: FORMAT,
+      repository_id: repositoryId,
+      key_check: checkOf(key),
+      sealed_key: sealKey(key, { repositoryId, recoveryKey }).toString('base64'),
+    };
+    const isNew = await target.create(HEAD, Buffer.from(`${JSON.stringify(head, null, 2)}\n`));
+    if (!isNew) return undefined;
+    await target.sync();
+    return { key, repositoryId };
+  }
+
+  /** undefined: none. Throws `target_in_use` when it is another cloud's, an Error for another format. */
+  static async find(target: Target, key: Uint8Array): Promise<RepositoryKeys | undefined> {
+    const head = await readHead(target);
+    if (head === undefined) return undefined;
+    if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
+    throw new AppError('target_in_use', `${target.location} contains the recovery points of another cloud`, {
+      hint: 'Give this cloud a target of its own with CLOUDLET_RECOVERY_TARGET',
+    });
+  }
+
+  /**
+   * The repository's key, opened with the recovery key. Throws when the recovery key is wrong or there is no
+   * repository.
+   */
+  static async unlock(target: Target, recoveryKey: Uint8Array): Promise<RepositoryKeys> {
+    const head = await readHead(target);
+    if (head === undefined) throw new Error(`${target.location} contains no recovery points of Cloudlet`);
+    const { repository_id: repositoryId } = head;
+    const sealed = Buffer.from(head.sealed_key, 'base64');
+    return { key: openKey(sealed, { repositoryId, recoveryKey }), repositoryId };
+  }
+
+  /** Digest of the slot that the recovery key opens. Throws when there is no repository. */
+  static async slotDigest(target: Target): Promise<string> {
+    const head = await readHead(target);
+    if (head === undefined) throw new Error(`${target.location} contains no recovery points of Cloudlet`);
+    return createHash('sha256').update(`${head.repository_id} ${head.sealed_key}`).digest('hex');
+  }
+
+  /**
+   * Stores the pieces of a file. `isPacked`: compressed already. Rejects with the error of source or target;
+   * pieces already stored remain, for a retry or the sweep.
+   */
+  async store(
+    pieces: AsyncIterable<Uint8Array>,
+    { isPacked, signal }: { readonly isPacked: boolean; readonly signal: AbortSignal },
+  ): Promise<StoredBytes> {
+    const names: string[] = [];
+    const running = new Set<Promise<void>>();
+    let sizeBytes = 0;
+    let addedBytes = 0;
+    let failure: unknown;
+    for await (const bytes of pieces) {
+      signal.throwIfAborted();
+      const index = names.push('') - 1;
+      sizeBytes += bytes.length;
+      const put = this.#keep(bytes, isPacked)
+        .then((kept) => {
+          names[index] = kept.name;
+          addedBytes += kept.addedBytes;
+        })
+        .catch((error: unknown) => {
+          failure ??= error;
+        })
+        .finally(() => running.delete(put));
+      running.add(put);
+      if (running.size >= AT_ONCE) await Promise.race(running);
+      if (failure !== undefined) break;
+    }
+    await Promise.all(running);
+    if (failure !== undefined) throw failure;
+    return { sizeBytes, pieces: names, addedBytes };
+  }
+
+  /** Warms up the workers for pieces that will be stored soon. */
+  prepare(): void {
+    this.#pieces.prepare();
+  }
+
+  /** Stores the next bytes of a file of this host. */
+  storePart(part: FilePart, isPacked: boolean): Promise<KeptPart> {
+    return this.#pieces.keepPart(part, isPacked);
+  }
+
+  /**
+   * The bytes of a small file, piece by piece; the caller owns each buffer. Throws Damaged, which names the
+   * piece.
+   */
+  async *read(pieces: Iterable<string>): AsyncGenerator<Buffer> {
+    for (const name of pieces) yield await this.#pieces.read(name);
+  }
+
+  /** Writes a file of this host, completely or not at all. Throws Damaged, and errors of that file. */
+  writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void> {
+    return this.#pieces.writeFile(file, pieces);
+  }
+
+  /** Reads a piece completely and returns the damage, if any. `isQuick`: checks the seal only. */
+  async check(piece: string, isQuick = false): Promise<Damaged | undefined> {
+    try {
+      await this.#pieces.check(piece, isQuick);
+      return undefined;
+    } catch (error) {
+      if (error instanceof Damaged) return error;
+      throw error;
+    }
+  }
+
+  /** Marks pieces as damaged, so that they are stored again when their bytes come up. */
+  distrust(pieces: ReadonlySet<string>): void {
+    this.#suspects = pieces;
+    this.#pieces.distrust(pieces);
+  }
+
+  isTrusted(piece: string): boolean {
+    return !this.#suspects.has(piece);
+  }
+
+  get lockDays(): number {
+    return this.#target.lockDays;
+  }
+
+  renewLock(piece: string): Promise<void> {
+    return this.#pieces.renewLock(piece);
+  }
+
+  renewHead(): Promise<void> {
+    return this.#target.renewLock(HEAD);
+  }
+
+  get removal(): Removal {
+    return this.#target.removal;
+  }
+
+  /** Files that stand for a point, in the order of their removal. */
+  async filesOf(pointId: string): Promise<string[]> {
+    return [manifestFile(pointId), ...(await this.#marks.of(pointId))];
+  }
+
+  /** False when the whole target is gone or never existed: then nothing is known about any piece. */
+  isThere(): Promise<boolean> {
+    return this.#target.has(HEAD);
+  }
+
+  /** Resolves with the bytes as stored. `beforePut` runs when everything else is durable, and may refuse. */
+  async putManifest(
+    pointId: string,
+    manifest: Uint8Array,
+    beforePut: () => Promise<void> = async () => {},
+  ): Promise<Buffer> {
+    const sealed = this.#box.sealManifest(pointId, manifest);
+    await this.#target.sync();
+    await beforePut();
+    await this.#target.putSynced(manifestFile(pointId), sealed);
+    return sealed;
+  }
+
+  /** undefined: no such point. Throws Damaged. */
+  async getManifest(pointId: string): Promise<{ bytes: Buffer; sealed: Buffer } | undefined> {
+    const sealed = await this.#target.get(manifestFile(pointId));
+    return sealed && { bytes: this.#box.openManifest(pointId, sealed), sealed };
+  }
+
+  /** Replaces the journal of that cloud; durable some time later. */
+  async putJournal(cloud: string, bytes: Uint8Array): Promise<void> {
+    const file = journalFile(cloud);
+    await this.#target.put(file, this.#box.sealManifest(file, bytes));
+  }
+
+  /** undefined: none. Throws Damaged. */
+  async getJournal(cloud: string): Promise<Buffer | undefined> {
+    const file = journalFile(cloud);
+    const sealed = await this.#target.get(file);
+    return sealed && this.#box.openManifest(file, sealed);
+  }
+
+  /** Ids of the points that have a manifest. */
+  async points(): Promise<string[]> {
+    const ids: string[] = [];
+    for await (const name of this.#target.list('points')) ids.push(name.slice('points/'.length));
+    return ids.filter((id) => isId('drp', id)).sort();
+  }
+
+  /** Ids of the deleted points that can be undeleted. */
+  async deleted(): Promise<string[]> {
+    return this.#marks.deleted();
+  }
+
+  async markDeleted(pointId: string): Promise<void> {
+    await this.#marks.set(pointId);
+  }
+
+  async unmarkDeleted(pointId: string): Promise<void> {
+    await this.#marks.unset(pointId);
+  }
+
+  /** Removes points permanently. Their pieces are left to the sweep. */
+  async forget(pointIds: readonly string[]): Promise<void> {
+    for (const id of pointIds) await this.#target.remove(manifestFile(id));
+    await this.#target.sync();
+    for (const id of pointIds) await this.#marks.remove(id);
+  }
+
+  /** Names of all pieces, unordered. Copies beside a piece under other names are ignored. */
+  async *pieces(): AsyncGenerator<string> {
+    for await (const file of this.#target.list('pieces')) {
+      const name = file.slice(file.lastIndexOf('/') + 1);
+      if (PIECE_NAME.test(name) && file === pieceFile(name)) yield name;
+    }
+  }
+
+  /** Resolves with the bytes freed. */
+  removePiece(piece: string): Promise<number> {
+    return this.#target.remove(pieceFile(piece));
+  }
+
+  /** Removes the unfinished files of a killed writer; resolves with their number. */
+  async removeUnfinished(): Promise<number> {
+    const inPieces = await this.#target.removeUnfinished('pieces');
+    return inPieces + (await this.#target.removeUnfinished('points'));
+  }
+
+  async #keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece> {
+    if (bytes !== HOLE) return this.#pieces.keep(bytes, isPacked);
+    const isFirst = this.#keptHole === undefined;
+    this.#keptHole ??= this.#pieces.keep(Buffer.from(HOLE), false);
+    const kept = await this.#keptHole;
+    return isFirst ? kept : { ...kept, addedBytes: 0 };
+  }
+}
+
+/** Path in the repository. */
+export function pieceFile(name: string): string {
+  return `pieces/${name.slice(0, 2)}/${name}`;
+}
+
+/** Path in the repository. */
+export function manifestFile(pointId: string): string {
+  return `points/${pointId}`;
+}
+
+function journalFile(cloud: string): string {
+  return `journals/${cloud}`;
+}
+
+/**
+ * The text of two reads in a row that agree: a read that is hurt on its way would name another cloud, another
+ * repository or another key. Throws `target_unavailable` when no two do.
+ */
+async function readTwice(target: Target): Promise<string | undefined> {
+  let earlier: string | undefined;
+  for (let reads = 0; reads < MOST_READS; reads++) {
+    const text = (await target.get(HEAD))?.toString('utf8');
+    if (text === undefined || text === earlier) return text;
+    earlier = text;
+  }
+  throw new AppError('target_unavailable', `${target.location} cannot be used: each read of ${HEAD} differs`);
+}
+
+async function readHead(target: Target): Promise<Head | undefined> {
+  const text = await readTwice(target);
+  if (text === undefined) return undefined;
+  let head: Partial<Head>;
+  try {
+    head = JSON.parse(text) as Partial<Head>;
+  } catch {
+    throw new Error(`${HEAD} in ${target.location} is damaged: it is not JSON`);
+  }
+  if (head.format !== FORMAT) {
+    throw new Error(
+      `${target.location} has format ${head.format}, this Cloudlet knows ${FORMAT}: use a newer one`,
+    );
+  }
+  if (typeof head.repository_id !== 'string' || typeof head.sealed_key !== 'string') {
+    throw new Error(`${HEAD} in ${target.location} is damaged: a member is missing`);
+  }
+  return head as Head;
+}
+
+function checkOf(key: Uint8Array): string {
+  return createHmac('sha256', key).update('cloudlet repository').digest('hex').slice(0, 32);
+}
+
+interface Lock {
+  readonly repositoryId: string;
+  readonly recoveryKey: Uint8Array;
+}
+
+function sealKey(key: Uint8Array, lock: Lock): Buffer {
+  const nonce = randomSecret(12);
+  const cipher = createCipheriv('aes-256-gcm', slotKey(lock), nonce);
+  const sealed = Buffer.concat([cipher.update(key), cipher.final()]);
+  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
+}
+
+function openKey(sealed: Buffer, lock: Lock): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', slotKey(lock), sealed.subarray(0, 12));
+  decipher.setAuthTag(sealed.subarray(-16));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]);
+  } catch {
+    throw new Error('the recovery key belongs to another repository');
+  }
+}
+
+/** No slow key derivation: the recovery key is fully random. */
+function slotKey({ repositoryId, recoveryKey }: Lock): Buffer {
+  return Buffer.from(hkdfSync('sha256', recoveryKey, repositoryId, 'cloudlet recovery key', 32));
+}

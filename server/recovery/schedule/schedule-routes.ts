@@ -1,0 +1,101 @@
+/** The schedule of recovery points and its keep rules over REST, for administrators. */
+import { defineRoute, type Route } from '../../http/route.ts';
+import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import { Type } from '../../platform/json-schema.ts';
+import { shownState } from '../points/point-view.ts';
+import { OptionalRules, RecoverySchedule, RetentionPreview, ScheduleChange } from '../schema.ts';
+import type { PointRow } from '../store.ts';
+import type { Retention, RetentionPlan } from './retention.ts';
+import type { KeepRules } from './schedule.ts';
+import type { Planned, Scheduler } from './scheduler.ts';
+
+export interface ScheduleRoutesDeps {
+  readonly scheduler: Scheduler;
+  readonly retention: Retention;
+  /** Path of the target. */
+  readonly location: string;
+  readonly isTargetSet: boolean;
+}
+
+const SCHEDULE = '/api/disaster-recovery/schedule';
+const common = { tag: 'recovery', permission: 'admin' } as const;
+
+export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: ScheduleRoutesDeps): Route[] {
+  const present = ({ schedule, isDefault, progress }: Planned): RecoverySchedule => ({
+    ...schedule,
+    is_default: isDefault,
+    next_at: schedule.every === 'off' ? null : formatTimeOrNull(progress.nextAt),
+    making_point_id: progress.pointId,
+    last_point_id: progress.lastPointId,
+    last_at: formatTimeOrNull(progress.lastAt),
+    failures: progress.failures,
+    failed_at: formatTimeOrNull(progress.failedAt),
+    failed_reason: progress.failedReason,
+    target: location,
+    is_default_target: !isTargetSet,
+  });
+  return [
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: SCHEDULE,
+      name: 'getRecoverySchedule',
+      summary: 'Read the schedule of recovery points',
+      responses: { 200: RecoverySchedule },
+      handler: async () => present(await scheduler.read()),
+    }),
+    defineRoute({
+      ...common,
+      method: 'PATCH',
+      path: SCHEDULE,
+      name: 'updateRecoverySchedule',
+      summary: 'Change the schedule of recovery points',
+      description:
+        'Members that are left out stay. Without any point the first one is created at once. After each scheduled ' +
+        'point those that no keep rule keeps are deleted, and can be undeleted; points created by hand stay.',
+      body: ScheduleChange,
+      responses: { 200: RecoverySchedule },
+      handler: async (call) => present(await scheduler.set(call, call.body)),
+    }),
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/api/disaster-recovery/retention',
+      name: 'previewRecoveryRetention',
+      summary: 'Preview which recovery points stay, and which go',
+      description: 'By the rules of the schedule, or by those of the query instead. Nothing is deleted.',
+      query: Type.Object(OptionalRules),
+      responses: { 200: RetentionPreview },
+      handler: async ({ query }) => {
+        const keep = { ...(await scheduler.read()).schedule.keep, ...query };
+        return presentPlan(keep, await retention.plan(keep));
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/disaster-recovery/retention',
+      name: 'applyRecoveryRetention',
+      summary: 'Delete the recovery points that no rule of the schedule keeps, now',
+      description:
+        'As after each scheduled recovery point. Responds with what stayed and what went, which can be undeleted.',
+      responses: { 200: RetentionPreview },
+      errors: ['target_in_use', 'target_unavailable'],
+      handler: async () => {
+        const { keep } = (await scheduler.read()).schedule;
+        return presentPlan(keep, await retention.apply(keep));
+      },
+    }),
+  ];
+}
+
+function presentPlan(keep: KeepRules, { stays, goes }: RetentionPlan): RetentionPreview {
+  const point = (row: PointRow) => {
+    return { point_id: row.point_id, state: shownState(row), created_at: formatTime(row.created_at) };
+  };
+  return {
+    keep,
+    stays: stays.map(({ row, reasons }) => ({ ...point(row), reasons: [...reasons] })),
+    goes: goes.map(point),
+  };
+}

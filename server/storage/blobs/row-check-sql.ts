@@ -1,0 +1,134 @@
+/** SQL of the checksums of rows, for the scrub. */
+import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+import {
+  type BucketChecksums,
+  type CheckedBucket,
+  crcOfBucket,
+  crcOfModes,
+} from '../buckets/bucket-checksums.ts';
+import { LOCK_COLUMNS } from '../objects/object-lock.ts';
+import { type CheckedRow, checksumsOf, crcOfObject } from './row-checksums.ts';
+
+const COLUMNS = `v.id, v.version_id, v.size_bytes, v.etag, v.mime_type, v.storage_class, v.metadata,
+  v.created_at, v.is_null, v.headers, v.checksum, v.tags, v.acl, ${LOCK_COLUMNS}, v.row_crc, v.tags_crc,
+  v.acl_crc, v.lock_crc, v.damaged_at, o.id AS object, o.object_id, o.name, o.row_crc AS object_crc`;
+
+const FILL = {
+  row: 'UPDATE versions SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
+  tags: 'UPDATE versions SET tags_crc = ? WHERE id = ? AND tags_crc IS NULL AND tags = ?',
+  acl: 'UPDATE versions SET acl_crc = ? WHERE id = ? AND acl_crc IS NULL AND acl = ?',
+  lock: `UPDATE versions SET lock_crc = ? WHERE id = ? AND lock_crc IS NULL AND coalesce(lock_mode, '') = ?
+    AND coalesce(retain_until, 0) = ? AND coalesce(legal_hold, 2) = ?`,
+  object: 'UPDATE objects SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
+} as const;
+
+const BUCKET_COLUMNS = `id, account_id, name, region, versioning, encryption, created_at, settings, row_crc,
+  settings_crc, damaged_at`;
+const FILL_BUCKET = {
+  row: 'UPDATE buckets SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
+  settings: `UPDATE buckets SET settings_crc = ? WHERE id = ? AND settings_crc IS NULL AND versioning = ?
+    AND encryption = ? AND coalesce(settings, '') = ?`,
+} as const;
+
+/** The row of a bucket, as the scrub reads it. */
+export interface CheckedBucketRow extends CheckedBucket, BucketChecksums {
+  readonly id: number;
+  readonly damaged_at: number | null;
+}
+
+export interface DamagedBucketRow {
+  readonly bucket: string;
+  readonly account_id: number;
+}
+
+export class RowCheckSql {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** Versions and delete markers with their objects, by row id, after `after`. */
+  page(after: number, limit: number): Awaitable<CheckedRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM versions v JOIN objects o ON o.id = v.object
+       WHERE v.id > ? ORDER BY v.id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  /** One row of page(), as it is now. */
+  row(id: number): Awaitable<CheckedRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS} FROM versions v JOIN objects o ON o.id = v.object WHERE v.id = ?`,
+      id,
+    );
+  }
+
+  setDamaged(id: number, at: number | null): Statement {
+    return { sql: 'UPDATE versions SET damaged_at = ? WHERE id = ?', params: [at, id] };
+  }
+
+  /** Gives a row of an earlier version the checksums it lacks, of what it has now. */
+  fillIn(row: CheckedRow): Statement[] {
+    const { row_crc, tags_crc, acl_crc, lock_crc } = checksumsOf(row);
+    const statements: Statement[] = [];
+    const fill = (sql: string, ...params: (string | number | null)[]) => statements.push({ sql, params });
+    if (row.row_crc === null) fill(FILL.row, row_crc, row.id);
+    // A value that was changed meanwhile has its checksum by that change.
+    if (row.tags_crc !== tags_crc) fill(FILL.tags, tags_crc, row.id, row.tags);
+    if (row.acl_crc !== acl_crc) fill(FILL.acl, acl_crc, row.id, row.acl);
+    if (row.lock_crc !== lock_crc)
+      fill(FILL.lock, lock_crc, row.id, row.lock_mode ?? '', row.retain_until ?? 0, row.legal_hold ?? 2);
+    if (row.object_crc === null) fill(FILL.object, crcOfObject(row), row.object);
+    return statements;
+  }
+
+  /** Buckets by row id, after `after`. */
+  buckets(after: number, limit: number): Awaitable<CheckedBucketRow[]> {
+    return this.#reads.all(
+      `SELECT ${BUCKET_COLUMNS} FROM buckets WHERE id > ? ORDER BY id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  /** One row of buckets(), as it is now. */
+  bucket(id: number): Awaitable<CheckedBucketRow | undefined> {
+    return this.#reads.get(`SELECT ${BUCKET_COLUMNS} FROM buckets WHERE id = ?`, id);
+  }
+
+  setBucketDamaged(id: number, at: number | null): Statement {
+    return { sql: 'UPDATE buckets SET damaged_at = ? WHERE id = ?', params: [at, id] };
+  }
+
+  /** Like fillIn(). */
+  fillInBucket(row: CheckedBucketRow): Statement[] {
+    const { id, versioning, encryption, settings } = row;
+    const modes = [versioning, encryption, settings ?? ''];
+    return [
+      ...(row.row_crc === null ? [{ sql: FILL_BUCKET.row, params: [crcOfBucket(row), id] }] : []),
+      ...(row.settings_crc === null
+        ? [{ sql: FILL_BUCKET.settings, params: [crcOfModes(row), id, ...modes] }]
+        : []),
+    ];
+  }
+
+  damagedBuckets(limit: number): Awaitable<DamagedBucketRow[]> {
+    return this.#reads.all(
+      `SELECT name AS bucket, account_id FROM buckets WHERE damaged_at IS NOT NULL ORDER BY id LIMIT ?`,
+      limit,
+    );
+  }
+
+  async countDamagedBuckets(): Promise<number> {
+    const sql = 'SELECT count(*) AS count FROM buckets WHERE damaged_at IS NOT NULL';
+    return (await this.#reads.get<{ count: number }>(sql))?.count ?? 0;
+  }
+
+  async countDamaged(): Promise<number> {
+    const sql = 'SELECT count(*) AS count FROM versions WHERE damaged_at IS NOT NULL';
+    return (await this.#reads.get<{ count: number }>(sql))?.count ?? 0;
+  }
+}

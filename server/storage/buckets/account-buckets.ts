@@ -1,0 +1,42 @@
+/** The buckets of an account in a recovery point, made again for another account. */
+
+import type { AccountThings, Thing } from '../../calls/account-things.ts';
+import type { Reads } from '../../metadata/metadata.ts';
+import { plural } from '../../platform/plural.ts';
+import type { PointRestores } from '../points/point-restores.ts';
+import type { BucketRestore } from '../schema.ts';
+import { type BucketRow, BucketSql } from './bucket-sql.ts';
+
+const PAGE = 500;
+
+export function accountBuckets(restores: PointRestores): AccountThings {
+  return {
+    list: listBuckets,
+    restore: async (call, { thing: { name }, ...from }) => {
+      return { id: name, lacks: lacksOf(await restores.restoreFrom(call, name, from)) };
+    },
+  };
+}
+
+async function listBuckets(reads: Reads, accountId: number): Promise<Thing[]> {
+  const store = new BucketSql(reads);
+  const things: Thing[] = [];
+  for (let after = 0; ; ) {
+    const page: BucketRow[] = await store.list(accountId, after, PAGE);
+    for (const { name, total_bytes } of page)
+      things.push({ kind: 'bucket', id: name, name, sizeBytes: total_bytes });
+    after = page.at(-1)?.id ?? after;
+    if (page.length < PAGE) return things;
+  }
+}
+
+/** Settings that are left out are no lack: their reasons are in the guide. */
+function lacksOf({ refusals, refused, kept }: BucketRestore): string[] {
+  const named = refusals.map(({ name, reason }) => `${name}: ${reason}`);
+  const more = refused - named.length;
+  return [
+    ...named,
+    ...(more > 0 ? [`and ${plural(more, 'more version')}`] : []),
+    ...(kept > 0 ? [`${plural(kept, 'version')} of names that have other versions by now`] : []),
+  ];
+}

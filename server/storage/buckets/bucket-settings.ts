@@ -1,0 +1,138 @@
+/**
+ * Settings of S3 on a bucket. They are read with the bucket's row, so that they cost no read of their own.
+ */
+import type { Lifecycle } from '../lifecycle/lifecycle-rules.ts';
+import type { DefaultRetention, LockMode } from '../objects/object-lock.ts';
+
+/** A permission for scripts of other origins; patterns hold at most one `*`. */
+export interface CorsRule {
+  readonly id?: string;
+  readonly origins: readonly string[];
+  readonly methods: readonly string[];
+  /** Headers that they may send. */
+  readonly headers: readonly string[];
+  /** Headers that they may read. */
+  readonly exposed: readonly string[];
+  readonly maxAgeSeconds?: number;
+}
+
+/** The default as the client said it, which is one of the two. */
+export interface ObjectLockDefault {
+  readonly mode: LockMode;
+  readonly days?: number;
+  readonly years?: number;
+}
+
+/** Rights that an access control list gives its grantee. */
+export type GrantPermission = 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL';
+
+/** An account as others see it. */
+export interface AccountName {
+  /** Its canonical id. */
+  readonly id: string;
+  readonly name: string;
+}
+
+/** To an account, or to a group: everyone, everyone who signs, the writer of logs. */
+export type Grant = { readonly permission: GrantPermission } & (
+  | AccountName
+  | { readonly group: 'all' | 'authenticated' | 'logs' }
+);
+
+/** The list of an object. */
+export interface Acl {
+  /** Default: the bucket's. */
+  readonly owner?: AccountName;
+  readonly grants: readonly Grant[];
+}
+
+/** The owner of what others upload; `BucketOwnerEnforced` ends access control lists. */
+export type Ownership = 'BucketOwnerEnforced' | 'BucketOwnerPreferred' | 'ObjectWriter';
+
+/** Four switches: grants that are refused or ignored where they are true. */
+export interface PublicAccess {
+  /** New lists that grant to everyone. */
+  readonly blockAcls: boolean;
+  /** Grants of lists to everyone. */
+  readonly ignoreAcls: boolean;
+  /** New policies that grant to everyone. */
+  readonly blockPolicy: boolean;
+  /** Rights of other accounts by a policy that grants to everyone. */
+  readonly restrict: boolean;
+}
+
+export interface BucketPolicy {
+  /** The text as it was sent. */
+  readonly text: string;
+  /** Canonical ids of the accounts that it names, by the names in it. */
+  readonly principals: Readonly<Record<string, string>>;
+  /** The owner said that the policy may keep out its own keys too. */
+  readonly holdsForOwner?: true;
+}
+
+/** By name of the setting, in the form in which it is used; absent: not set. */
+export interface BucketSettings {
+  readonly cors?: readonly CorsRule[];
+  readonly lifecycle?: Lifecycle;
+  /** Object lock is enabled, and stays so. */
+  readonly lock?: { readonly byDefault?: ObjectLockDefault };
+  readonly policy?: BucketPolicy;
+  readonly publicAccess?: PublicAccess;
+  readonly ownership?: Ownership;
+  /** The list of the bucket itself; absent: its owner, alone. */
+  readonly acl?: readonly Grant[];
+  readonly tags?: Readonly<Record<string, string>>;
+  /** The named key that encrypts uploads, where the bucket encrypts them. */
+  readonly namedKey?: { readonly keyId: string; readonly bucketKey: boolean };
+}
+
+/** Each is a document that clients replace as a whole. The named key belongs to the bucket's encryption. */
+export type SettingName = Exclude<keyof BucketSettings, 'namedKey'>;
+
+/** Settings to replace; undefined removes one. */
+export type SettingsChange = { readonly [N in keyof BucketSettings]?: BucketSettings[N] | undefined };
+
+/** Texts that were parsed lately, most recent last: at most so many characters in all. */
+const parsed = new Map<string, BucketSettings>();
+const KEPT_CHARACTERS = 4 * 2 ** 20;
+let keptCharacters = 0;
+const NONE: BucketSettings = {};
+
+export function settingsOf({ settings }: { readonly settings: string | null }): BucketSettings {
+  if (settings === null) return NONE;
+  const known = parsed.get(settings);
+  if (known !== undefined) return known;
+  const document = JSON.parse(settings) as BucketSettings;
+  keptCharacters += settings.length;
+  parsed.set(settings, document);
+  for (const oldest of parsed.keys()) {
+    if (keptCharacters <= KEPT_CHARACTERS) break;
+    keptCharacters -= oldest.length;
+    parsed.delete(oldest);
+  }
+  return document;
+}
+
+/** The text for the row with some settings changed; undefined removes one. */
+export function withSettings(
+  row: { readonly settings: string | null },
+  changed: SettingsChange,
+): string | null {
+  return settingsText({ ...settingsOf(row), ...changed });
+}
+
+/** The text for the row; null where nothing is set. */
+export function settingsText(settings: SettingsChange): string | null {
+  const text = JSON.stringify(settings);
+  return text === '{}' ? null : text;
+}
+
+const YEAR_DAYS = 365;
+
+/** The retention of new versions; undefined: none. */
+export function defaultRetention(bucket: { readonly settings: string | null }): DefaultRetention | undefined {
+  const byDefault = settingsOf(bucket).lock?.byDefault;
+  if (byDefault === undefined) return undefined;
+  const { mode, days, years = 0 } = byDefault;
+  return { mode, days: days ?? years * YEAR_DAYS };
+}

@@ -1,0 +1,116 @@
+/** Named keys, opened: they wrap data keys. See named-keys.ts. */
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { AppError } from '../../platform/errors.ts';
+import { randomSecret } from '../../platform/ids.ts';
+import type { Sealer } from '../../platform/master-key.ts';
+import type { NamedKeyRow, NamedKeySql } from './named-key-sql.ts';
+
+/** A key that is ready to wrap data keys. */
+export interface NamedKey {
+  /** Row id. */
+  readonly id: number;
+  readonly keyId: string;
+  readonly isDisabled: boolean;
+  readonly wrap: (dataKey: Uint8Array) => Uint8Array;
+  /** Throws `data_corrupted`. */
+  readonly unwrap: (wrapped: Uint8Array) => Uint8Array;
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** Opened keys in memory. */
+const KEPT = 1000;
+
+export class NamedKeyring {
+  readonly #store: NamedKeySql;
+  readonly #sealer: Pick<Sealer, 'unseal'>;
+  /** By row id; the oldest goes first. */
+  readonly #opened = new Map<number, NamedKey>();
+  /** How often a key has changed: a row that was read before is not kept. */
+  #changes = 0;
+
+  constructor(deps: { readonly store: NamedKeySql; readonly sealer: Pick<Sealer, 'unseal'> }) {
+    this.#store = deps.store;
+    this.#sealer = deps.sealer;
+  }
+
+  /**
+   * The account's key of that name, or ARN that ends in it, to encrypt with. Throws
+   * `encryption_key_not_found`, `encryption_key_disabled`.
+   */
+  async find(accountId: number, keyId: string): Promise<NamedKey> {
+    const name = keyId.replace(/^arn:aws:kms:[^:]*:[^:]*:(?:key|alias)\//, '');
+    const row = await this.#store.find(accountId, name);
+    if (row === undefined) throw keyNotFound(keyId);
+    const key = this.#opened.get(row.id) ?? this.#open(row);
+    return enabled({ ...key, isDisabled: row.disabled_at !== null });
+  }
+
+  /** By row id, for who asks for bytes or sends some. Throws `encryption_key_disabled`, `data_corrupted`. */
+  async enabledByRow(id: number): Promise<NamedKey> {
+    return enabled(await this.byRow(id));
+  }
+
+  /** By row id, also while it is disabled: what is stored is verified and kept. Throws `data_corrupted`. */
+  async byRow(id: number): Promise<NamedKey> {
+    const known = this.#opened.get(id);
+    if (known !== undefined) return known;
+    const changes = this.#changes;
+    const row = await this.#store.byRow(id);
+    if (row === undefined) throw new AppError('data_corrupted', 'The key of the stored bytes is missing');
+    const opened = this.#open(row);
+    if (changes === this.#changes) this.#keep(opened);
+    return opened;
+  }
+
+  /** After a key was changed. */
+  forget(id: number): void {
+    this.#changes += 1;
+    this.#opened.delete(id);
+  }
+
+  #open(row: NamedKeyRow): NamedKey {
+    const key = this.#sealer.unseal(row.sealed, sealingContext(row.key_id));
+    return { id: row.id, keyId: row.key_id, isDisabled: row.disabled_at !== null, ...wrapping(key) };
+  }
+
+  #keep(key: NamedKey): void {
+    if (this.#opened.size === KEPT) this.#opened.delete([...this.#opened.keys()][0] ?? 0);
+    this.#opened.set(key.id, key);
+  }
+}
+
+function enabled(key: NamedKey): NamedKey {
+  if (!key.isDisabled) return key;
+  throw new AppError('encryption_key_disabled', `The encryption key ${key.keyId} is disabled`, {
+    hint: 'Who administers the storage of the account can enable it',
+  });
+}
+
+/** The context in which the master key seals a named key. */
+export const sealingContext = (keyId: string) => `encryption-key:${keyId}`;
+
+function wrapping(key: Uint8Array): Pick<NamedKey, 'wrap' | 'unwrap'> {
+  return {
+    wrap: (dataKey) => {
+      const nonce = randomSecret(NONCE_BYTES);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+      return Buffer.concat([nonce, cipher.update(dataKey), cipher.final(), cipher.getAuthTag()]);
+    },
+    unwrap: (wrapped) => {
+      const end = wrapped.length - TAG_BYTES;
+      const nonce = wrapped.subarray(0, NONCE_BYTES);
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+        decipher.setAuthTag(wrapped.subarray(end));
+        return Buffer.concat([decipher.update(wrapped.subarray(NONCE_BYTES, end)), decipher.final()]);
+      } catch (cause) {
+        throw new AppError('data_corrupted', 'A data key cannot be opened with its named key', { cause });
+      }
+    },
+  };
+}
+
+export function keyNotFound(keyId: string): AppError {
+  return new AppError('encryption_key_not_found', `You have no encryption key named ${keyId}`);
+}

@@ -1,0 +1,297 @@
+/**
+ * Runs the lifecycle rules of all buckets. A run goes over one bucket, a slice of its versions at a time;
+ * each account has one slice in a turn, so that a million objects of one do not delay the others. Where it
+ * goes on is kept with the bucket: after a crash the last slice is looked at again. What goes is decided
+ * once more in the commit that removes it.
+ */
+import { NOBODY, type Principal } from '../../calls/principal.ts';
+import { BACKGROUND, type Changes } from '../../metadata/change.ts';
+import type { Statement } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { isAppError } from '../../platform/errors.ts';
+import { isSoundBucket } from '../buckets/bucket-checksums.ts';
+import { settingsOf } from '../buckets/bucket-settings.ts';
+import type { BucketRow } from '../buckets/bucket-sql.ts';
+import { isLocked, type LockTime } from '../objects/object-lock.ts';
+import type { Expired, Removals } from '../objects/removals.ts';
+import type { PartUploadSql } from '../uploads/part-upload-sql.ts';
+import type { PartUploads } from '../uploads/part-uploads.ts';
+import {
+  coveredPrefixes,
+  currentExpiry,
+  DAY_MS,
+  type DayLength,
+  type Expiry,
+  type Filtered,
+  type Lifecycle,
+  markerExpiry,
+  noncurrentExpiry,
+  uploadExpiry,
+} from './lifecycle-rules.ts';
+import type { AgedRow, DueRow, LifecycleSql } from './lifecycle-sql.ts';
+
+/** Counts of a slice, told to the account's webhooks. */
+export interface LifecycleEvent {
+  readonly accountId: number;
+  readonly type: 'bucket.objects_expired';
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly at: number;
+}
+
+export interface LifecycleRunsDeps extends DayLength {
+  readonly changes: Changes;
+  readonly store: LifecycleSql;
+  readonly removals: Removals;
+  readonly partUploads: PartUploads;
+  readonly uploadStore: PartUploadSql;
+  readonly clock: Clock;
+  readonly lockTime: () => LockTime;
+  readonly announce: (event: LifecycleEvent) => readonly Statement[];
+}
+
+/** The last version that was looked at, and what the next one of the same name needs to know. */
+interface Position {
+  readonly phase: 'uploads' | 'versions';
+  readonly name: string;
+  /** Row id of the last version, or upload. */
+  readonly id: number;
+  /** Row id of the object; 0: none yet. */
+  readonly object: number;
+  /** Older versions that were seen of it. */
+  readonly newer: number;
+  /** When the next older version was replaced, ms. */
+  readonly since: number;
+}
+
+/** A version with its place among the older ones of its name. */
+type Placed = AgedRow & Pick<Position, 'newer' | 'since'>;
+
+/** Versions of one name that are to go. */
+interface Removal {
+  readonly name: string;
+  readonly kind: Expired['kind'];
+  readonly versions: Placed[];
+}
+
+const START: Position = { phase: 'uploads', name: '', id: 0, object: 0, newer: 0, since: 0 };
+const NEWEST = Number.MAX_SAFE_INTEGER;
+/** Versions looked at in a turn of an account. */
+const SLICE = 500;
+const UPLOADS = 100;
+/** Accounts whose buckets are read at a time. */
+const ACCOUNTS = 64;
+/** Names that are worked on at a time. */
+const AT_ONCE = 64;
+/** Versions of one name that are removed in one commit: more would delay others. */
+const REMOVED_AT_ONCE = 64;
+
+export class LifecycleRuns {
+  readonly #deps: LifecycleRunsDeps;
+  #isStopped = false;
+
+  constructor(deps: LifecycleRunsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Runs all rules that are due. Resolves early after stop(). */
+  async run(): Promise<void> {
+    const failed = new Map<number, unknown>();
+    while (!this.#isStopped && (await this.#turn(failed))) {
+      // Every account has had a slice.
+    }
+    const [error] = failed.values();
+    if (error !== undefined) throw error;
+  }
+
+  /**
+   * A slice for every account. A bucket that fails keeps only its account from going on. False: none is due.
+   */
+  async #turn(failed: Map<number, unknown>): Promise<boolean> {
+    const { store, clock } = this.#deps;
+    let hasWorked = false;
+    for (let after = 0; !this.#isStopped; ) {
+      const due = await store.due(clock.now(), after, ACCOUNTS);
+      for (const bucket of due) {
+        if (this.#isStopped || failed.has(bucket.id)) continue;
+        hasWorked = true;
+        await this.#slice(bucket).catch((error) => failed.set(bucket.id, error));
+        // Reads are synchronous: other requests run between slices.
+        await new Promise(setImmediate);
+      }
+      const last = due.at(-1);
+      if (last === undefined) break;
+      after = last.account_id;
+    }
+    return hasWorked;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #slice(bucket: DueRow): Promise<void> {
+    const { store, changes, clock, announce } = this.#deps;
+    // Rules of a damaged row remove nothing; the scrub tells of it.
+    const lifecycle = isSoundBucket(bucket) ? settingsOf(bucket).lifecycle : undefined;
+    const from = bucket.lifecycle_cursor === null ? START : (JSON.parse(bucket.lifecycle_cursor) as Position);
+    const slice = lifecycle && (await this.#work(bucket, lifecycle, from));
+    const next = slice?.next ?? null;
+    const due = next === null ? this.#nextDue() : bucket.lifecycle_due;
+    const statements = [store.advance(bucket, due, next === null ? null : JSON.stringify(next))];
+    if (slice !== undefined && slice.removed > 0) {
+      const data = { bucket: bucket.name, removed: slice.removed, first: slice.first, last: slice.last };
+      const event = { accountId: bucket.account_id, data, at: clock.now() };
+      statements.push(...announce({ ...event, type: 'bucket.objects_expired' }));
+    }
+    await changes.store(statements, 'skip');
+  }
+
+  /** The next midnight, as every rule is due at one. */
+  #nextDue(): number {
+    const { clock, dayMs } = this.#deps;
+    const now = clock.now();
+    return dayMs === DAY_MS ? (Math.floor(now / DAY_MS) + 1) * DAY_MS : now + Math.ceil(dayMs / 5);
+  }
+
+  async #work(bucket: DueRow, lifecycle: Lifecycle, from: Position) {
+    if (from.phase === 'uploads') return this.#abortUploads(bucket, lifecycle, from);
+    const { rows, next } = await this.#read(bucket, lifecycle, from);
+    const removals = this.#due(lifecycle, rows, from);
+    let removed = 0;
+    for (let at = 0; at < removals.length; at += AT_ONCE) {
+      const lot = removals.slice(at, at + AT_ONCE);
+      const counts = await Promise.all(lot.map((each) => this.#remove(bucket, each)));
+      removed += counts.reduce((sum, count) => sum + count, 0);
+    }
+    return { next, removed, first: removals[0]?.name, last: removals.at(-1)?.name };
+  }
+
+  async #abortUploads(bucket: DueRow, lifecycle: Lifecycle, from: Position) {
+    const { uploadStore, partUploads, clock, dayMs } = this.#deps;
+    const open = await uploadStore.openPage(bucket.id, from, UPLOADS);
+    const now = clock.now();
+    const due = open.filter((upload) => (uploadExpiry(lifecycle, upload, { dayMs })?.at ?? NEWEST) <= now);
+    for (const { name, upload_id: uploadId } of due) {
+      const call = { ...BACKGROUND, principal: ownerOf(bucket) };
+      await partUploads.abort(call, bucket, { name, uploadId }).catch(ignore('upload_not_found'));
+    }
+    const last = open.at(-1);
+    const isDone = last === undefined || open.length < UPLOADS;
+    const next: Position = isDone
+      ? { ...START, phase: 'versions', id: NEWEST }
+      : { ...START, ...placeOf(last) };
+    return { next, removed: due.length, first: due[0]?.name, last: due.at(-1)?.name };
+  }
+
+  /**
+   * Versions under the prefixes of the rules, one more than the slice has, which tells whether the last one
+   * is alone; and where the next slice begins, null at the end.
+   */
+  async #read(bucket: DueRow, lifecycle: Lifecycle, from: Position) {
+    const rows: AgedRow[] = [];
+    for (const prefix of coveredPrefixes(lifecycle)) {
+      if (isBefore(prefix, from.name) && !from.name.startsWith(prefix)) continue;
+      const start = isBefore(from.name, prefix) ? { name: prefix, id: NEWEST } : from;
+      const page = await this.#deps.store.versions(bucket.id, start, SLICE + 1 - rows.length);
+      const covered = page.filter(({ name }) => name.startsWith(prefix));
+      rows.push(...covered);
+      if (rows.length > SLICE) return { rows, next: this.#after(rows.slice(0, SLICE), from) };
+    }
+    return { rows, next: null };
+  }
+
+  #after(rows: readonly AgedRow[], from: Position): Position {
+    return rows.reduce(pass, from);
+  }
+
+  /** The versions among these that the rules remove; the one beyond the slice is only looked at. */
+  #due(lifecycle: Lifecycle, rows: readonly AgedRow[], from: Position): Removal[] {
+    const { clock, dayMs, lockTime } = this.#deps;
+    const [now, time] = [clock.now(), lockTime()];
+    const isDue = (kind: Removal['kind'], row: Placed) =>
+      (expiryOf(kind, { lifecycle, row, dayMs })?.at ?? NEWEST) <= now;
+    const removals: Removal[] = [];
+    const add = (kind: Removal['kind'], row: Placed) => {
+      const last = removals.at(-1);
+      const isSame = last?.kind === 'noncurrent' && last.name === row.name && kind === 'noncurrent';
+      if (isSame && last.versions.length < REMOVED_AT_ONCE) last.versions.push(row);
+      else removals.push({ name: row.name, kind, versions: [row] });
+    };
+    let at = from;
+    for (const [i, row] of rows.slice(0, SLICE).entries()) {
+      const isNewest = row.object !== at.object;
+      const isAlone = isNewest && rows[i + 1]?.object !== row.object;
+      const placed = { ...row, since: at.since, newer: at.newer };
+      at = pass(at, row);
+      const kind = isNewest ? (row.blob === null ? 'marker' : 'current') : 'noncurrent';
+      if (kind === 'marker' && !isAlone) continue;
+      if (kind === 'noncurrent' && isLocked(row, time)) continue;
+      if (isDue(kind, placed)) add(kind, placed);
+    }
+    return removals;
+  }
+
+  /** The number of versions and markers that went, or were put behind a marker. */
+  async #remove(bucket: BucketRow, { name, kind, versions }: Removal): Promise<number> {
+    const { removals, clock, dayMs } = this.#deps;
+    const places = new Map(versions.map(({ version_id, newer, since }) => [version_id, { newer, since }]));
+    // Its tags and the rules may have changed since they were read.
+    const isDue: Expired['isDue'] = (now, version) => {
+      const { lifecycle } = settingsOf(now);
+      const place = places.get(version.version_id);
+      if (lifecycle === undefined || place === undefined) return false;
+      const row = { ...version, ...place };
+      return (expiryOf(kind, { lifecycle, row, dayMs })?.at ?? NEWEST) <= clock.now();
+    };
+    const expired = { kind, ids: [...places.keys()], isDue };
+    return removals
+      .expire(ownerOf(bucket), { bucketName: bucket.name, name }, expired)
+      .catch(ignore('object_locked', 'bucket_not_found', 'object_not_found'));
+  }
+}
+
+function expiryOf(
+  kind: Removal['kind'],
+  {
+    lifecycle,
+    row,
+    dayMs,
+  }: DayLength & {
+    readonly lifecycle: Lifecycle;
+    readonly row: Filtered & Pick<Position, 'newer' | 'since'>;
+  },
+): Expiry | undefined {
+  if (kind === 'current') return currentExpiry(lifecycle, row, { dayMs });
+  if (kind === 'marker') return markerExpiry(lifecycle, row, { dayMs });
+  return noncurrentExpiry(lifecycle, row, { dayMs });
+}
+
+/** The state after a version, for the next one. */
+function pass(before: Position, row: AgedRow): Position {
+  const isNewest = row.object !== before.object;
+  const newer = isNewest ? 0 : before.newer + 1;
+  const { name, id, object, created_at: since } = row;
+  return { phase: 'versions', name, id, object, newer, since };
+}
+
+const placeOf = ({ name, id }: { readonly name: string; readonly id: number }) => ({ name, id });
+
+/** In the order of the database: that of UTF-8 bytes. */
+function isBefore(a: string, b: string): boolean {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
+}
+
+/** The owner, also of a suspended or closed account: its rules go on. */
+function ownerOf({ account_id }: BucketRow): Principal {
+  return { ...NOBODY, accountId: account_id, scopes: ['*'] };
+}
+
+type Code = Parameters<typeof isAppError>[1];
+
+/** Another came first, or object lock keeps it: nothing was removed. */
+function ignore(...codes: Code[]) {
+  return (error: unknown): number => {
+    if (codes.some((code) => isAppError(error, code))) return 0;
+    throw error;
+  };
+}

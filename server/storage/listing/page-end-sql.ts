@@ -1,0 +1,70 @@
+/**
+ * Where a page of a list goes on when the entry is gone that the last page ended with: clients list a page,
+ * delete it, and go on. Ids begin with their time, so what an id came before is told by its text alone. Ids
+ * of one millisecond have no order: entries of that time come again rather than never.
+ */
+import type { Awaitable, Reads } from '../../metadata/metadata.ts';
+import { NULL_VERSION } from '../objects/object-sql.ts';
+
+/** Greater than all row ids. */
+export const ALL_ROWS = Number.MAX_SAFE_INTEGER;
+
+/** `ver-` or `upl-`, and 10 characters of time. */
+const TIMED_LENGTH = 14;
+
+type Found = { readonly id: number } | undefined;
+
+export class PageEndSql {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /**
+   * The row id that all versions of an object are below which come after that one in a list, newest first;
+   * undefined: none come. After a null version that is gone, whose time nothing tells, all do.
+   */
+  async beforeVersion(object: number, versionId: string): Promise<number | undefined> {
+    const isNull = versionId === NULL_VERSION;
+    const there = isNull ? await this.#nullVersion(object) : await this.#version(object, versionId);
+    if (there !== undefined || isNull) return there?.id ?? ALL_ROWS;
+    // `~` comes after all characters of ids.
+    const older: Found = await this.#reads.get(
+      'SELECT id FROM versions WHERE object = ? AND version_id < ? ORDER BY id DESC LIMIT 1',
+      object,
+      `${versionId.slice(0, TIMED_LENGTH)}~`,
+    );
+    return older === undefined ? undefined : older.id + 1;
+  }
+
+  #version(object: number, versionId: string): Awaitable<Found> {
+    return this.#reads.get('SELECT id FROM versions WHERE object = ? AND version_id = ?', object, versionId);
+  }
+
+  #nullVersion(object: number): Awaitable<Found> {
+    return this.#reads.get(
+      'SELECT id FROM versions WHERE object = ? AND is_null = 1 ORDER BY id DESC LIMIT 1',
+      object,
+    );
+  }
+
+  /** The row id that all open uploads of a name are above which come after that one, oldest first. */
+  async afterUpload(bucketId: number, name: string, uploadId: string): Promise<number> {
+    const there: Found = await this.#reads.get(
+      'SELECT id FROM uploads WHERE upload_id = ? AND bucket_id = ? AND name = ?',
+      uploadId,
+      bucketId,
+      name,
+    );
+    if (there !== undefined) return there.id;
+    const younger: Found = await this.#reads.get(
+      `SELECT id FROM uploads WHERE bucket_id = ? AND state = 0 AND name = ? AND upload_id >= ?
+       ORDER BY id LIMIT 1`,
+      bucketId,
+      name,
+      uploadId.slice(0, TIMED_LENGTH),
+    );
+    return younger === undefined ? ALL_ROWS : younger.id - 1;
+  }
+}

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { crc32 } from 'node:zlib';
+import type { Principal } from '../../calls/principal.ts';
+import { isAppError } from '../../platform/errors.ts';
+import { endOfTick } from '../../platform/tick.ts';
+import { by } from '../../testing/account-fixture.ts';
+import {
+  openStorageFixture,
+  type StorageFixture,
+  TEST_ARCHIVE_FILES,
+} from '../../testing/storage-fixture.ts';
+import { ZipWriter } from './zip-writer.ts';
+
+let fixture: StorageFixture;
+let owner: Principal;
+before(async () => {
+  fixture = await openStorageFixture();
+  owner = await fixture.newPrincipal('owner');
+});
+after(() => fixture.close());
+
+interface Unpacked {
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+/** Reads a zip by its directory, as programs do. Sizes and offsets may be those of ZIP64. */
+function unzip(zip: Buffer): Unpacked[] {
+  const end = zip.lastIndexOf(Buffer.from('504b0506', 'hex'));
+  let [count, at] = [zip.readUInt16LE(end + 10), zip.readUInt32LE(end + 16)];
+  if (count === 0xffff || at === 0xffffffff) {
+    const end64 = Number(zip.readBigUInt64LE(end - 20 + 8));
+    assert.equal(zip.readUInt32LE(end64), 0x06064b50);
+    count = Number(zip.readBigUInt64LE(end64 + 32));
+    at = Number(zip.readBigUInt64LE(end64 + 48));
+  }
+  return Array.from({ length: count }, () => {
+    assert.equal(zip.readUInt32LE(at), 0x02014b50);
+    const [checksum, size] = [zip.readUInt32LE(at + 16), zip.readUInt32LE(at + 24)];
+    const [nameBytes, extraBytes] = [zip.readUInt16LE(at + 28), zip.readUInt16LE(at + 30)];
+    const head = zip.readUInt32LE(at + 42);
+    const name = zip.toString('utf8', at + 46, at + 46 + nameBytes);
+    assert.equal(zip.readUInt32LE(head), 0x04034b50);
+    const start = head + 30 + zip.readUInt16LE(head + 26) + zip.readUInt16LE(head + 28);
+    const bytes = zip.subarray(start, start + size);
+    assert.equal(crc32(bytes), checksum, name);
+    assert.equal(zip.readUInt32LE(start + size), 0x08074b50, 'the checksum follows');
+    at += 46 + nameBytes + extraBytes;
+    return { name, bytes };
+  });
+}
+
+async function archive(bucket: string, prefix: string): Promise<{ fileName: string; files: Unpacked[] }> {
+  const { fileName, send } = await fixture.archives.open(owner, { bucket, prefix });
+  const chunks: Buffer[] = [];
+  const keep = async (chunk: Uint8Array) => void chunks.push(Buffer.from(chunk));
+  await send(keep, new AbortController().signal);
+  return { fileName, files: unzip(Buffer.concat(chunks)) };
+}
+
+async function fill(bucket: string, names: readonly string[], size = 1): Promise<void> {
+  await fixture.buckets.create(by(owner), { name: bucket, versioning: true, encryption: true });
+  for (const name of names) await fixture.put(owner, bucket, { name, bytes: Buffer.alloc(size, name) });
+}
+
+test('a folder with all below it, whole, and nothing else', async () => {
+  await fill('trip', ['a.txt', 'year/2026/may.txt', 'year/june.txt', 'year0'], 100_000);
+  const { object_id } = await fixture.put(owner, 'trip', { name: 'year/gone', bytes: Buffer.alloc(1) });
+  await fixture.removals.remove(by(owner), object_id);
+  await fixture.put(owner, 'trip', { name: 'year/folder/', bytes: Buffer.alloc(0) });
+  const { fileName, files } = await archive('trip', 'year/');
+  assert.equal(fileName, 'year.zip');
+  assert.deepEqual(
+    files.map(({ name, bytes }) => [name, bytes.equals(Buffer.alloc(100_000, name))]),
+    [
+      ['year/2026/may.txt', true],
+      ['year/june.txt', true],
+    ],
+  );
+  const whole = await archive('trip', '');
+  assert.deepEqual([whole.fileName, whole.files.length], ['trip.zip', 4]);
+});
+
+test('names lead nowhere but into the folder they are unpacked in, and none becomes another', async () => {
+  const hostile = [
+    '../../etc/passwd',
+    '/etc/passwd',
+    'a//b',
+    'a/_/b',
+    'x/./y',
+    'C:\\Windows\\x',
+    '..',
+    '<b>é😀',
+  ];
+  await fill('hostile', hostile);
+  const { files } = await archive('hostile', '');
+  const names = files.map(({ name }) => name);
+  assert.equal(new Set(names).size, hostile.length);
+  for (const name of names) {
+    assert.ok(name.startsWith('hostile/'), name);
+    assert.doesNotMatch(name, /[\\:]/);
+    for (const part of name.split('/')) assert.ok(!['', '.', '..'].includes(part), name);
+  }
+  assert.ok(names.includes('hostile/<b>é😀'), 'what leads nowhere stays as it is');
+});
+
+test('what is sent is counted as a download, for owners alone, and too many files are refused', async () => {
+  await fill('counted', ['a', 'b'], 30_000);
+  const { id } = await fixture.buckets.find(owner, 'counted');
+  await archive('counted', '');
+  assert.equal(fixture.egress.latest(id), 60_000);
+  const other = await fixture.newPrincipal('other');
+  await assert.rejects(fixture.archives.open(other, { bucket: 'counted', prefix: '' }), (error) =>
+    isAppError(error, 'bucket_not_found'),
+  );
+  await fill(
+    'crowded',
+    Array.from({ length: TEST_ARCHIVE_FILES + 1 }, (_, i) => `file-${i}`),
+  );
+  await assert.rejects(fixture.archives.open(owner, { bucket: 'crowded', prefix: '' }), (error) =>
+    isAppError(error, 'invalid_request'),
+  );
+});
+
+test('others get their turn while small files are sent to a fast reader', async () => {
+  const names = Array.from({ length: 10 }, (_, i) => `file-${i}`);
+  await fill('small', names);
+  let turns = 0;
+  let isEnded = false;
+  const count = () => {
+    turns++;
+    if (!isEnded) setImmediate(count);
+  };
+  setImmediate(count);
+  await archive('small', '');
+  isEnded = true;
+  assert.ok(turns >= names.length, `${turns} turns of the event loop`);
+});
+
+test('zips of an account that nobody reads leave others their share, and a later one its own', async () => {
+  await fill('held', ['a', 'b']);
+  const gone = Promise.withResolvers<never>();
+  gone.promise.catch(() => {});
+  const waiting: Promise<void>[] = [];
+  const more = async () => {
+    const { send } = await fixture.archives.open(owner, { bucket: 'held', prefix: '' });
+    waiting.push(send(() => gone.promise, new AbortController().signal));
+    return Promise.race([waiting.at(-1), endOfTick()]);
+  };
+  await assert.rejects(
+    async () => {
+      for (let i = 0; i < 100; i++) await more();
+    },
+    (error) => isAppError(error, 'overloaded'),
+  );
+  assert.ok(waiting.length > 10);
+  const other = await fixture.newPrincipal('reader');
+  await fixture.buckets.create(by(other), { name: 'theirs', versioning: false, encryption: false });
+  const { send } = await fixture.archives.open(other, { bucket: 'theirs', prefix: '' });
+  await send(async () => {}, new AbortController().signal);
+  gone.reject(new Error('gone'));
+  await Promise.allSettled(waiting);
+  assert.equal((await archive('held', '')).files.length, 2);
+});
+
+test('more files than the old format counts', async () => {
+  const chunks: Buffer[] = [];
+  const zip = new ZipWriter(async (chunk) => void chunks.push(Buffer.from(chunk)));
+  for (let i = 0; i < 65_540; i++) {
+    const bytes = Buffer.from(String(i));
+    await zip.add({
+      name: `file-${i}`,
+      modifiedAt: 0,
+      sizeBytes: bytes.length,
+      read: async (sink) => {
+        await sink(bytes);
+      },
+    });
+  }
+  await zip.end();
+  const files = unzip(Buffer.concat(chunks));
+  assert.deepEqual([files.length, files.at(-1)?.bytes.toString()], [65_540, '65539']);
+});

@@ -1,0 +1,217 @@
+/** A folder of a bucket as a zip, generated while it is sent. */
+import type { Principal } from '../../calls/principal.ts';
+import { AppError, isAppError } from '../../platform/errors.ts';
+import { endOfTick } from '../../platform/tick.ts';
+import { customerKeyRequired } from '../keys/customer-key.ts';
+import type { BrowsedRow, BrowseSql, From } from '../listing/browse-sql.ts';
+import { startOf } from '../listing/folder-walk.ts';
+import type { Listing } from '../listing/listing.ts';
+import type { Downloads } from './downloads.ts';
+import { maxDirectoryBytes, ZipWriter } from './zip-writer.ts';
+
+export interface ArchivesDeps {
+  readonly store: BrowseSql;
+  readonly listing: Pick<Listing, 'bucketFor'>;
+  readonly downloads: Downloads;
+  /** Maximum files in one zip: its central directory is kept in memory until the end. */
+  readonly maxFiles: number;
+}
+
+interface Folder {
+  readonly bucket: string;
+  /** Empty, or ends with "/". */
+  readonly prefix: string;
+}
+
+type Sink = (chunk: Uint8Array) => Promise<void>;
+
+interface Archive {
+  readonly fileName: string;
+  /** Rejects if the caller disconnects or a file is damaged: the zip is then incomplete. */
+  readonly send: (sink: Sink, signal: AbortSignal) => Promise<void>;
+}
+
+interface Added {
+  readonly principal: Principal;
+  readonly objectId: string;
+  /** Path in the zip. */
+  readonly path: string;
+  readonly signal: AbortSignal;
+}
+
+const PAGE = 1000;
+/** Names read at a time: reads are synchronous, and other requests run between them. */
+const SCANNED_AT_ONCE = 20_000;
+/** Bytes of central directories that an account's zips may hold at a time, per file of the largest zip. */
+const SHARE_PER_FILE = 300;
+
+export class Archives {
+  readonly #deps: ArchivesDeps;
+  readonly #shareBytes: number;
+  readonly #memory: ZipMemory;
+
+  constructor(deps: ArchivesDeps) {
+    this.#deps = deps;
+    this.#shareBytes = Math.max(2 ** 20, deps.maxFiles * SHARE_PER_FILE);
+    this.#memory = new ZipMemory(this.#shareBytes);
+  }
+
+  /**
+   * Throws `bucket_not_found`, `scope_required`, `customer_key_required` for a folder with objects that only
+   * a client's key opens, and `invalid_request` for one that is too large; `send` may throw `overloaded`
+   * before it has sent anything.
+   */
+  async open(principal: Principal, { bucket: name, prefix }: Folder): Promise<Archive> {
+    const { listing } = this.#deps;
+    const bucket = await listing.bucketFor(principal, name, prefix);
+    const root = safePath(prefix.split('/').at(-2) ?? name);
+    const { files, nameBytes } = await this.#measure(bucket.id, prefix);
+    const longer = Buffer.byteLength(`${root}/`) - Buffer.byteLength(prefix);
+    const directoryBytes = maxDirectoryBytes(files, nameBytes + files * longer);
+    if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for a zip');
+    const send = async (sink: Sink, signal: AbortSignal) => {
+      const held = this.#memory.hold(principal.accountId);
+      try {
+        held.atLeast(directoryBytes);
+        const zip = new ZipWriter(sink);
+        for await (const { name, object_id, size_bytes } of this.#files(bucket.id, prefix)) {
+          // Some programs make empty objects to stand for folders.
+          if (name.endsWith('/') && size_bytes === 0) continue;
+          const inFolder = name.slice(prefix.length);
+          const path = safePath(inFolder);
+          // Sanitizing must not make two names equal.
+          const own = path === inFolder ? path : `${path}~${object_id.slice(-6)}`;
+          await this.#add(zip, { principal, objectId: object_id, path: `${root}/${own}`, signal });
+          held.atLeast(zip.directoryBytes);
+          // Small files come from memory: a fast reader would take all of them in one turn of the event loop.
+          await endOfTick();
+        }
+        await zip.end();
+      } finally {
+        held.release();
+      }
+    };
+    return { fileName: `${root}.zip`, send };
+  }
+
+  async #measure(bucketId: number, prefix: string): Promise<{ files: number; nameBytes: number }> {
+    const { store, maxFiles } = this.#deps;
+    const end = startOf(prefix, 'desc').name;
+    let [files, nameBytes] = [0, 0];
+    let from: From = startOf(prefix, 'asc');
+    for (;;) {
+      const page = { end, scan: SCANNED_AT_ONCE };
+      const part = await store.measure(bucketId, from, page);
+      const locked = await store.customerEncrypted(bucketId, from, page);
+      if (locked !== undefined) throw customerKeyRequired(locked.name);
+      files += part.files;
+      nameBytes += part.nameBytes;
+      if (files > maxFiles) throw tooLarge(`The folder has more than ${maxFiles} files`);
+      if (part.files < SCANNED_AT_ONCE || part.last === null) return { files, nameBytes };
+      from = { name: part.last, after: true };
+      await endOfTick();
+    }
+  }
+
+  async *#files(bucketId: number, prefix: string): AsyncGenerator<BrowsedRow> {
+    const view = { bucketId, isDeleted: false, order: 'asc' } as const;
+    let from = startOf(prefix, 'asc');
+    for (;;) {
+      const rows = await this.#deps.store.entries(view, from, PAGE);
+      for (const row of rows) {
+        if (!row.name.startsWith(prefix)) return;
+        yield row;
+        from = { name: row.name, after: true };
+      }
+      if (rows.length < PAGE) return;
+    }
+  }
+
+  /** Skips objects deleted meanwhile. */
+  async #add(zip: ZipWriter, { principal, objectId, path, signal }: Added): Promise<void> {
+    const { downloads } = this.#deps;
+    const content = await downloads.find(principal, objectId).catch((error: unknown) => {
+      if (isAppError(error, 'object_not_found')) return undefined;
+      throw error;
+    });
+    if (content === undefined) return;
+    downloads.touch(content);
+    const { sizeBytes, createdAt: modifiedAt } = content;
+    const range = { start: 0, end: sizeBytes };
+    await zip.add({
+      name: path,
+      modifiedAt,
+      sizeBytes,
+      read: (write) =>
+        downloads.read(content, {
+          range,
+          signal,
+          sink: async (chunk) => {
+            await write(chunk);
+            downloads.countSent(content, chunk.length);
+          },
+        }),
+    });
+  }
+}
+
+function tooLarge(detail: string): AppError {
+  return new AppError('invalid_request', detail, { hint: 'Download its subfolders one by one' });
+}
+
+/**
+ * A path that stays inside the folder it is unpacked in, on any system: no "..", no empty part, no "\\" and
+ * no ":", which are "/" and a drive to Windows.
+ */
+function safePath(name: string): string {
+  const parts = name.split('/').map((part) => part.replace(/[\\:]/g, '_'));
+  return parts.map((part) => (/^\.{0,2}$/.test(part) ? `_${part.replaceAll('.', '_')}` : part)).join('/');
+}
+
+/** Limits the memory for central directories of zips being sent, per account and in total. */
+const SHARES = 4;
+
+export interface Held {
+  /** Raises the reservation to `bytes`, if it is smaller. Throws `overloaded`. */
+  atLeast(bytes: number): void;
+  release(): void;
+}
+
+class ZipMemory {
+  readonly #shareBytes: number;
+  readonly #ofAccounts = new Map<number, number>();
+  #total = 0;
+
+  constructor(shareBytes: number) {
+    this.#shareBytes = shareBytes;
+  }
+
+  hold(accountId: number): Held {
+    let held = 0;
+    return {
+      atLeast: (bytes) => {
+        if (bytes <= held) return;
+        this.#add(accountId, bytes - held);
+        held = bytes;
+      },
+      release: () => {
+        this.#add(accountId, -held);
+        held = 0;
+      },
+    };
+  }
+
+  #add(accountId: number, bytes: number): void {
+    const own = (this.#ofAccounts.get(accountId) ?? 0) + bytes;
+    const total = this.#total + bytes;
+    if (bytes > 0 && (own > this.#shareBytes || total > this.#shareBytes * SHARES)) {
+      throw new AppError('overloaded', 'Too many large folders are being downloaded at once', {
+        hint: 'Try again when another download has ended',
+        retryAfterSeconds: 10,
+      });
+    }
+    this.#total = total;
+    if (own === 0) this.#ofAccounts.delete(accountId);
+    else this.#ofAccounts.set(accountId, own);
+  }
+}

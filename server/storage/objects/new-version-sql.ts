@@ -1,0 +1,56 @@
+/** SQL of a new version, or delete marker, of an object. */
+import type { RowIdOf, Statement } from '../../metadata/metadata.ts';
+import { checksumsOf } from '../blobs/row-checksums.ts';
+import { sizeOfText } from './metadata-bytes.ts';
+import { UNLOCKED } from './object-lock.ts';
+import type { NewVersion } from './object-rows.ts';
+
+const COLUMNS = [
+  ...['version_id', 'size_bytes', 'etag', 'mime_type', 'storage_class', 'metadata', 'created_at', 'is_null'],
+  ...['headers', 'checksum', 'tags', 'acl', 'lock_mode', 'retain_until', 'locked_until', 'legal_hold'],
+  ...['row_crc', 'tags_crc', 'acl_crc', 'lock_crc', 'metadata_bytes'],
+] as const;
+const SQL = `INSERT INTO versions (object, blob, ${COLUMNS.join(', ')})
+  VALUES (?, ?${', ?'.repeat(COLUMNS.length)})`;
+
+export function insertOf(version: NewVersion): Statement {
+  const facts = {
+    version_id: version.versionId,
+    size_bytes: version.sizeBytes,
+    etag: version.etag,
+    mime_type: version.mimeType,
+    storage_class: version.storageClass,
+    metadata: version.metadata,
+    created_at: version.createdAt,
+    is_null: Number(version.isNull),
+    headers: version.headers,
+    checksum: version.checksum,
+    tags: version.tags,
+    acl: version.acl,
+    ...version.lock,
+  };
+  const row = { ...facts, ...checksumsOf(facts), metadata_bytes: version.metadataBytes };
+  return { sql: SQL, params: [version.object, version.blob, ...COLUMNS.map((column) => row[column])] };
+}
+
+/** The version row of a delete marker. */
+export function markerOf(
+  { object, name }: { readonly object: number | RowIdOf; readonly name: string },
+  { versionId, createdAt, isNull }: Pick<NewVersion, 'versionId' | 'createdAt' | 'isNull'>,
+): NewVersion {
+  const nothing = {
+    blob: null,
+    sizeBytes: 0,
+    metadataBytes: sizeOfText(name),
+    etag: '',
+    mimeType: '',
+    storageClass: 'STANDARD',
+    metadata: null,
+    headers: null,
+    tags: null,
+    checksum: null,
+    acl: null,
+    lock: UNLOCKED,
+  };
+  return { versionId, object, createdAt, isNull, ...nothing };
+}

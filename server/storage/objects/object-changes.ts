@@ -1,0 +1,296 @@
+/**
+ * The common steps of all changes of a name: one at a time, versions that are placed and dropped, and the
+ * counters that go with them.
+ */
+import { onlyAppends, type Principal } from '../../calls/principal.ts';
+import type { Change, Changes, Recorder } from '../../metadata/change.ts';
+import type { RowIdOf } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
+import { newId } from '../../platform/ids.ts';
+import { defaultRetention } from '../buckets/bucket-settings.ts';
+import type { BucketRow } from '../buckets/bucket-sql.ts';
+import type { Published } from '../listing/entries.ts';
+import { type Deleted, VERSIONING } from '../schema.ts';
+import type { StorageBilling } from '../storage-billing.ts';
+import type { HotContents } from './hot-contents.ts';
+import { metadataBytesOf } from './metadata-bytes.ts';
+import { markerOf } from './new-version-sql.ts';
+import {
+  assertMayReplace,
+  assertRemovable,
+  type LockRow,
+  type LockTime,
+  newLock,
+  sameLock,
+  UNLOCKED,
+  type WantedLock,
+} from './object-lock.ts';
+import type { ObjectRow, ObjectSql, Pointed, UploadTarget, VersionRow } from './object-sql.ts';
+
+/** Name, type and metadata of a version, and what only S3 clients send. */
+export interface Naming {
+  readonly name: string;
+  readonly mimeType: string;
+  /** Text of a JSON object, or null. */
+  readonly metadata: string | null;
+  /** Same as in a VersionRow. */
+  readonly headers?: string | null;
+  readonly tags?: string | null;
+  readonly acl?: string | null;
+  /** Default: that of the bucket. */
+  readonly lock?: WantedLock | undefined;
+}
+
+/** The bytes of a new version. */
+export interface VersionContent {
+  readonly sizeBytes: number;
+  readonly etag: string;
+  /** Same as in a VersionRow. */
+  readonly checksum?: string | null;
+  /** Adds the statements that store or share the bytes; returns the row of the blob. */
+  readonly addBlob: (
+    change: Change,
+    version: { readonly versionId: string; readonly isNull: boolean },
+  ) => number | RowIdOf;
+  /** Bytes that were counted for the account before; default: none. */
+  readonly countedBytes?: number;
+}
+
+export interface ObjectChangesDeps {
+  readonly changes: Changes;
+  readonly store: ObjectSql;
+  readonly clock: Clock;
+  readonly billing: Pick<StorageBilling, 'bytesKept'>;
+  readonly hot: HotContents;
+  /** Time for which the file of a removed blob is kept, for running downloads. */
+  readonly garbageGraceMs: number;
+  readonly lockTime: () => LockTime;
+}
+
+interface PlacedVersion {
+  readonly principal: Principal;
+  readonly bucket: BucketRow;
+  readonly naming: Naming;
+  readonly content: VersionContent;
+  readonly target: UploadTarget;
+}
+
+/** A version or marker of the past, to be the newest one of a name. */
+export interface PastVersion {
+  readonly bucket: BucketRow;
+  readonly name: string;
+  readonly target: UploadTarget;
+  /** Its time, labels and lock are kept. */
+  readonly past: VersionRow;
+  /** null: a marker. */
+  readonly content: VersionContent | null;
+}
+
+/** The facts of a version that its removal needs. */
+type Droppable = Pick<VersionRow, 'id' | 'blob' | 'metadata_bytes' | keyof LockRow>;
+
+/** An object that gets a delete marker. */
+interface Marked extends Pick<ObjectRow, 'object_id' | 'current' | 'name'> {
+  readonly id: number | RowIdOf;
+}
+
+/** The changes of a bucket's counters. */
+interface BucketDelta {
+  /** Live objects and their bytes. */
+  readonly objects: number;
+  readonly bytes: number;
+  /** Versions with bytes, live ones included. */
+  readonly versions: number;
+  readonly totalBytes: number;
+  /** See metadata-bytes.ts; of markers too. */
+  readonly metadataBytes: number;
+  /** Bytes among them that the account was charged for before. */
+  readonly countedBytes?: number;
+  /** Something is removed, which no quota refuses, though a marker is longer than what goes. */
+  readonly isRemoval?: boolean;
+}
+
+/** The common steps of all changes of a name. */
+export class ObjectChanges {
+  readonly #deps: ObjectChangesDeps;
+  readonly #locks = new KeyedMutex();
+
+  constructor(deps: ObjectChangesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Builds the change again if another writer came first. */
+  inTurn<T>(
+    recorder: Recorder,
+    { bucketId, name }: { readonly bucketId: number; readonly name: string },
+    build: (change: Change) => Promise<T>,
+  ): Promise<T> {
+    return this.#locks.run(`${bucketId}/${name}`, () => this.#deps.changes.run(recorder, build));
+  }
+
+  /**
+   * Adds a version and makes it current; without versioning it replaces the null version. Throws
+   * `scope_required` where the principal may only append.
+   */
+  async place(
+    change: Change,
+    { principal, bucket, target, naming, content }: PlacedVersion,
+  ): Promise<Published> {
+    const { store, clock, lockTime } = this.#deps;
+    const { object, previous, versioning } = target;
+    const { sizeBytes, etag, checksum = null } = content;
+    const replaced = await this.replaced(target);
+    if (onlyAppends(principal)) assertMayReplace(target, replaced);
+    const objectId = object?.object_id ?? newId('obj', clock);
+    const { name, mimeType, metadata, headers = null, tags = null, acl = null } = naming;
+    const version = {
+      versionId: newId('ver', clock),
+      createdAt: clock.now(),
+      isNull: versioning !== VERSIONING.on,
+    };
+    const labels = { mimeType, metadata, headers, tags, checksum, acl, storageClass: 'STANDARD' };
+    const metadataBytes = metadataBytesOf({ name, mime_type: mimeType, metadata, headers, tags, acl });
+    const isPlain = naming.lock === undefined && target.settings === null;
+    const lock = isPlain ? UNLOCKED : newLock(naming.lock ?? {}, defaultRetention(target), lockTime());
+    if (object !== undefined) this.forgetAfter(change, objectId);
+    const blob = content.addBlob(change, version);
+    const row =
+      object?.id ?? change.add(store.insertObject({ objectId, bucketId: bucket.id, name }), 'retry');
+    const added = { ...version, ...labels, lock, object: row, blob, sizeBytes, metadataBytes, etag };
+    const versionRow = change.add(store.insertVersion(added), 'retry');
+    const pointed = { version: versionRow, sizeBytes, at: version.createdAt };
+    change.add(store.setCurrent(row, object?.current ?? null, pointed), 'retry');
+    if (replaced) this.dropVersion(change, replaced);
+    await this.count(change, bucket, {
+      objects: previous ? 0 : 1,
+      bytes: sizeBytes - (previous?.size_bytes ?? 0),
+      versions: replaced === undefined || replaced.blob === null ? 1 : 0,
+      totalBytes: sizeBytes - (replaced?.size_bytes ?? 0),
+      metadataBytes: metadataBytes - (replaced?.metadata_bytes ?? 0),
+      countedBytes: content.countedBytes ?? 0,
+    });
+    return { objectId, bucket, name, sizeBytes, etag, ...version, ...labels };
+  }
+
+  /** Adds a version or marker as it was to the history of a name, of which nothing goes. Returns its id. */
+  async append(change: Change, { bucket, name, target, past, content }: PastVersion): Promise<string> {
+    const { store, clock, lockTime } = this.#deps;
+    const { object, previous } = target;
+    const versionId = newId('ver', clock);
+    const [createdAt, isNull] = [past.created_at, past.is_null === 1];
+    const objectId = object?.object_id ?? newId('obj', clock);
+    if (object !== undefined) this.forgetAfter(change, objectId);
+    const blob = content === null ? null : content.addBlob(change, { versionId, isNull });
+    const row =
+      object?.id ?? change.add(store.insertObject({ objectId, bucketId: bucket.id, name }), 'retry');
+    const { mime_type: mimeType, storage_class: storageClass, metadata, headers, tags, acl } = past;
+    const { sizeBytes = 0, etag = '', checksum = null } = content ?? {};
+    const lock = sameLock(past, lockTime());
+    const labels = { mimeType, storageClass, metadata, headers, tags, acl, checksum };
+    const metadataBytes = metadataBytesOf({ ...past, name });
+    const added = {
+      ...labels,
+      metadataBytes,
+      versionId,
+      object: row,
+      blob,
+      sizeBytes,
+      etag,
+      createdAt,
+      isNull,
+      lock,
+    };
+    const version = change.add(store.insertVersion(added), 'retry');
+    const pointed = content === null ? nothingSince(createdAt) : { version, sizeBytes, at: createdAt };
+    change.add(store.setCurrent(row, object?.current ?? null, pointed), 'retry');
+    await this.count(change, bucket, {
+      objects: (content === null ? 0 : 1) - (previous ? 1 : 0),
+      bytes: sizeBytes - (previous?.size_bytes ?? 0),
+      versions: content === null ? 0 : 1,
+      totalBytes: sizeBytes,
+      metadataBytes,
+    });
+    return versionId;
+  }
+
+  /** The version or marker that a new null version takes the place of. */
+  async replaced({
+    object,
+    previous,
+    versioning,
+  }: Omit<UploadTarget, 'settings'>): Promise<(Droppable & Pick<VersionRow, 'size_bytes'>) | undefined> {
+    if (object === undefined || versioning === VERSIONING.on) return undefined;
+    if (previous?.is_null === 1 || versioning === VERSIONING.off) return previous;
+    return this.#deps.store.nullVersion(object.id);
+  }
+
+  addMarker(change: Change, { id, object_id, current, name }: Marked, { versioning }: BucketRow): Deleted {
+    const { store, clock } = this.#deps;
+    const isNull = versioning !== VERSIONING.on;
+    const marker = { versionId: newId('ver', clock), createdAt: clock.now(), isNull };
+    change.add(store.setCurrent(id, current, nothingSince(marker.createdAt)), 'retry');
+    change.add(store.insertVersion(markerOf({ object: id, name }, marker)), 'retry');
+    return { id: object_id, deleted: true, version_id: marker.versionId, is_delete_marker: true };
+  }
+
+  /**
+   * Every removal of a version ends here. `bypass`: despite GOVERNANCE. Throws `object_locked` while object
+   * lock keeps it, which the commit states too.
+   */
+  dropVersion(change: Change, version: Droppable, bypass = false): void {
+    const { store, clock, garbageGraceMs, lockTime } = this.#deps;
+    const time = lockTime();
+    assertRemovable(version, time, bypass);
+    change.add(store.deleteVersion(version, time, bypass), 'retry');
+    if (version.blob === null) return;
+    change.addAll(store.releaseBlob(version.blob, clock.now() + garbageGraceMs), 'retry');
+  }
+
+  /** Updates the counters of bucket and account, and the usage. */
+  async count(
+    change: Change,
+    bucket: Pick<BucketRow, 'id' | 'account_id'>,
+    delta: BucketDelta,
+  ): Promise<void> {
+    const { id, account_id } = bucket;
+    const {
+      objects,
+      bytes,
+      versions,
+      totalBytes,
+      metadataBytes,
+      countedBytes = 0,
+      isRemoval = false,
+    } = delta;
+    const kept = totalBytes + metadataBytes - countedBytes;
+    const add = {
+      object_count: objects,
+      size_bytes: bytes,
+      version_count: versions,
+      total_bytes: totalBytes,
+      metadata_bytes: metadataBytes,
+    };
+    change.increment({ table: 'buckets', id, add }, 'retry');
+    if (kept === 0) return;
+    change.increment({ table: 'accounts', id: account_id, add: { storage_bytes: kept } }, 'retry');
+    change.addAll(await this.#deps.billing.bytesKept(bucket, kept, { isRemoval }), 'retry');
+  }
+
+  /** Counts the metadata of versions and markers, in which nothing else changes. */
+  countMetadata(
+    change: Change,
+    bucket: Pick<BucketRow, 'id' | 'account_id'>,
+    metadataBytes: number,
+  ): Promise<void> {
+    return this.count(change, bucket, { objects: 0, bytes: 0, versions: 0, totalBytes: 0, metadataBytes });
+  }
+
+  /** Removes the object from the cache after the commit, also if its outcome is unknown. */
+  forgetAfter(change: Change, objectId: string): void {
+    change.after(() => this.#deps.hot.forget(objectId));
+  }
+}
+
+/** The state of an object without a live version. */
+export const nothingSince = (at: number): Pointed => ({ version: null, sizeBytes: 0, at });

@@ -1,0 +1,228 @@
+/** Objects over REST: list, read, change and delete. */
+import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../../http/list-page.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import { Type } from '../../platform/json-schema.ts';
+import type { Browsing } from '../listing/browsing.ts';
+import { type Condition, conditionOf } from '../listing/entries.ts';
+import type { Listing, ObjectInspector } from '../listing/listing.ts';
+import {
+  BucketEntry,
+  BucketPath,
+  Deleted,
+  ObjectChange,
+  ObjectDetails,
+  ObjectEntry,
+  ObjectPath,
+  Uploaded,
+  VersionChoice,
+} from '../schema.ts';
+import { metadataText } from '../uploads/upload-fields.ts';
+import type { Objects } from './objects.ts';
+import type { Removals } from './removals.ts';
+
+export interface ObjectRoutesDeps {
+  readonly objects: Objects;
+  readonly removals: Removals;
+  readonly listing: Listing;
+  readonly browsing: Browsing;
+  readonly objectInspector: ObjectInspector;
+}
+
+const MOST_VERSIONS = 1000;
+/** Default page size. */
+const BROWSED = 100;
+const VersionLimit = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: MOST_VERSIONS,
+    default: MOST_VERSIONS,
+    description: 'Maximum number of versions',
+  }),
+);
+
+export function objectRoutes(deps: ObjectRoutesDeps): Route[] {
+  return [...listRoutes(deps), ...singleRoutes(deps), changeRoute(deps)];
+}
+
+function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/buckets/{name}/files',
+      name: 'listObjects',
+      tag: 'storage',
+      summary: 'List the objects of a bucket',
+      description:
+        'By name, in UTF-8 byte order; versions of a name newest first. Without `limit` the whole list is streamed.',
+      permission: 'storage:read',
+      params: BucketPath,
+      query: Type.Object({
+        include_versions: Type.Optional(Type.Boolean()),
+        prefix: Type.Optional(Type.String()),
+        ...Paging,
+      }),
+      responses: { 200: Type.Array(ObjectEntry) },
+      errors: ['bucket_not_found', 'invalid_cursor'],
+      produces: 'list',
+      handler: async ({ principal, params, query, request }) => {
+        const wanted = { prefix: query.prefix ?? '', versions: query.include_versions === true };
+        if (query.limit === undefined && query.cursor === undefined)
+          return listing.stream(principal, params.name, wanted);
+        const limit = query.limit ?? 1000;
+        const cursor = query.cursor === undefined ? {} : { cursor: query.cursor };
+        const page = await listing.page(principal, params.name, { ...wanted, limit, ...cursor });
+        if (page.next !== null) linkHeader(request, { ...query, limit, cursor: page.next });
+        return jsonTexts(page.entries);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/buckets/{name}/browse',
+      name: 'browseBucket',
+      tag: 'storage',
+      summary: 'Browse a bucket by folder, or search object names',
+      description:
+        'Names are split into folders at "/"; lists the direct entries of the folder `prefix`. With `search`, lists the ' +
+        'objects in it and its subfolders whose names contain the text; A to Z are case-insensitive. ' +
+        'Sorted by size or time, folders come first. With `deleted`, lists deleted objects that can be restored, by name.',
+      permission: 'storage:read',
+      params: BucketPath,
+      query: Type.Object({
+        prefix: Type.Optional(Type.String()),
+        search: Type.Optional(Type.String({ maxLength: 200 })),
+        sort: Type.Optional(
+          Type.Union([Type.Literal('name'), Type.Literal('size'), Type.Literal('created_at')]),
+        ),
+        order: Type.Optional(Type.Union([Type.Literal('asc'), Type.Literal('desc')])),
+        deleted: Type.Optional(Type.Boolean()),
+        ...Paging,
+      }),
+      responses: { 200: Type.Array(BucketEntry) },
+      errors: ['bucket_not_found', 'invalid_cursor'],
+      handler: async ({ principal, params, query, request }) => {
+        const { prefix = '', limit = BROWSED } = query;
+        const page = await browsing.page(principal, params.name, { ...query, prefix, limit });
+        if (page.next !== null) linkHeader(request, { ...query, limit, cursor: page.next });
+        return page.entries;
+      },
+    }),
+  ];
+}
+
+function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/storage/{id}/restore',
+      name: 'restoreObject',
+      tag: 'storage',
+      summary: 'Restore an earlier version',
+      description: 'Creates a new version with the same bytes; no version is lost.',
+      permission: 'storage:write',
+      params: ObjectPath,
+      body: VersionChoice,
+      responses: { 200: Uploaded },
+      errors: [
+        'object_not_found',
+        'version_not_found',
+        'insufficient_credits',
+        'quota_exceeded',
+        'write_conflict',
+      ],
+      handler: (call) => objects.restore(call, { objectId: call.params.id, versionId: call.body.version_id }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/storage/{id}',
+      name: 'getObject',
+      tag: 'storage',
+      summary: 'Read the metadata of an object and its versions',
+      description:
+        'At most `limit` versions per page; if there are more, `versions_truncated` is true and the `Link` header has the next page.',
+      permission: 'storage:read',
+      params: ObjectPath,
+      query: Type.Object({ ...Paging, limit: VersionLimit }),
+      responses: { 200: ObjectDetails },
+      errors: ['object_not_found', 'invalid_cursor'],
+      handler: async ({ principal, params, query, request }) => {
+        const { limit = MOST_VERSIONS, cursor } = query;
+        const before = cursor === undefined ? undefined : rowIdCursor(cursor);
+        const { details, next } = await objectInspector.describe(principal, params.id, { limit, before });
+        if (next !== null) linkHeader(request, { limit, cursor: next });
+        request.responseHeaders.etag = `"${details.version_id}"`;
+        return details;
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/storage/{id}',
+      name: 'deleteObject',
+      tag: 'storage',
+      summary: 'Delete an object, or one version permanently',
+      permission: 'storage:append',
+      params: ObjectPath,
+      query: Type.Object({ version_id: Type.Optional(Type.String()) }),
+      description:
+        'In a versioned bucket this adds a delete marker; `version_id` removes that version permanently. With ' +
+        '`If-Match`, only if the deleted version has that `ETag` or `version_id`. A key that has `storage:append` ' +
+        'and not `storage:write` can only add a delete marker.',
+      responses: { 200: Deleted },
+      errors: [
+        'object_not_found',
+        'version_not_found',
+        'object_locked',
+        'precondition_failed',
+        'write_conflict',
+      ],
+      handler: (call) => {
+        const condition = conditionOf(call.request.headers);
+        return removals.remove(call, call.params.id, { versionId: call.query.version_id, condition });
+      },
+    }),
+  ];
+}
+
+function changeRoute({ objects }: ObjectRoutesDeps): Route {
+  return defineRoute({
+    method: 'PATCH',
+    path: '/api/storage/{id}',
+    name: 'changeObject',
+    tag: 'storage',
+    summary: 'Change the metadata or the Content-Type of an object',
+    description:
+      'Bytes are not copied. In a versioned bucket this creates a new version, elsewhere it replaces the object. ' +
+      'With `If-Match`, only if the object has not changed: the tag is the `ETag` of `GET /api/storage/{id}` ' +
+      '(the `version_id`), which every change renews, or that of the bytes, which every upload renews.',
+    permission: 'storage:write',
+    params: ObjectPath,
+    body: ObjectChange,
+    responses: { 200: Uploaded },
+    errors: [
+      'object_not_found',
+      'precondition_failed',
+      'insufficient_credits',
+      'quota_exceeded',
+      'write_conflict',
+    ],
+    handler: async (call) => {
+      const { request, params, body } = call;
+      const { metadata, mime_type, version_id: versionId } = body;
+      const changed = await objects.relabel(call, params.id, {
+        ...(metadata !== undefined && { metadata: metadataText(metadata) }),
+        ...(mime_type !== undefined && { mime_type }),
+        condition: seen(versionId, conditionOf(request.headers)),
+      });
+      request.responseHeaders.etag = `"${changed.version_id}"`;
+      return changed;
+    },
+  });
+}
+
+/** True if the version named in the body is the current one and `more` holds. */
+function seen(versionId: string | undefined, more: Condition): Condition {
+  const isNamed = conditionOf({ 'if-match': versionId === undefined ? undefined : `"${versionId}"` });
+  return (current) => {
+    isNamed(current);
+    more(current);
+  };
+}

@@ -1,0 +1,158 @@
+/** Rows of objects and versions, as ObjectSql reads and writes them. */
+import type { RowIdOf } from '../../metadata/metadata.ts';
+import type { LockRow } from './object-lock.ts';
+
+/** Null: there is nothing to cover, or the row was written before there were checksums. */
+export interface VersionChecksums {
+  /** CRC-32 of what never changes. */
+  readonly row_crc: number | null;
+  readonly tags_crc: number | null;
+  readonly acl_crc: number | null;
+  readonly lock_crc: number | null;
+}
+
+/** Checksums of a version and its object; see row-checksums.ts. */
+export interface RowChecksums extends VersionChecksums {
+  readonly object_crc: number | null;
+  /** When the row was found damaged, ms. */
+  readonly damaged_at: number | null;
+}
+
+/** An object's identity and its current version. */
+export interface ObjectRow {
+  readonly id: number;
+  readonly object_id: string;
+  readonly bucket_id: number;
+  readonly name: string;
+  /** Row id of the live version; null behind a delete marker. */
+  readonly current: number | null;
+}
+
+export interface VersionRow extends LockRow {
+  readonly id: number;
+  readonly version_id: string;
+  /** Row id of the blob; null for a delete marker. */
+  readonly blob: number | null;
+  readonly size_bytes: number;
+  /** See metadata-bytes.ts. */
+  readonly metadata_bytes: number;
+  readonly etag: string;
+  readonly mime_type: string;
+  readonly storage_class: string;
+  readonly metadata: string | null;
+  readonly created_at: number;
+  readonly last_accessed: number | null;
+  /** 1: made while versioning was off or suspended. An object has at most one such version or marker. */
+  readonly is_null: number;
+  /** JSON object of further response headers, by their names in lower case. */
+  readonly headers: string | null;
+  /** JSON object. */
+  readonly tags: string | null;
+  /** JSON of a StoredChecksum. */
+  readonly checksum: string | null;
+  /** JSON of an Acl; null: the bucket's owner, alone. */
+  readonly acl: string | null;
+}
+
+/** A checksum that an S3 client asked to be kept beside the MD5. */
+export interface StoredChecksum {
+  readonly algorithm: string;
+  /** Covers all bytes, or the checksums of the parts. */
+  readonly type: 'FULL_OBJECT' | 'COMPOSITE';
+  /** Base64; `-N` at the end of a composite one of N parts. */
+  readonly value: string;
+}
+
+export interface UploadTarget {
+  readonly versioning: number;
+  /** Same as in a BucketRow. */
+  readonly settings: string | null;
+  readonly object: Pick<ObjectRow, 'id' | 'object_id' | 'current'> | undefined;
+  /** The live version. */
+  readonly previous: LiveVersion | undefined;
+}
+
+/** Facts of the live version that a change replaces. */
+export type LiveVersion = Pick<
+  VersionRow,
+  | 'id'
+  | 'blob'
+  | 'size_bytes'
+  | 'metadata_bytes'
+  | 'version_id'
+  | 'etag'
+  | 'created_at'
+  | 'is_null'
+  | keyof LockRow
+>;
+
+/** A version with the object it belongs to, as listings show it. */
+export interface EntryRow extends VersionRow {
+  /** Row id of the object. */
+  readonly object: number;
+  readonly object_id: string;
+  readonly name: string;
+  /** 1 when no later version or marker exists. */
+  readonly is_latest: number;
+}
+
+/** Everything a download needs, in one read. */
+export interface ContentRow extends EntryRow, RowChecksums {
+  readonly bucket_id: number;
+  readonly account_id: number;
+  readonly is_active: number;
+  readonly bucket: string;
+  readonly blob_name: string | null;
+  readonly data: Uint8Array | null;
+  /** CRC-32 of `data`. */
+  readonly data_crc: number | null;
+  readonly wrapped_key: Uint8Array | null;
+  /** Row id of the named key that wraps the data key. */
+  readonly named_key: number | null;
+  /** Record of the client's key: see customer-key.ts. */
+  readonly customer: Uint8Array | null;
+  /** Row id of the multipart upload whose parts are the bytes. */
+  readonly upload: number | null;
+}
+
+/** A delete marker that is the newest entry of an object. */
+export type MarkerRow = Pick<VersionRow, 'version_id' | 'is_null' | 'created_at'>;
+
+export interface NewBlob {
+  readonly name: string | null;
+  readonly sizeBytes: number;
+  readonly data: Uint8Array | null;
+  readonly checksum: number | null;
+  readonly wrappedKey: Uint8Array | null;
+  readonly namedKey: number | null;
+  readonly customer: Uint8Array | null;
+}
+
+export interface NewVersion {
+  readonly versionId: string;
+  readonly object: number | RowIdOf;
+  readonly blob: number | RowIdOf | null;
+  readonly sizeBytes: number;
+  readonly metadataBytes: number;
+  readonly etag: string;
+  readonly mimeType: string;
+  readonly storageClass: string;
+  readonly metadata: string | null;
+  readonly createdAt: number;
+  readonly isNull: boolean;
+  readonly headers: string | null;
+  readonly tags: string | null;
+  readonly checksum: string | null;
+  /** JSON of an Acl; null: the bucket's owner, alone. */
+  readonly acl: string | null;
+  readonly lock: LockRow;
+}
+
+/** The current version of an object. */
+export interface Pointed {
+  /** Row id; null: deleted. */
+  readonly version: number | RowIdOf | null;
+  readonly sizeBytes: number;
+  /** Creation of the version or deletion of the object, ms. */
+  readonly at: number;
+}

@@ -1,0 +1,134 @@
+/** A restore of objects in progress: what is left to do, and what was done. */
+import { type Principal, type Progress, permits, type Work } from '../../calls/principal.ts';
+import type { BucketRow } from '../buckets/bucket-sql.ts';
+import { formatSize } from '../listing/entries.ts';
+import type { BucketRestore, NewBucketRestore } from '../schema.ts';
+import { isCopied, type Place, type Step, Tally } from './point-steps.ts';
+
+interface Behind {
+  /** The account that has the bucket in the point; default: the caller's. */
+  readonly owner?: number;
+  readonly work?: Work | undefined;
+}
+
+/** A restore, or its preview, between portions. */
+export class Run {
+  readonly principal: Principal;
+  readonly bucketName: string;
+  readonly toBucket: string;
+  readonly wanted: NewBucketRestore;
+  readonly isPreview: boolean;
+  /** The account that has the bucket in the point. */
+  readonly owner: number;
+  /** The lists of objects and the policy of the bucket come back. */
+  readonly mayShare: boolean;
+  readonly tally = new Tally();
+  /** The live bucket, once it is there. */
+  target: BucketRow | undefined;
+  /** Steps of the last batch that are not done. */
+  left: Step[] = [];
+  /** End of the batches so far. */
+  place: Place | undefined;
+  isBegun = false;
+  /** Length of the portion. */
+  portionMs = 0;
+  /** The bucket that is restored into has object lock. */
+  locks = false;
+  refusal: string | null = null;
+  readonly #work: Work | undefined;
+  #total: Pick<Progress, 'total' | 'totalBytes'> = { total: null, totalBytes: null };
+  #isLast = false;
+
+  constructor(
+    principal: Principal,
+    bucketName: string,
+    { owner = principal.accountId, work, ...wanted }: NewBucketRestore & Behind,
+  ) {
+    this.#work = work;
+    this.principal = principal;
+    this.owner = owner;
+    this.mayShare = owner === principal.accountId && permits(principal, 'storage:admin');
+    this.bucketName = bucketName;
+    this.wanted = wanted;
+    this.toBucket = wanted.to_bucket ?? bucketName;
+    this.isPreview = wanted.preview ?? false;
+  }
+
+  get isOver(): boolean {
+    return this.#isLast && this.left.length === 0;
+  }
+
+  get signals(): readonly AbortSignal[] {
+    return this.#work === undefined ? [] : [this.#work.signal];
+  }
+
+  /** The counts of a whole bucket are known. */
+  expect({ object_count, size_bytes, version_count, total_bytes }: BucketRow): void {
+    const { name, prefix = '', versions } = this.wanted;
+    if (name !== undefined || prefix !== '') return;
+    this.#total =
+      versions === true
+        ? { total: version_count, totalBytes: total_bytes }
+        : { total: object_count, totalBytes: size_bytes };
+  }
+
+  tell(step: Step): void {
+    const { tally } = this;
+    tally.see(step);
+    this.#work?.report({ done: tally.seen, bytes: tally.seenBytes, ...this.#total });
+  }
+
+  take(batch: Step[], isLast: boolean): void {
+    this.left = batch;
+    this.#isLast = isLast;
+    this.place = batch.at(-1)?.place ?? this.place;
+  }
+
+  /** The next step; of histories, all the next ones of a name, which only come one after the other. */
+  shift(): Step[] {
+    const { left, wanted } = this;
+    const { name } = left[0]?.entry ?? {};
+    const other = wanted.versions === true ? left.findIndex(({ entry }) => entry.name !== name) : 1;
+    return left.splice(0, other < 0 ? left.length : other);
+  }
+
+  answer(): BucketRestore {
+    const { objects, markers, bytes: size, same, kept, replaced, refused, refusals, leftOut } = this.tally;
+    return {
+      point_id: this.wanted.point_id,
+      bucket: this.bucketName,
+      to_bucket: this.toBucket,
+      preview: this.isPreview,
+      objects,
+      markers,
+      size,
+      size_formatted: formatSize(size),
+      same,
+      kept,
+      replaced,
+      refused,
+      refusals,
+      left_out: [...leftOut.values()],
+      refusal: this.refusal,
+    };
+  }
+}
+
+interface Chain {
+  readonly isOver: () => boolean;
+  /** Resolves with the id of the version that the next one comes after. */
+  readonly copyOne: (step: Step, after: string | null) => Promise<string | null>;
+  readonly putBack: (rest: readonly Step[]) => void;
+}
+
+/** One after the other: each version of a name comes after the one before. */
+export async function inOrder(steps: readonly Step[], { isOver, copyOne, putBack }: Chain): Promise<void> {
+  let head = steps.find(isCopied)?.after ?? null;
+  for (const [at, step] of steps.entries()) {
+    if (at > 0 && isOver()) {
+      putBack(steps.slice(at).map((left) => (isCopied(left) ? { ...left, after: head } : left)));
+      return;
+    }
+    head = await copyOne(step, head);
+  }
+}

@@ -1,0 +1,47 @@
+/** Multipart uploads in progress, over REST: they are begun and completed by S3 clients. */
+import { jsonTexts, linkHeader, Paging } from '../../http/list-page.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import { Type } from '../../platform/json-schema.ts';
+import { BucketPath, EndedUpload, OpenUpload, UploadPath } from '../schema.ts';
+import type { OpenUploads } from './open-uploads.ts';
+
+/** Without a limit the list is as long as a bucket can have uploads. */
+const ALL = 10_000;
+
+export function openUploadRoutes({ openUploads }: { readonly openUploads: OpenUploads }): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/buckets/{name}/uploads',
+      name: 'listUploads',
+      tag: 'storage',
+      summary: 'List the multipart uploads in progress of a bucket',
+      description:
+        'By name, and those of a name oldest first. Their parts use storage; an upload ends by itself at `ends_at`.',
+      permission: 'storage:read',
+      params: BucketPath,
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(OpenUpload) },
+      produces: 'list',
+      errors: ['bucket_not_found', 'invalid_cursor'],
+      handler: async ({ principal, params, query, request }) => {
+        const { limit = ALL, cursor } = query;
+        const { uploads, next } = await openUploads.page(principal, params.name, { cursor, limit });
+        if (next !== null) linkHeader(request, { limit, cursor: next });
+        return jsonTexts(uploads);
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/buckets/{name}/uploads/{upload_id}',
+      name: 'abortUpload',
+      tag: 'storage',
+      summary: 'Abort a multipart upload and remove its parts',
+      permission: 'storage:append',
+      params: UploadPath,
+      responses: { 200: EndedUpload },
+      errors: ['bucket_not_found', 'upload_not_found'],
+      handler: (call) => openUploads.abort(call, call.params.name, call.params.upload_id),
+    }),
+  ];
+}

@@ -1,0 +1,398 @@
+/**
+ * Multipart uploads: an object that arrives in parts, each durable for itself, and becomes visible when it
+ * is completed. A part is a blob with a row; the assembled object is a blob without bytes of its own, which
+ * names the upload, so that completing costs the same however many parts there are.
+ */
+import { createHash } from 'node:crypto';
+import type { Call, Principal } from '../../calls/principal.ts';
+import { BACKGROUND, type Change, type Changes } from '../../metadata/change.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
+import { AppError, isAppError } from '../../platform/errors.ts';
+import { newId } from '../../platform/ids.ts';
+import type { BucketRow } from '../buckets/bucket-sql.ts';
+import { type Buckets, bucketNotFound } from '../buckets/buckets.ts';
+import { type CustomerKey, customerKeyRequired } from '../keys/customer-key.ts';
+import type { DataKeys, Encryption } from '../keys/encryption.ts';
+import type { Condition, Published } from '../listing/entries.ts';
+import { metadataBytesOf } from '../objects/metadata-bytes.ts';
+import type { WantedLock } from '../objects/object-lock.ts';
+import type { ObjectSql } from '../objects/object-sql.ts';
+import type { Naming, Objects, VersionContent } from '../objects/objects.ts';
+import type { StorageBilling } from '../storage-billing.ts';
+import { type PartRow, type PartUploadRow, type PartUploadSql, UPLOAD_STATE } from './part-upload-sql.ts';
+import type { ReceivedBytes, Upload } from './upload.ts';
+
+export type { PartRow, PartUploadRow } from './part-upload-sql.ts';
+
+export interface PartUploadsDeps {
+  readonly changes: Changes;
+  readonly store: PartUploadSql;
+  readonly objectStore: ObjectSql;
+  readonly objects: Objects;
+  readonly buckets: Buckets;
+  readonly dataKeys: DataKeys;
+  readonly clock: Clock;
+  readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept'>;
+  readonly garbageGraceMs: number;
+  readonly maxObjectBytes: number;
+}
+
+/** The result of completing an upload; kept for those who repeat the request. */
+export interface Completed {
+  readonly version_id: string;
+  readonly is_null: boolean;
+  readonly etag: string;
+  readonly checksum: string | null;
+}
+
+/** How the parts become an object. */
+export interface Assembly {
+  /** Row of the bucket, whose owner pays. */
+  readonly bucket: BucketRow;
+  /** The parts to use, in order. Throws when they are not what the client believes. */
+  readonly choose: (parts: readonly PartRow[]) => readonly PartRow[];
+  /** The checksum of the whole, as in a VersionRow. */
+  readonly checksumOf: (parts: readonly PartRow[]) => string | null;
+  readonly condition?: Condition | undefined;
+}
+
+export const MAX_PARTS = 10_000;
+/** Uploads that a bucket may have open at a time: each keeps a row, whether it has parts or not. */
+const MAX_OPEN = 10_000;
+/** Parts removed in one commit: more would delay other commits. */
+const REMOVED_AT_ONCE = 16;
+const PAGE = 100;
+/** Age at which an open upload is aborted, as many S3 services do. */
+export const FORGOTTEN_MS = 7 * 24 * 3_600_000;
+const COMPLETE_TRIES = 5;
+
+export class PartUploads {
+  readonly #deps: PartUploadsDeps;
+  readonly #locks = new KeyedMutex();
+
+  constructor(deps: PartUploadsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `scope_required`, `bucket_not_found`, `insufficient_credits`, `quota_exceeded`. */
+  async begin(
+    call: Call,
+    bucket: BucketRow,
+    labels: Naming & { readonly checksum: string | null; readonly encryption?: Encryption | undefined },
+  ): Promise<string> {
+    const { changes, store, objects, buckets, billing, clock } = this.#deps;
+    objects.assertMayWrite(call.principal, bucket, labels.name);
+    buckets.assertNotDeleting(bucket);
+    await billing.assertCredit(bucket.account_id);
+    if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooMany(bucket.name);
+    const encryption = labels.encryption ?? (await objects.encryptionOf(bucket));
+    return changes.run(call, async (change) => {
+      // Here, so that ids of one name come in the order of their rows: see page-end-sql.ts.
+      const uploadId = newId('upl', clock);
+      const texts = {
+        name: labels.name,
+        mime_type: labels.mimeType,
+        metadata: labels.metadata,
+        headers: labels.headers ?? null,
+        tags: labels.tags ?? null,
+        acl: labels.acl ?? null,
+      };
+      const row = {
+        ...texts,
+        metadata_bytes: metadataBytesOf(texts),
+        upload_id: uploadId,
+        bucket_id: bucket.id,
+        account_id: bucket.account_id,
+        encryption: Number(encryption.kind !== 'none'),
+        named_key: encryption.kind === 'named' ? encryption.key.id : null,
+        customer: encryption.kind === 'customer' ? encryption.key.record() : null,
+        checksum: labels.checksum,
+        lock: labels.lock === undefined ? null : JSON.stringify(labels.lock),
+        created_at: clock.now(),
+      };
+      // Its deletion looks for open uploads, and may have come first.
+      change.add(store.holdBucket(bucket.id), () => bucketNotFound(bucket.name));
+      change.add(store.insert(row));
+      await this.#count(change, bucket, row.metadata_bytes);
+      return uploadId;
+    });
+  }
+
+  /** The open upload of that name. Throws `upload_not_found`, also when it has ended or is someone else's. */
+  async find(
+    bucket: BucketRow,
+    { name, uploadId }: { name: string; uploadId: string },
+  ): Promise<PartUploadRow> {
+    const row = await this.#ofBucket(bucket, { name, uploadId });
+    if (row.state !== UPLOAD_STATE.open) throw uploadNotFound(uploadId);
+    return row;
+  }
+
+  async #ofBucket(
+    bucket: BucketRow,
+    { name, uploadId }: { name: string; uploadId: string },
+  ): Promise<PartUploadRow> {
+    const row = await this.#deps.store.find(uploadId);
+    if (row?.bucket_id !== bucket.id || row.name !== name) throw uploadNotFound(uploadId);
+    return row;
+  }
+
+  /** The upload of that id, open or ended, whoever's it is. */
+  async lookUp(uploadId: string): Promise<PartUploadRow | undefined> {
+    return this.#deps.store.find(uploadId);
+  }
+
+  /** Parts by number, after that number. `upload`: row id. */
+  async parts(upload: number, after: number, limit: number): Promise<PartRow[]> {
+    return this.#deps.store.parts(upload, after, limit);
+  }
+
+  /** Sizes of the parts of an assembled object, in order, and whether they are encrypted. */
+  async assembledFrom(
+    upload: number,
+    limit = MAX_PARTS,
+  ): Promise<{ sizeBytes: number; isEncrypted: boolean }[]> {
+    const parts = await this.#deps.store.partBlobs(upload, limit);
+    return parts.map((part) => ({ sizeBytes: part.size_bytes, isEncrypted: part.wrapped_key !== null }));
+  }
+
+  /**
+   * Takes the bytes of a part in; the caller must put or abort the result. `key`: the one that the upload was
+   * begun with. Throws `insufficient_credits`, `customer_key_required`.
+   */
+  async receive(upload: PartUploadRow, key?: CustomerKey): Promise<Upload> {
+    const { billing, objects, dataKeys } = this.#deps;
+    await billing.assertCredit(upload.account_id);
+    const { customer, named_key } = upload;
+    if (customer !== null) {
+      if (key?.fits(customer) !== true) throw customerKeyRequired(upload.name);
+      return objects.receive(upload, { kind: 'customer', key });
+    }
+    if (named_key !== null) {
+      return objects.receive(upload, { kind: 'named', key: await dataKeys.keyring.enabledByRow(named_key) });
+    }
+    return objects.receive(upload, { kind: upload.encryption === 1 ? 'cloud' : 'none' });
+  }
+
+  /** Makes the bytes a part, in the place of an earlier one of that number. Throws `upload_not_found`. */
+  putPart(
+    call: Call,
+    { id, upload_id, bucket_id, account_id }: PartUploadRow,
+    part: { readonly number: number; readonly received: ReceivedBytes; readonly checksum: string | null },
+  ): Promise<void> {
+    const { changes, store, objectStore, clock, garbageGraceMs } = this.#deps;
+    const { number, received, checksum } = part;
+    const { sizeBytes, etag, blob, keep } = received;
+    return this.#locks.run(`${id}/${number}`, () =>
+      changes.run(call, async (change) => {
+        const old = await store.part(id, number);
+        const bytes = sizeBytes - (old?.size_bytes ?? 0);
+        change.after(keep);
+        const now = clock.now();
+        // The first: an upload that has ended is the reason for whatever else does not fit.
+        change.add(store.changePart(id, bytes), () => uploadNotFound(upload_id));
+        if (old) {
+          change.add(store.deletePart(id, old), 'retry');
+          change.addAll(objectStore.releaseBlob(old.blob, now + garbageGraceMs), 'retry');
+        }
+        const blobRow = change.add(objectStore.insertBlob(blob), 'retry');
+        const row = { number, blob: blobRow, size_bytes: sizeBytes, etag, checksum, created_at: now };
+        change.add(store.insertPart(id, row), 'retry');
+        await this.#count(change, { id: bucket_id, account_id }, bytes);
+      }),
+    );
+  }
+
+  /**
+   * Makes the chosen parts the current version of the upload's name. Completing again gives the first result.
+   * Throws `upload_not_found`, and what `choose` and the condition throw.
+   */
+  async complete(
+    call: Call,
+    named: { readonly name: string; readonly uploadId: string },
+    { bucket, choose, checksumOf, condition }: Assembly,
+  ): Promise<Completed> {
+    const { store, objects } = this.#deps;
+    const before = await this.#ofBucket(bucket, named);
+    objects.assertMayWrite(call.principal, bucket, before.name);
+    if (before.result !== null) return JSON.parse(before.result) as Completed;
+    return this.#locks.run(`${before.id}`, () =>
+      untilStill(async () => {
+        const upload = await this.#ofBucket(bucket, named);
+        if (upload.result !== null) return JSON.parse(upload.result) as Completed;
+        if (upload.state !== UPLOAD_STATE.open) throw uploadNotFound(named.uploadId);
+        const all = await store.parts(upload.id, 0, MAX_PARTS);
+        const chosen = choose(all);
+        this.#assertSize(sumOf(chosen));
+        const checksum = checksumOf(chosen);
+        const content = this.#assembled(upload, { all, chosen, checksum });
+        const { name, mime_type: mimeType, metadata, headers, tags, acl } = upload;
+        const lock = upload.lock === null ? undefined : (JSON.parse(upload.lock) as WantedLock);
+        const naming = { name, mimeType, metadata, headers, tags, acl, lock };
+        return objects.publish(call, { bucket, content, naming, ...(condition && { condition }) }, completed);
+      }),
+    );
+  }
+
+  #assertSize(bytes: number): void {
+    const { maxObjectBytes } = this.#deps;
+    if (bytes <= maxObjectBytes) return;
+    throw new AppError('payload_too_large', `An object can have at most ${maxObjectBytes} bytes`);
+  }
+
+  #assembled(
+    upload: PartUploadRow,
+    {
+      all,
+      chosen,
+      checksum,
+    }: { all: readonly PartRow[]; chosen: readonly PartRow[]; checksum: string | null },
+  ): VersionContent {
+    const { store, clock } = this.#deps;
+    const sizeBytes = sumOf(chosen);
+    const etag = etagOf(chosen);
+    const used = new Set(chosen.map(({ number }) => number));
+    const left = all.filter(({ number }) => !used.has(number));
+    const addBlob = (change: Change, version: Pick<Published, 'versionId' | 'isNull'>) => {
+      const at = clock.now();
+      const result: Completed = { version_id: version.versionId, is_null: version.isNull, etag, checksum };
+      const end = { at, sizeBytes, result: JSON.stringify(result) };
+      change.add(store.complete(upload, end), conflict);
+      if (left.length > 0) {
+        const rest = change.add(store.insertLeftover(upload, newId('upl', clock), at), 'retry');
+        for (const { number } of left) change.add(store.movePart(upload.id, rest, number), 'retry');
+      }
+      return change.add(store.insertAssembled(upload, sizeBytes), 'retry');
+    };
+    // The bytes were counted part by part, and the metadata when it began.
+    return { sizeBytes, etag, checksum, addBlob, countedBytes: sumOf(all) + upload.metadata_bytes };
+  }
+
+  /** Throws `upload_not_found`. Its bytes are not charged from then on; the sweeper removes them. */
+  async abort(
+    call: Call,
+    bucket: BucketRow,
+    named: { name: string; uploadId: string },
+  ): Promise<{ readonly upload_id: string }> {
+    const { changes, store, objects } = this.#deps;
+    return changes.run(call, async (change) => {
+      const upload = await this.find(bucket, named);
+      objects.assertMayWrite(call.principal, bucket, upload.name);
+      change.add(store.abort(upload, this.#deps.clock.now()), 'retry');
+      await this.#count(change, bucket, -upload.size_bytes - upload.metadata_bytes);
+      return { upload_id: named.uploadId };
+    });
+  }
+
+  /** Ends the open uploads of a bucket, which is being deleted. */
+  async abortAll(principal: Principal, bucket: BucketRow): Promise<void> {
+    for (;;) {
+      const open = await this.#deps.store.openPage(bucket.id, { name: '', id: 0 }, PAGE);
+      if (open.length === 0) return;
+      const call = () => ({ ...BACKGROUND, principal });
+      for (const { name, upload_id: uploadId } of open) {
+        await this.abort(call(), bucket, { name, uploadId }).catch(ignoreEnded);
+      }
+    }
+  }
+
+  /** Ends uploads that were begun a week ago: they take the account's space. Returns their number. */
+  async abortForgotten(): Promise<number> {
+    const { store, changes, clock } = this.#deps;
+    const now = clock.now();
+    const forgotten = await store.overdue(now - FORGOTTEN_MS, PAGE);
+    for (const upload of forgotten) {
+      const bucket = { id: upload.bucket_id, account_id: upload.account_id };
+      await changes.run(BACKGROUND, async (change) => {
+        change.add(store.abort(upload, now), 'skip');
+        await this.#count(change, bucket, -upload.size_bytes - upload.metadata_bytes);
+      });
+    }
+    return forgotten.length;
+  }
+
+  /** Removes the parts of ended uploads whose bytes no version needs; returns the number of uploads. */
+  async sweep(): Promise<number> {
+    for (let removed = 0; ; ) {
+      const before = removed;
+      for (const upload of await this.#deps.store.aborted(PAGE)) {
+        if (await this.#removeParts(upload)) removed++;
+      }
+      if (removed === before) return removed;
+    }
+  }
+
+  /** Removes the upload too. False: some rows are not as expected, and a later sweep goes on. */
+  async #removeParts(upload: PartUploadRow): Promise<boolean> {
+    const { store, changes } = this.#deps;
+    for (;;) {
+      const parts = await store.parts(upload.id, 0, REMOVED_AT_ONCE);
+      if (parts.length === 0) return changes.store([store.delete(upload.id)], 'skip');
+      if (!(await changes.store(this.#removal(upload, parts), 'skip'))) return false;
+    }
+  }
+
+  #removal(upload: PartUploadRow, parts: readonly PartRow[]) {
+    const { store, objectStore, clock, garbageGraceMs } = this.#deps;
+    return parts.flatMap((part) => [
+      store.deletePart(upload.id, part),
+      ...objectStore.releaseBlob(part.blob, clock.now() + garbageGraceMs),
+    ]);
+  }
+
+  /** Counts bytes of parts and metadata: they take the account's space like an object's. */
+  async #count(change: Change, bucket: Pick<BucketRow, 'id' | 'account_id'>, bytes: number): Promise<void> {
+    if (bytes === 0) return;
+    const counter = { table: 'accounts', id: bucket.account_id, add: { storage_bytes: bytes } };
+    change.increment(counter, 'retry');
+    change.addAll(await this.#deps.billing.bytesKept(bucket, bytes), 'retry');
+  }
+}
+
+const sumOf = (parts: readonly PartRow[]) => parts.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+
+/** The ETag of S3: MD5 of the parts' MD5s, and their number. */
+function etagOf(parts: readonly PartRow[]): string {
+  const whole = createHash('md5');
+  for (const { etag } of parts) whole.update(Buffer.from(etag, 'hex'));
+  return `${whole.digest('hex')}-${parts.length}`;
+}
+
+function completed({ versionId, isNull, etag, checksum }: Published): Completed {
+  return { version_id: versionId, is_null: isNull, etag, checksum };
+}
+
+export function uploadNotFound(uploadId: string): AppError {
+  return new AppError('upload_not_found', `There is no upload ${uploadId} in progress`, {
+    hint: 'It was completed or aborted, or never begun',
+  });
+}
+
+/** Ignores an upload that another request ended first. */
+function ignoreEnded(error: unknown): void {
+  if (!isAppError(error, 'upload_not_found')) throw error;
+}
+
+/** Tries again where a part came meanwhile. */
+async function untilStill<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isAppError(error, 'write_conflict') || tries === COMPLETE_TRIES) throw error;
+    }
+  }
+}
+
+function tooMany(bucket: string): AppError {
+  return new AppError('quota_exceeded', `The bucket ${bucket} has ${MAX_OPEN} uploads in progress`, {
+    hint: 'Complete or abort some of them',
+  });
+}
+
+function conflict(): AppError {
+  return new AppError('write_conflict', 'A part changed while the upload was being completed', {
+    hint: 'List the parts, then complete it again',
+  });
+}

@@ -1,0 +1,238 @@
+/**
+ * One upload: bytes first, name later (a form may name the object after its file). Up to INLINE_MAX_BYTES the
+ * bytes are kept in memory and stored in the database row; larger ones are streamed to a blob. Nothing is
+ * visible until publish() has committed.
+ */
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { detachBuffer } from '../../platform/buffers.ts';
+import { type Digest, type DigestName, type Digests, digestsOf, newDigest } from '../../platform/digests.ts';
+import { AppError, isAppError } from '../../platform/errors.ts';
+import { randomSecret } from '../../platform/ids.ts';
+import type { BlobStore, BlobWriter } from '../blobs/blobs.ts';
+import type { ByteCipher } from '../keys/customer-key.ts';
+import type { DataKeys, Encryption } from '../keys/encryption.ts';
+import type { NewBlob } from '../objects/object-sql.ts';
+
+export const INLINE_MAX_BYTES = 16 * 1024;
+/** Upper bound for one version's rows and index entries. */
+const ROW_OVERHEAD_BYTES = 4096;
+
+export interface UploadDeps {
+  readonly blobs: Pick<BlobStore, 'create'>;
+  readonly dataKeys: Pick<DataKeys, 'wrap'>;
+  /** Throws `out_of_space` unless that many bytes more may be stored. */
+  readonly assertSpace: (bytes: number) => void;
+  /** Account of the bucket. */
+  readonly owner: number;
+  readonly encryption: Encryption;
+  readonly maxBytes: number;
+}
+
+/** The received bytes, for the row. */
+export interface ReceivedBytes {
+  readonly sizeBytes: number;
+  /** Hex: the plaintext's MD5, or random where that would say which bytes somebody's key hides. */
+  readonly etag: string;
+  /** The digests that were asked for, of the plaintext. */
+  readonly digests: Digests;
+  readonly blob: NewBlob;
+  /** Call when a row may reference the blob: end() then keeps it. */
+  readonly keep: () => void;
+}
+
+export class Upload {
+  readonly #deps: UploadDeps;
+  readonly #dataKey: Buffer | null;
+  /** Record of the client's key, which encrypts the bytes before anything else is done with them. */
+  readonly #customer: Buffer | null;
+  readonly #cipher: ByteCipher | null;
+  readonly #digests = new Set<DigestName>();
+  /** The digests of what a client's key encrypts here: threads see the plaintext of everything else. */
+  readonly #own = new Map<DigestName, Digest>();
+  #head: { readonly bytes: Buffer; readonly endsPiece: boolean }[] = [];
+  #onPieces: ((hashes: readonly string[]) => void) | undefined;
+  #sizeBytes = 0;
+  #opening: Promise<BlobWriter> | undefined;
+  #spilling: Promise<void> | undefined;
+  #writer: BlobWriter | undefined;
+  #isKept = false;
+
+  constructor(deps: UploadDeps) {
+    this.#deps = deps;
+    const { encryption } = deps;
+    this.#dataKey = encryption.kind === 'none' ? null : randomSecret(32);
+    this.#customer = encryption.kind === 'customer' ? encryption.key.record() : null;
+    this.#cipher =
+      encryption.kind === 'customer' ? encryption.key.cipher(this.#customer ?? Buffer.alloc(0)) : null;
+    if (!this.#hidesMd5) this.#digests.add('MD5');
+  }
+
+  /** Asks for digests of the plaintext; before the first byte. */
+  digest(names: readonly DigestName[]): void {
+    for (const name of names) {
+      this.#digests.add(name);
+      if (this.#cipher !== null) this.#own.set(name, newDigest(name));
+    }
+  }
+
+  /**
+   * Asks for the SHA-256 of each piece that write() ends, hex, in order; before the first byte. All have come
+   * when finish() resolves. False: this upload cannot, because threads do not see its plaintext. `onPieces`
+   * must not throw.
+   */
+  hashPieces(onPieces: (hashes: readonly string[]) => void): boolean {
+    if (this.#cipher !== null) return false;
+    this.#onPieces = onPieces;
+    return true;
+  }
+
+  /**
+   * Copies the chunk. A promise asks the caller to wait before the next. Throws `payload_too_large` and what
+   * BlobWriter.write does.
+   */
+  write(chunk: Uint8Array, endsPiece = false): Promise<void> | undefined {
+    this.#sizeBytes += chunk.length;
+    if (this.#sizeBytes > this.#deps.maxBytes) {
+      throw new AppError('payload_too_large', `An object can have at most ${this.#deps.maxBytes} bytes`);
+    }
+    for (const digest of this.#own.values()) digest.update(chunk);
+    const bytes = this.#cipher?.(chunk) ?? chunk;
+    if (this.#writer) {
+      const waiting = this.#writer.write(bytes, endsPiece);
+      if (bytes !== chunk) detachBuffer(bytes);
+      return waiting;
+    }
+    this.#head.push({ bytes: bytes === chunk ? Buffer.from(chunk) : (bytes as Buffer), endsPiece });
+    if (this.#sizeBytes <= INLINE_MAX_BYTES) return undefined;
+    this.#spilling ??= this.#spill();
+    return this.#spilling;
+  }
+
+  async #spill(): Promise<void> {
+    const { blobs, owner } = this.#deps;
+    const asked = { dataKey: this.#dataKey, owner, digests: this.#shared, onPieces: this.#onPieces };
+    this.#opening = blobs.create(asked);
+    const writer = await this.#opening;
+    // Also what comes meanwhile.
+    for (const { bytes, endsPiece } of this.#head) await writer.write(bytes, endsPiece);
+    this.#head = [];
+    this.#writer = writer;
+  }
+
+  /** All bytes were received: makes them durable (a blob) or ready to be committed (inline). */
+  async finish(): Promise<ReceivedBytes> {
+    // The last bytes may come with the end of the request, while the blob is being created.
+    if (this.#spilling !== undefined) await this.#spilling;
+    if (!this.#writer) return this.#finishInline();
+    const { name, sizeBytes, digests } = await this.#writer.finish();
+    return this.#received({ name, sizeBytes, data: null, checksum: null, ...this.#keys() }, digests);
+  }
+
+  #received(blob: NewBlob, shared: Digests): ReceivedBytes {
+    const own = [...this.#own].map(([name, digest]) => [name, digest.digest().toString('hex')]);
+    const digests: Digests = { ...shared, ...Object.fromEntries(own) };
+    const etag = this.#hidesMd5 ? randomSecret(16).toString('hex') : (digests.MD5 ?? '');
+    return { sizeBytes: blob.sizeBytes, etag, digests, blob, keep: () => this.#keep() };
+  }
+
+  /** The digests that need not be computed while the bytes pass. */
+  get #shared(): readonly DigestName[] {
+    return this.#cipher === null ? [...this.#digests] : [];
+  }
+
+  get #hidesMd5(): boolean {
+    const { kind } = this.#deps.encryption;
+    return kind === 'named' || kind === 'customer';
+  }
+
+  // At most 16 KiB: hashing here costs less than handing it to a thread.
+  #finishInline(): ReceivedBytes {
+    // A row is written twice: to the log and, later, to the database.
+    this.#assertSpace(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
+    const [first, ...others] = this.#head.map(({ bytes: each }) => each);
+    const bytes = first && others.length === 0 ? first : Buffer.concat(first ? [first, ...others] : []);
+    this.#onPieces?.(this.#inlinePieces());
+    const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
+    const blob = { name: null, sizeBytes: bytes.length, data, checksum: crc32(data), ...this.#keys() };
+    return this.#received(blob, digestsOf(bytes, this.#shared));
+  }
+
+  #inlinePieces(): string[] {
+    const pieces: string[] = [];
+    let open = createHash('sha256');
+    for (const { bytes, endsPiece } of this.#head) {
+      open.update(bytes);
+      if (!endsPiece) continue;
+      pieces.push(open.digest('hex'));
+      open = createHash('sha256');
+    }
+    return pieces;
+  }
+
+  #keys(): Pick<NewBlob, 'wrappedKey' | 'namedKey' | 'customer'> {
+    const { encryption, dataKeys } = this.#deps;
+    return {
+      wrappedKey: this.#dataKey && dataKeys.wrap(this.#dataKey, encryption),
+      namedKey: encryption.kind === 'named' ? encryption.key.id : null,
+      customer: this.#customer,
+    };
+  }
+
+  #assertSpace(bytes: number): void {
+    try {
+      this.#deps.assertSpace(bytes);
+    } catch (error) {
+      if (!isAppError(error, 'out_of_space')) throw error;
+      const detail = `The disk of this cloud has no space for these ${this.#sizeBytes} bytes; nothing was stored`;
+      throw new AppError('out_of_space', detail, { ...(error.hint && { hint: error.hint }), cause: error });
+    }
+  }
+
+  #keep(): void {
+    this.#isKept = true;
+  }
+
+  /** Removes the received bytes, unless keep() was called. Every upload must call it at its end. */
+  async end(): Promise<void> {
+    this.#head = [];
+    if (!this.#isKept) {
+      // The client may disconnect while its file is being created.
+      const writer = await this.#opening?.catch(() => undefined);
+      await writer?.abort();
+    }
+    this.#writer?.release();
+  }
+}
+
+// The data key is used for this one message only, so a constant nonce is safe.
+const INLINE_NONCE = Buffer.alloc(12);
+const TAG_BYTES = 16;
+
+function sealInline(bytes: Uint8Array, dataKey: Uint8Array): Buffer {
+  const cipher = createCipheriv('aes-256-gcm', dataKey, INLINE_NONCE);
+  return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** The plaintext of an inline blob, verified. Throws `data_corrupted`. */
+export function openInline(
+  data: Uint8Array,
+  checksum: number | null,
+  dataKey: Uint8Array | null,
+): Uint8Array {
+  if (crc32(data) !== checksum) throw damaged();
+  if (!dataKey) return data;
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', dataKey, INLINE_NONCE);
+    decipher.setAuthTag(data.subarray(data.length - TAG_BYTES));
+    return Buffer.concat([decipher.update(data.subarray(0, data.length - TAG_BYTES)), decipher.final()]);
+  } catch (cause) {
+    throw damaged(cause);
+  }
+}
+
+function damaged(cause?: unknown): AppError {
+  return new AppError('data_corrupted', 'The stored bytes do not match their checksum and were not sent', {
+    cause,
+  });
+}
