@@ -18,16 +18,19 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     name: 'login',
     words: '[URL]',
-    summary: 'sign in to a cloud: through a browser, with a code, or with an API key',
+    summary: 'sign in to a cloud with a browser, a code, or an API key',
     details: [
-      'Opens the console in a browser, where you agree. --device prints a code for a browser on another',
-      'computer. Either makes a key named "CLI on COMPUTER", which the console lists and can revoke. So does',
-      'an API key given by --key -, --key-file or CLOUDLET_API_KEY; a key is never an argument.',
+      'Opens the console in a browser, where you approve the sign-in. --device prints a code to enter on',
+      'another computer. Each way creates a key named "CLI on COMPUTER", which the console can revoke; so does',
+      'an API key from --key -, --key-file or CLOUDLET_API_KEY. A key is never passed as an argument.',
     ].join('\n'),
     options: {
-      device: { summary: 'print a code to type in a browser anywhere' },
-      scopes: { value: 'SCOPES', summary: 'what the key may do: storage:read,storage:write; default: all' },
-      key: { value: '-', summary: 'read an API key from standard input; asks at a terminal' },
+      device: { summary: 'print a code to enter in a browser on any computer' },
+      scopes: {
+        value: 'SCOPES',
+        summary: 'scopes of the key, such as storage:read,storage:write; default: all',
+      },
+      key: { value: '-', summary: 'read an API key from standard input (prompts on a terminal)' },
       'key-file': { value: 'FILE', summary: 'read an API key from a file' },
       name: { value: 'NAME', summary: 'name of the profile; default: the host of the cloud' },
       days: { value: 'N', summary: `days until the key expires; default: ${KEY_DAYS}` },
@@ -37,7 +40,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     name: 'logout',
     words: '[PROFILE]',
-    summary: 'revoke the key that login made, and forget the profile',
+    summary: 'revoke the key that login created, and remove the profile',
     run: logout,
   },
   {
@@ -58,7 +61,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     name: 'profile ls',
     words: '',
-    summary: 'list the profiles; * is the current one',
+    summary: 'list the profiles; * marks the current one',
     run: async ({ output }) => {
       const profiles = Profiles.read();
       const rows = profiles.names.map((name) => {
@@ -79,7 +82,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     name: 'profile rm',
     words: 'PROFILE',
-    summary: 'forget a profile; its key stays valid (logout revokes it)',
+    summary: 'remove a profile; its key stays valid (logout revokes it)',
     run: async ({ words: [name = ''] }) => {
       const profiles = Profiles.read();
       profiles.get(name);
@@ -99,9 +102,10 @@ interface Made {
 async function login(call: Invocation): Promise<void> {
   const { words, options, output } = call;
   const given = words[0] ?? variable('CLOUDLET_URL');
-  if (given === undefined) throw new UsageError('which cloud?', 'Usage: cloudlet login URL');
+  if (given === undefined)
+    throw new UsageError('the URL of the cloud is missing', 'Usage: cloudlet login URL');
   const url = cloudUrl(given);
-  if (isOpenToReaders(url)) output.warn(`${url} is not encrypted: whoever is on the way can read the key`);
+  if (isOpenToReaders(url)) output.warn(`${url} is not encrypted (http): the network can read the key`);
   const name = options.text('name') ?? new URL(url).host;
   // A file that cannot be used is told before anybody goes to a browser.
   const profiles = Profiles.read();
@@ -115,9 +119,12 @@ async function login(call: Invocation): Promise<void> {
     await revoke(profile).catch(() => {});
     throw error;
   }
-  if (former !== undefined) await revoke(former).catch(() => output.note('the former key was not revoked'));
+  if (former !== undefined)
+    await revoke(former).catch(() => output.note('the previous key could not be revoked'));
   if (made === null) {
-    output.note('this key may not create keys, so it is kept itself; each file command needs a key pair');
+    output.note(
+      'this key may not create keys, so the profile uses it directly; file commands will need a key pair each time',
+    );
   }
   const until = made?.expires_at == null ? '' : ` until ${made.expires_at} UTC`;
   output.one({ profile: name, url, username, key_id: made?.id ?? null }, () => [
@@ -143,10 +150,10 @@ async function signIn(url: string, { options, output }: Invocation): Promise<Mad
 /** The API key that was given some way; undefined: a browser is the way. */
 function keyFor(url: string, options: Values): string | Promise<string> | undefined {
   const ways = ['device', 'key', 'key-file'].filter((name) => options.has(name));
-  if (ways.length > 1) throw new UsageError(`--${ways.join(' and --')} exclude each other`);
+  if (ways.length > 1) throw new UsageError(`--${ways.join(' and --')} cannot be used together`);
   const [key, file] = [options.text('key'), options.text('key-file')];
   if (key !== undefined && key !== '-') {
-    const why = 'a key in the command line is seen by other users, and kept in the history';
+    const why = 'other users can see a key on the command line, and the shell history keeps it';
     throw new UsageError(why, 'Use --key - and pass it on standard input, or --key-file');
   }
   if (key !== undefined) {
@@ -187,14 +194,15 @@ function withOwnKey(url: string, username: string, key: string): Profile {
 async function logout({ words: [word], options, output }: Invocation): Promise<void> {
   const profiles = Profiles.read();
   const name = word ?? options.text('profile') ?? variable('CLOUDLET_PROFILE') ?? profiles.current;
-  if (name === null || name === undefined) throw new UsageError('not signed in; which profile?');
+  if (name === null || name === undefined)
+    throw new UsageError('not signed in; name the profile with --profile');
   const profile = profiles.get(name);
   const isRevoked = await revoke(profile);
   profiles.remove(name);
   output.note(
     isRevoked
       ? `Signed out of ${profile.url}; the key is revoked.`
-      : `Signed out of ${profile.url}; the key was your own and stays valid.`,
+      : `Signed out of ${profile.url}; the key was not created by login and stays valid.`,
   );
 }
 

@@ -12,10 +12,10 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 export const API_COMMAND: Command = {
   name: 'api',
   words: 'METHOD|OPERATION [PATH|ID…]',
-  summary: 'call any operation of the API, and print its answer',
+  summary: 'call any API operation and print the response',
   details: [
-    'METHOD PATH as in /api/docs, or the name of an operation with its ids: api GET /api/vms/vm-1, api getVm vm-1.',
-    'A query is part of the path. The answer is printed as it comes; at a terminal without control characters.',
+    'METHOD PATH as in /api/docs, or an operation with its IDs: api GET /api/vms/vm-1, api getVm vm-1.',
+    'A query is part of the path. Control characters of the response are not printed to a terminal.',
   ].join('\n'),
   options: { data: { short: 'd', value: 'JSON', summary: 'body: JSON, @FILE, or - for standard input' } },
   run: callApi,
@@ -53,7 +53,8 @@ function readCall([first = '', ...rest]: readonly string[]): { method: string; p
   if (METHODS.includes(method)) {
     const [path = ''] = rest;
     // `//host/…` would be another address.
-    if (!path.startsWith('/') || path.startsWith('//')) throw new UsageError('a path begins with one /');
+    if (!path.startsWith('/') || path.startsWith('//'))
+      throw new UsageError('the path must begin with a single /');
     return { method, path };
   }
   if (!Object.hasOwn(OPERATIONS, first)) {
@@ -66,7 +67,7 @@ function readCall([first = '', ...rest]: readonly string[]): { method: string; p
     if (id === undefined || ['', '.', '..'].includes(id)) throw new UsageError(`${first} needs ${name}`);
     return encodeURIComponent(id);
   });
-  if (rest.length > next) throw new UsageError(`${first} takes ${next} ids`);
+  if (rest.length > next) throw new UsageError(`${first} takes ${next} IDs`);
   return { method: operation.method, path };
 }
 

@@ -44,7 +44,8 @@ export async function loginByBrowser(asked: AskedLogin): Promise<LoginKey> {
   openBrowser(address);
   try {
     return await new Promise<LoginKey>((resolve, reject) => {
-      const late = () => reject(new ClientError('nobody agreed within 10 minutes', EXIT.timeout));
+      const late = () =>
+        reject(new ClientError('the sign-in was not approved within 10 minutes', EXIT.timeout));
       setTimeout(late, WAIT_MS).unref();
       server.on('request', (request, response) => {
         const code = codeOf(request, { port, state });

@@ -9,7 +9,7 @@ export const CHOICE_COMMANDS: readonly Command[] = [
     summary: 'list the instance types with their prices',
     run: async ({ session, output }) => {
       const types = await session().cloud.listInstanceTypes();
-      const headings = ['TYPE', 'VCPUS', 'MEMORY', 'DISK', 'PER HOUR', 'STARTS HERE'];
+      const headings = ['TYPE', 'VCPUS', 'MEMORY', 'DISK', 'PER HOUR', 'AVAILABLE'];
       output.table(types, headings, (type) => {
         const { instance_type, vcpus, memory_mb, disk_gb, total_price_per_hour, startable, reason } = type;
         const sizes = [vcpus, `${memory_mb} MB`, `${disk_gb} GB`] as const;
@@ -23,7 +23,7 @@ export const CHOICE_COMMANDS: readonly Command[] = [
     summary: 'list the images that machines start from',
     run: async ({ session, output }) => {
       const images = await session().cloud.listImages();
-      output.table(images, ['IMAGE', 'NAME', 'SIZE', 'LEAST DISK'], (image) => {
+      output.table(images, ['IMAGE', 'NAME', 'SIZE', 'MIN DISK'], (image) => {
         const { image_id, name, size, min_disk_gb } = image;
         return [image_id, name, size === null ? null : sizeText(size), `${min_disk_gb} GB`];
       });
@@ -44,7 +44,7 @@ export const CHOICE_COMMANDS: readonly Command[] = [
   {
     name: 'quotas',
     words: '',
-    summary: 'show how much of everything the account may have, and has',
+    summary: 'show the quotas of the account and their use',
     run: async ({ session, output }) => {
       const { quotas } = await session().cloud.getQuotas();
       const uses = Object.entries(quotas).map(([quota, use]) => ({ quota, ...use }));

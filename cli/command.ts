@@ -46,8 +46,8 @@ export interface Values {
 /** Options that every command takes. */
 export const COMMON_OPTIONS: Readonly<Record<string, Option>> = {
   json: { summary: 'print JSON: one object, or one per line for lists' },
-  quiet: { short: 'q', summary: 'print no progress and no notes' },
+  quiet: { short: 'q', summary: 'hide progress and notes' },
   profile: { value: 'NAME', summary: 'use this profile' },
-  timeout: { value: 'SECONDS', summary: 'give up after so long (exit code 124)' },
+  timeout: { value: 'SECONDS', summary: 'stop after this time (exit code 124)' },
   help: { short: 'h', summary: 'show this help' },
 };

@@ -28,7 +28,10 @@ export const TOPICS: readonly Topic[] = [
     commands: [...RESOURCE_COMMANDS, ...CHOICE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
   },
   { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
-  { title: 'Through tunnels', commands: [...VM_TUNNEL_COMMANDS, ...DATABASE_TUNNEL_COMMANDS] },
+  {
+    title: 'Connections to machines and databases',
+    commands: [...VM_TUNNEL_COMMANDS, ...DATABASE_TUNNEL_COMMANDS],
+  },
   { title: 'Client', commands: generalCommands(() => TOPICS) },
 ];
 

@@ -54,8 +54,8 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     options: {
       engine: { value: 'ENGINE', summary: 'sqlite (default), postgresql, mysql or mongodb' },
       from: { value: 'DATABASE', summary: 'copy this database' },
-      point: { value: 'POINT', summary: 'as it is in this recovery point (see db points)' },
-      at: { value: 'TIME', summary: 'as of this time, UTC or RFC 3339 (see db moments)' },
+      point: { value: 'POINT', summary: 'restore it from this recovery point (see db points)' },
+      at: { value: 'TIME', summary: 'restore it as of this time, UTC or RFC 3339 (see db moments)' },
       'size-limit': { value: 'MB', summary: 'largest size in MB' },
     },
     run: async ({ session, output, options, words: [name = ''] }) => {
@@ -79,7 +79,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
       output.one(made, () => [made.connection.uri]);
       if (made.state === 'creating')
         output.note(
-          `${made.state_reason?.message ?? 'it is being created'}; cloudlet db show says when it is ready`,
+          `${made.state_reason?.message ?? 'the database is being created'}; cloudlet db show says when it is ready`,
         );
     },
   },
@@ -94,22 +94,23 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     words: 'DATABASE',
     summary: 'print the connection URI of a database',
     options: {
-      show: { summary: 'with the password' },
-      private: { summary: 'the one for machines of the account' },
-      tls: { summary: 'with TLS, verified by the certificate of db ca, saved as ca.pem' },
+      show: { summary: 'include the password' },
+      private: { summary: "the URI for the account's machines" },
+      tls: { summary: 'with TLS, verified with the certificate from db ca, saved as ca.pem' },
     },
     run: about(findDatabase, async ({ database_id, connection }, { cloud, output, options }) => {
       const [isShown, tls] = [options.has('show'), options.has('tls')];
       const shown = isShown || tls ? await credentialsOf(cloud, database_id, { isShown, tls }) : connection;
       const uri = options.has('private') ? shown.private_uri : shown.uri;
-      if (uri === null) throw new UsageError('machines do not reach this database by their private network');
+      if (uri === null)
+        throw new UsageError('this database is not reachable from the private network of machines');
       output.one(shown, () => [uri]);
     }),
   },
   {
     name: 'db ca',
     words: 'DATABASE',
-    summary: 'print the CA certificate (PEM) that verifies the server of a database',
+    summary: 'print the CA certificate (PEM) for TLS connections to a database',
     run: about(findDatabase, async ({ database_id, name }, { cloud, output }) => {
       const { ca } = await cloud.getDatabaseCredentials(database_id, { tls: true });
       if (ca === null) throw new UsageError(`${name} has a certificate that your system can verify`);
@@ -119,7 +120,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db rm',
     words: 'DATABASE',
-    summary: 'delete a database; it can be undeleted for a while',
+    summary: 'delete a database; db undelete restores it for a while',
     options: YES,
     run: about(findDatabase, async ({ database_id, name }, { cloud, output, ...call }) => {
       await assertMeant({ ...call, output }, `Delete ${name}?`);
@@ -130,7 +131,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db restart',
     words: 'DATABASE',
-    summary: 'restart the server of a database; open connections end',
+    summary: 'restart the server of a database, closing its connections',
     run: about(findDatabase, async ({ database_id }, { cloud, output }) => {
       const database = await cloud.restartDatabase(database_id);
       output.one(database, () => [`${database.name} is ${database.state}`]);
@@ -139,8 +140,10 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db logs',
     words: 'DATABASE',
-    summary: 'print the latest lines that the server of a database logged',
-    options: { bytes: { value: 'COUNT', short: 'n', summary: 'so many of the last bytes (65536)' } },
+    summary: 'print the last log lines of a database',
+    options: {
+      bytes: { value: 'COUNT', short: 'n', summary: 'number of bytes from the end; default: 65536' },
+    },
     run: about(findDatabase, async ({ database_id }, { cloud, options }) => {
       const log = await cloud.getDatabaseLog(database_id, { bytes: options.count('bytes', LOG_BYTES) });
       process.stdout.write(cleaned(log));
@@ -149,7 +152,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db points',
     words: 'DATABASE',
-    summary: 'list the recovery points that have a database; db create --from --point takes it back',
+    summary: 'list the recovery points that contain a database; restore with db create --from --point',
     run: about(findAny, async ({ database_id }, { cloud, output }) => {
       showPoints(await cloud.listDatabasePoints(database_id), output);
     }),
@@ -157,7 +160,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db moments',
     words: 'DATABASE',
-    summary: 'list the times that a database can be restored as of; db create --from --at does so',
+    summary: 'list the times a database can be restored to; restore with db create --from --at',
     run: about(findAny, async ({ database_id }, { cloud, output }) => {
       const { windows, reason } = await cloud.listDatabaseMoments(database_id);
       if (windows.length === 0) output.note(reason ?? '');
@@ -167,7 +170,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db undelete',
     words: 'DATABASE',
-    summary: 'restore a deleted database with its content and its password',
+    summary: 'restore a deleted database with its content and password',
     run: about(findDeleted, async ({ database_id }, { cloud, output }) => {
       const database = await cloud.undeleteDatabase(database_id);
       output.one(database, () => [`${database.name} is ${database.state}`]);
@@ -176,7 +179,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db rotate',
     words: 'DATABASE',
-    summary: 'give a database another password, and print its connection URI; open connections end',
+    summary: 'change the password of a database and print its connection URI; open connections end',
     run: about(findDatabase, async ({ database_id }, { cloud, output }) => {
       const { connection } = await cloud.rotateDatabaseCredentials(database_id);
       output.one(connection, () => [connection.uri]);

@@ -34,7 +34,7 @@ async function poll(cloud: AskedLogin['cloud'], codes: DeviceCodes): Promise<Log
       else if (!canWait(error)) throw refusalOf(error);
     }
   }
-  throw new ClientError('nobody agreed in time', EXIT.timeout);
+  throw new ClientError('the sign-in was not approved in time', EXIT.timeout);
 }
 
 function within(value: unknown, least: number, most: number): number {

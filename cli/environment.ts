@@ -41,7 +41,7 @@ function isProgram(path: string): boolean {
 export function homeFolder(): string {
   const home = knownHome();
   if (home !== undefined && isAbsolute(home)) return home;
-  throw new ClientError('this user has no home folder', EXIT.failure, 'Set HOME to one');
+  throw new ClientError('cannot find your home folder', EXIT.failure, 'Set HOME');
 }
 
 function knownHome(): string | undefined {

@@ -22,7 +22,7 @@ async function namesOf(kind: string, session: Invocation['session']): Promise<st
     case 'profile':
       return Profiles.read().names;
     default:
-      throw new UsageError(`no names of ${kind}: use ${NAME_KINDS.join(', ')}`);
+      throw new UsageError(`cannot complete ${kind}: use ${NAME_KINDS.join(', ')}`);
   }
 }
 
@@ -38,21 +38,21 @@ export function generalCommands(topics: () => readonly Topic[]): Command[] {
     }
     const shell = SHELLS.find((each) => each === name);
     const shells = SHELLS.join(', ');
-    if (name === undefined) throw new UsageError(`for which shell? ${shells}`);
-    if (shell === undefined) throw new UsageError(`no completion for ${name}: use ${shells}`);
+    if (name === undefined) throw new UsageError(`the shell is missing: ${shells}`);
+    if (shell === undefined) throw new UsageError(`no completion for shell ${name}: use ${shells}`);
     output.text(completionScript(shell, commands()));
   };
   return [
     {
       name: 'help',
       words: '[COMMAND…]',
-      summary: 'explain a command, or list all',
+      summary: 'show help for a command, or list all commands',
       run: async ({ words, output }) => output.text(helpFor(topics(), words)),
     },
     {
       name: 'completion',
       words: '[SHELL]',
-      summary: 'print the completion for bash, zsh or fish',
+      summary: 'print the completion script for bash, zsh or fish',
       details: [
         'bash: source <(cloudlet completion bash)',
         'zsh:  source <(cloudlet completion zsh)',

@@ -15,10 +15,10 @@ export function overview(topics: readonly Topic[]): string {
     'Usage: cloudlet COMMAND …',
     ...lines,
     '',
-    'Options of every command',
+    'Options for every command',
     ...columnsOf(Object.entries(COMMON_OPTIONS).map(optionLine)),
     '',
-    'cloudlet help COMMAND explains one. Remote files are s3://BUCKET/NAME; others are files of this computer.',
+    'cloudlet help COMMAND explains a command. Remote files are s3://BUCKET/NAME; other paths are local.',
   ].join('\n');
 }
 

@@ -57,7 +57,7 @@ async function runCommand(command: Command, args: readonly string[]): Promise<Ex
 /** Transfers go on where they were when the same command comes again, so nothing needs to be ended first. */
 function endAfter(seconds: number): void {
   const end = () => {
-    console.error(`cloudlet: not done after ${seconds} s`);
+    console.error(`cloudlet: timed out after ${seconds} s`);
     void leave(EXIT.timeout);
   };
   setTimeout(end, seconds * 1000).unref();

@@ -26,20 +26,20 @@ export const PORT_COMMANDS: readonly Command[] = [
   {
     name: 'vm publish',
     words: 'VM PORT',
-    summary: 'let everyone who reaches the cloud connect to a port of a machine',
+    summary: 'make a port of a machine reachable by everyone who can reach the cloud',
     options: {
-      'public-port': { value: 'PORT', summary: 'port of the cloud (default: a free one)' },
-      hostname: { value: 'NAME', summary: 'for a web server: a host name in place of a port' },
+      'public-port': { value: 'PORT', summary: 'public port of the cloud; default: a free one' },
+      hostname: { value: 'NAME', summary: 'publish a web server under a host name instead of a port' },
     },
     run: about(findVm, async ({ vm_id }, { cloud, output, options, words: [, port] }) => {
-      if (!isNumber(port)) throw new UsageError('the second word is a TCP port of the machine');
+      if (!isNumber(port)) throw new UsageError('PORT must be a TCP port of the machine');
       const hostname = options.text('hostname');
       const made = await cloud.publishVmPort(vm_id, {
         port: Number(port),
         ...(options.has('public-port') ? { public_port: options.count('public-port', 0, 1) } : {}),
         ...(hostname === undefined ? {} : { hostname }),
       });
-      output.one(made, () => [`${made.address} leads to port ${made.port}`]);
+      output.one(made, () => [`${made.address} forwards to port ${made.port}`]);
     }),
   },
   {
@@ -50,7 +50,7 @@ export const PORT_COMMANDS: readonly Command[] = [
       const port = (await cloud.listVmPorts(vm_id)).find((each) => isCalled(each, word));
       if (port === undefined) throw new ClientError(`${name} does not publish ${word}`, EXIT.notFound);
       const deleted = await cloud.unpublishVmPort(vm_id, port.port_id);
-      output.one(deleted, () => [`${port.address} is closed`]);
+      output.one(deleted, () => [`${port.address} is no longer published`]);
     }),
   },
 ];

@@ -42,7 +42,11 @@ function assertPrivate(path: string, { mode, uid }: { mode: number; uid: number 
   if (own === undefined) return;
   if ((mode & 0o077) !== 0) {
     const shown = (mode & 0o777).toString(8);
-    throw new ClientError(`others may read ${path} (mode ${shown})`, EXIT.failure, `Run: chmod 600 ${path}`);
+    throw new ClientError(
+      `other users can read ${path} (mode ${shown})`,
+      EXIT.failure,
+      `Run: chmod 600 ${path}`,
+    );
   }
   if (uid !== own && own !== 0) throw new ClientError(`${path} belongs to another user`);
 }

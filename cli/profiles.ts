@@ -44,7 +44,7 @@ export class Profiles {
     } catch {
       // Told below, without what is in the file.
     }
-    throw new ClientError(`${path} is damaged`, EXIT.failure, 'Remove it and log in again');
+    throw new ClientError(`${path} is corrupt`, EXIT.failure, 'Remove it and log in again');
   }
 
   get current(): string | null {
@@ -63,7 +63,8 @@ export class Profiles {
   get(name: string): Profile {
     const profile = this.find(name);
     if (profile !== undefined) return profile;
-    const known = this.names.length === 0 ? 'there is none' : `there are: ${this.names.join(', ')}`;
+    const known =
+      this.names.length === 0 ? 'there are no profiles' : `available profiles: ${this.names.join(', ')}`;
     throw new ClientError(`no profile ${name}; ${known}`, EXIT.notFound);
   }
 

@@ -20,7 +20,7 @@ const [ENTER, LINE_FEED, INTERRUPT, END, BACKSPACE, DELETE] = [
  */
 export function askSecret(question: string): Promise<string> {
   const { stdin } = process;
-  if (!isTerminal(stdin)) throw new UsageError('there is no terminal to ask at', 'Use --key - or --key-file');
+  if (!isTerminal(stdin)) throw new UsageError('no terminal to ask for the key', 'Use --key - or --key-file');
   // First: the terminal shows what is pasted before.
   stdin.setRawMode(true).setEncoding('utf8').resume();
   process.stderr.write(question);

@@ -6,7 +6,7 @@ import { sizeText } from './output.ts';
 import { about, all, assertMeant, linesOf, YES } from './things.ts';
 
 const LONGEST_WAIT_SECONDS = 60;
-const WAIT = { wait: { summary: 'until it has ended' } } as const;
+const WAIT = { wait: { summary: 'wait until it has finished' } } as const;
 
 const findPoint = (cloud: Cloud, word: string) => cloud.getRecoveryPoint(word);
 const isWorking = ({ state, verifying_percent }: RecoveryPoint) =>
@@ -64,35 +64,35 @@ export const RECOVERY_COMMANDS: readonly Command[] = [
   {
     name: 'recovery cancel',
     words: 'POINT',
-    summary: 'end the creation or the verification of a recovery point',
+    summary: 'cancel the creation or verification of a recovery point',
     run: async (call) => tell(await call.session().cloud.cancelRecoveryPoint(call.words[0] ?? ''), call),
   },
   {
     name: 'recovery rm',
     words: 'POINT',
-    summary: 'delete a recovery point; it can be undeleted for a while',
+    summary: 'delete a recovery point; recovery undelete restores it for a while',
     options: YES,
     run: about(findPoint, async ({ point_id, created_at }, { cloud, output, ...call }) => {
       await assertMeant({ ...call, output }, `Delete the recovery point of ${created_at}?`);
       const deleted = await cloud.deleteRecoveryPoint(point_id);
-      output.one(deleted, () => [`${point_id} is removed for good at ${deleted.deletes_at} UTC`]);
+      output.one(deleted, () => [`${point_id} will be removed permanently at ${deleted.deletes_at} UTC`]);
     }),
   },
   {
     name: 'recovery account',
     words: 'POINT ACCOUNT',
-    summary: 'restore one account of a recovery point as a new account; run it again to go on',
+    summary: 'restore an account from a recovery point as a new account; run again to continue',
     options: {
-      as: { value: 'USERNAME', summary: 'user name of the new account; needed' },
-      email: { value: 'EMAIL', summary: 'its address; needed' },
-      preview: { summary: 'only list what would be restored' },
+      as: { value: 'USERNAME', summary: 'username of the new account (required)' },
+      email: { value: 'EMAIL', summary: 'email address of the new account (required)' },
+      preview: { summary: 'list what would be restored, without restoring' },
     },
     run: restoreAccount,
   },
   {
     name: 'recovery undelete',
     words: 'POINT',
-    summary: 'undelete a recovery point',
+    summary: 'restore a deleted recovery point',
     run: async (call) => tell(await call.session().cloud.undeleteRecoveryPoint(call.words[0] ?? ''), call),
   },
 ];
@@ -100,7 +100,7 @@ export const RECOVERY_COMMANDS: readonly Command[] = [
 async function restoreAccount({ words: [point = '', account = ''], options, session, output }: Invocation) {
   const [username, email] = [options.text('as'), options.text('email')];
   if (username === undefined || email === undefined)
-    throw new UsageError('say --as USERNAME and --email EMAIL');
+    throw new UsageError('give --as USERNAME and --email EMAIL');
   const body = { username, email, preview: options.has('preview') };
   const done = await session().cloud.restoreAccount(point, account, body, { takesLong: true });
   output.one(done, () => [

@@ -67,7 +67,7 @@ const VM_COMMANDS: readonly Command[] = [
   {
     name: 'vm points',
     words: 'VM',
-    summary: 'list the recovery points that a machine, or by its ID a deleted one, can be restored from',
+    summary: 'list the recovery points that contain a machine; give the ID of a deleted one',
     run: async ({ words: [word = ''], session, output }) => {
       const { cloud } = session();
       showPoints(await cloud.listVmPoints(await vmIdOf(cloud, word)), output);
@@ -76,10 +76,10 @@ const VM_COMMANDS: readonly Command[] = [
   {
     name: 'vm restore',
     words: 'VM NAME',
-    summary: 'restore a machine, or by its ID a deleted one, from a recovery point as a new machine NAME',
+    summary: 'restore a machine (a deleted one by its ID) from a recovery point as a new machine NAME',
     options: {
-      point: { value: 'POINT', summary: 'as it is in this recovery point; needed' },
-      type: { value: 'TYPE', summary: 'instance type, with a disk of the same size; default: that of VM' },
+      point: { value: 'POINT', summary: 'recovery point to restore from (required)' },
+      type: { value: 'TYPE', summary: 'instance type with the same disk size; default: the type of VM' },
     },
     run: restoreVm,
   },
@@ -101,7 +101,7 @@ const vmIdOf = async (cloud: Cloud, word: string) =>
 
 async function restoreVm({ words: [word = '', name = ''], options, session, output }: Invocation) {
   const [point_id, type] = [options.text('point'), options.text('type')];
-  if (point_id === undefined) throw new UsageError('say --point POINT; cloudlet vm points lists them');
+  if (point_id === undefined) throw new UsageError('give --point POINT (see cloudlet vm points)');
   const { cloud } = session();
   const instance_type = type ?? (await findVm(cloud, word)).instance_type;
   const from = { vm_id: await vmIdOf(cloud, word), point_id };
@@ -121,9 +121,9 @@ const BUCKET_COMMANDS: readonly Command[] = [
   {
     name: 'bucket versioning',
     words: 'BUCKET STATE',
-    summary: 'turn versions on or off for later uploads',
+    summary: 'turn versioning on or off for later uploads',
     run: about(findBucket, async ({ name }, { cloud, output, words: [, state] }) => {
-      if (state !== 'on' && state !== 'off') throw new UsageError('the state is on or off');
+      if (state !== 'on' && state !== 'off') throw new UsageError('STATE must be on or off');
       const bucket = await cloud.changeBucket(name, { versioning: state === 'on' });
       output.one(bucket, () => [`versioning of ${name} is ${state}`]);
     }),
@@ -131,24 +131,23 @@ const BUCKET_COMMANDS: readonly Command[] = [
   {
     name: 'bucket points',
     words: 'BUCKET',
-    summary: 'list the recovery points that objects of a bucket, even a deleted one, can be restored from',
+    summary: 'list the recovery points that contain a bucket, even a deleted one',
     run: async ({ words: [word = ''], session, output }) => {
       showPoints(await session().cloud.listBucketPoints(remoteBucket(word)), output);
     },
   },
   {
     name: 'bucket restore',
-    words: 'PLACE',
-    summary:
-      'restore an object, a folder (PLACE/ or -r) or a bucket from a recovery point; see bucket points',
+    words: 'PATH',
+    summary: 'restore an object, a folder (PATH/ or -r) or a bucket from a recovery point',
     options: {
-      recursive: { short: 'r', summary: 'the folder of that name' },
-      point: { value: 'POINT', summary: 'as it is in this recovery point; needed' },
-      to: { value: 'BUCKET', summary: 'into this bucket, which is created if need be; default: the same' },
-      version: { value: 'ID', summary: 'this earlier version of the object' },
-      versions: { summary: 'all versions and delete markers, and the settings of a new bucket' },
-      replace: { summary: 'replace live objects that differ; default: they are kept' },
-      preview: { summary: 'only count what would be restored' },
+      recursive: { short: 'r', summary: 'restore the folder of that name' },
+      point: { value: 'POINT', summary: 'recovery point to restore from (required)' },
+      to: { value: 'BUCKET', summary: 'target bucket, created if missing; default: the same bucket' },
+      version: { value: 'ID', summary: 'restore this version of the object' },
+      versions: { summary: 'restore all versions and delete markers, and the settings if the bucket is new' },
+      replace: { summary: 'replace existing objects that differ; default: keep them' },
+      preview: { summary: 'show what would be restored, without restoring' },
     },
     run: restoreBucket,
   },
@@ -159,7 +158,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
     options: YES,
     run: about(findBucket, async ({ name, object_count, total_size }, { cloud, output, ...call }) => {
       const what = `${counted(object_count, 'object')}, ${sizeText(total_size)}`;
-      await assertMeant({ ...call, output }, `Delete ${name} with ${what}, for ever?`);
+      await assertMeant({ ...call, output }, `Delete ${name} with ${what} permanently?`);
       await cloud.deleteBucket(name, { force: true });
       output.one({ name, deleted: true }, () => [`${name} is deleted`]);
     }),
@@ -168,7 +167,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
 
 async function restoreBucket({ words: [word = ''], options, session, output }: Invocation): Promise<void> {
   const [point_id, to, version] = ['point', 'to', 'version'].map((option) => options.text(option));
-  if (point_id === undefined) throw new UsageError('say --point POINT; cloudlet bucket points lists them');
+  if (point_id === undefined) throw new UsageError('give --point POINT (see cloudlet bucket points)');
   const { bucket, key } = remoteOnly(word);
   const isFolder = options.has('recursive') || key === folderKey(key);
   const done = await session().cloud.restoreBucket(
@@ -192,7 +191,8 @@ function tellProgress(output: Invocation['output']): (operation: Operation) => v
   let isFirst = true;
   return ({ operation_id, progress }) => {
     if (progress === null) return;
-    if (isFirst) output.note(`cloudlet api cancelOperation ${operation_id} cancels it; what is there stays`);
+    if (isFirst)
+      output.note(`cloudlet api cancelOperation ${operation_id} cancels the restore; restored objects stay`);
     isFirst = false;
     const { done, total, bytes, total_bytes } = progress;
     const of = (all: string | null) => (all === null ? '' : ` of ${all}`);
@@ -206,17 +206,17 @@ function restoreLines(done: BucketRestore): string[] {
   const verb = preview ? 'would be restored' : 'restored';
   const more = [
     [markers, 'delete markers'],
-    [replaced, 'of them replacing live objects'],
-    [same, 'already the same'],
-    [kept, 'kept, because the live object differs (--replace)'],
+    [replaced, 'replacing existing objects'],
+    [same, 'unchanged'],
+    [kept, 'kept because the existing object differs (see --replace)'],
     [refused, 'not restored'],
   ].flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
   const rest = more.length === 0 ? '' : `; ${more.join(', ')}`;
   return [
     `${objects} ${objects === 1 ? 'object' : 'objects'} (${size}) ${verb} to ${to_bucket}${rest}`,
     ...done.refusals.map(({ name, reason }) => `${name}: ${reason}`),
-    ...done.left_out.map(({ what, count, reason }) => `Not as it was: ${what} (${count}). ${reason}`),
-    ...(done.refusal === null ? [] : [`It would be refused: ${done.refusal}`]),
+    ...done.left_out.map(({ what, count, reason }) => `Not restored: ${what} (${count}). ${reason}`),
+    ...(done.refusal === null ? [] : [`The restore would be refused: ${done.refusal}`]),
   ];
 }
 
@@ -242,15 +242,15 @@ const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'key create',
     words: 'NAME',
-    summary: 'create an access key; it is printed once, with its pair for S3 clients',
+    summary: 'create an access key and print it, once, with the key pair for S3 clients',
     options: {
-      scope: { value: 'SCOPE', many: true, summary: 'what it may do, such as storage:read; needed' },
+      scope: { value: 'SCOPE', many: true, summary: 'scope of the key, such as storage:read (required)' },
       bucket: {
         value: 'BUCKET[/FOLDER]',
         many: true,
-        summary: 'limit it to this (default: all buckets); BUCKET/BEGINNING** for names that begin so',
+        summary: 'limit the key to a bucket, or to a prefix: BUCKET/PREFIX**; default: all buckets',
       },
-      expires: { value: 'DATE', summary: 'when it ends, 2027-01-31; default: never' },
+      expires: { value: 'DATE', summary: 'expiry date, such as 2027-01-31; default: never' },
     },
     run: createKey,
   },
@@ -269,7 +269,7 @@ const KEY_COMMANDS: readonly Command[] = [
 
 async function createKey({ session, output, options, words: [name = ''] }: Invocation) {
   const [scopes, expires] = [options.list('scope'), options.text('expires')];
-  if (scopes.length === 0) throw new UsageError('--scope is needed, such as --scope storage:read');
+  if (scopes.length === 0) throw new UsageError('--scope is required, such as --scope storage:read');
   const buckets = options.list('bucket').map((place) => {
     const { bucket, key } = remoteOnly(place);
     // As everywhere: names that only begin so are meant where that is said.
@@ -295,10 +295,10 @@ const OTHER_COMMANDS: readonly Command[] = [
   {
     name: 'usage',
     words: '',
-    summary: 'show usage, its cost, and the credits that are left',
+    summary: 'show usage, cost and remaining credits',
     options: {
-      from: { value: 'DATE', summary: 'first day, 2026-05-01' },
-      to: { value: 'DATE', summary: 'day after the last' },
+      from: { value: 'DATE', summary: 'first day, such as 2026-05-01' },
+      to: { value: 'DATE', summary: 'day after the last day, such as 2026-06-01' },
     },
     run: async ({ session, output, options }) => {
       const [from, to] = [options.text('from'), options.text('to')];
@@ -316,8 +316,8 @@ const OTHER_COMMANDS: readonly Command[] = [
   {
     name: 'ops',
     words: '[OPERATION]',
-    summary: 'list calls that were answered before their end, or show one',
-    options: { wait: { summary: 'until it has ended' } },
+    summary: 'list long-running operations, or show one',
+    options: { wait: { summary: 'wait until the operation finishes' } },
     run: showOperations,
   },
 ];

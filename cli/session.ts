@@ -92,15 +92,16 @@ function s3OfEnvironment(url: string): S3Keys | null {
 /** A cloud's address as it is stored: the origin alone. Throws UsageError for what is none. */
 export function cloudUrl(text: string): string {
   const [, scheme = ''] = /^([a-z][a-z\d+.-]*):\/\//i.exec(text) ?? [];
-  if (scheme !== '' && !/^https?$/i.test(scheme)) throw new UsageError(`${scheme} is neither http nor https`);
+  if (scheme !== '' && !/^https?$/i.test(scheme))
+    throw new UsageError(`${scheme} is not supported; use http or https`);
   const whole = /^https?:\/\//i.test(text) ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`;
   let url: URL;
   try {
     url = new URL(whole);
   } catch {
-    throw new UsageError(`${text} is not the address of a cloud`);
+    throw new UsageError(`${text} is not a valid cloud URL`);
   }
-  if (url.username !== '' || url.password !== '') throw new UsageError('an address must hold no password');
+  if (url.username !== '' || url.password !== '') throw new UsageError('the URL must not contain a password');
   return url.origin;
 }
 

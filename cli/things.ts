@@ -4,7 +4,9 @@ import type { Command, Invocation, Option } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
 import { confirm } from './prompt.ts';
 
-export const YES: Readonly<Record<string, Option>> = { yes: { short: 'y', summary: 'do not ask' } };
+export const YES: Readonly<Record<string, Option>> = {
+  yes: { short: 'y', summary: 'skip the confirmation' },
+};
 
 export interface Kind<T> {
   /** `machine`, for refusals. */
@@ -28,11 +30,11 @@ export async function find<T>(
   }
   const [only] = found;
   if (only === undefined) {
-    throw new ClientError(`there is no ${noun} ${word}`, EXIT.notFound, `See: cloudlet ${listedBy}`);
+    throw new ClientError(`no ${noun} ${word}`, EXIT.notFound, `See: cloudlet ${listedBy}`);
   }
   if (found.length === 1) return only;
   const ids = found.map((thing) => namesOf(thing)[0]).join(', ');
-  throw new ClientError(`${word} could be several: ${ids}`, EXIT.conflict, 'Use the id');
+  throw new ClientError(`${word} is ambiguous: ${ids}`, EXIT.conflict, 'Use the ID');
 }
 
 /** A command about one thing. */
@@ -48,7 +50,7 @@ export function about<T>(
 
 export async function assertMeant({ options }: Invocation, question: string): Promise<void> {
   if (options.has('yes') || (await confirm(question))) return;
-  throw new UsageError('nothing was deleted', 'Use --yes where there is no terminal');
+  throw new UsageError('nothing was deleted', 'Use --yes in scripts (no terminal to confirm on)');
 }
 
 /** Recovery points that a thing can be restored from. */
@@ -81,7 +83,8 @@ const MAX_THINGS = 200_000;
 async function* bounded<T>(list: Pages<T>): AsyncGenerator<T> {
   let count = 0;
   for await (const thing of list) {
-    if (++count > MAX_THINGS) throw new ClientError('the list does not end', EXIT.failure);
+    if (++count > MAX_THINGS)
+      throw new ClientError(`the list has more than ${MAX_THINGS} entries`, EXIT.failure);
     yield thing;
   }
 }

@@ -31,10 +31,10 @@ export const WEBHOOK_COMMANDS: readonly Command[] = [
   {
     name: 'webhook create',
     words: 'URL',
-    summary: 'send events to an address; the secret that signs them is printed once',
+    summary: 'create a webhook and print its signing secret, once',
     options: {
-      event: { value: 'TYPE', many: true, summary: 'an event to send, such as vm.failed; default: all' },
-      description: { value: 'TEXT', summary: 'a note for the list' },
+      event: { value: 'TYPE', many: true, summary: 'event to send, such as vm.failed; default: all' },
+      description: { value: 'TEXT', summary: 'description' },
     },
     run: async ({ session, output, options, words: [url = ''] }) => {
       const [events, description] = [options.list('event'), options.text('description')];
@@ -50,7 +50,7 @@ export const WEBHOOK_COMMANDS: readonly Command[] = [
   {
     name: 'webhook enable',
     words: 'WEBHOOK',
-    summary: 'send events again',
+    summary: 'enable a webhook',
     run: about(findWebhook, async ({ id, url }, { cloud, output }) => {
       const changed = await cloud.changeWebhook(id, { enabled: true });
       output.one(changed, () => [`${url} is enabled`]);
@@ -59,7 +59,7 @@ export const WEBHOOK_COMMANDS: readonly Command[] = [
   {
     name: 'webhook disable',
     words: 'WEBHOOK',
-    summary: 'send no more events; pending deliveries fail',
+    summary: 'disable a webhook; its pending deliveries fail',
     run: about(findWebhook, async ({ id, url }, { cloud, output }) => {
       const changed = await cloud.changeWebhook(id, { enabled: false });
       output.one(changed, () => [`${url} is disabled`]);
@@ -82,7 +82,8 @@ export const WEBHOOK_COMMANDS: readonly Command[] = [
     run: about(findWebhook, async ({ id }, { cloud, output, options }) => {
       const given = options.text('state');
       const state = STATES.find((each) => each === given);
-      if (given !== undefined && state === undefined) throw new UsageError(`--state is ${STATES.join(', ')}`);
+      if (given !== undefined && state === undefined)
+        throw new UsageError(`--state must be one of ${STATES.join(', ')}`);
       const deliveries = await all(cloud.listWebhookDeliveries(id, state === undefined ? {} : { state }));
       output.table(deliveries, ['EVENT', 'STATE', 'ATTEMPTS', 'CREATED', 'ID'], (delivery) => {
         const { type, state: now, attempts, created_at } = delivery;

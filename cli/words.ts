@@ -81,7 +81,7 @@ function assertCount(command: Command, positionals: readonly string[]): void {
   const { least, most } = countOf(command);
   if (positionals.length >= least && positionals.length <= most) return;
   const what =
-    positionals.length < least ? 'too few words' : `too many words, from "${positionals[most]}" on`;
+    positionals.length < least ? 'too few arguments' : `unexpected argument "${positionals[most]}"`;
   throw new UsageError(`${command.name}: ${what}`, `Usage: ${usageOf(command)}`);
 }
 
@@ -101,7 +101,7 @@ function valuesOf(values: Readonly<Record<string, unknown>>): Values {
       if (given === undefined) return fallback;
       const count = Number(given);
       if (/^\d+$/.test(given) && Number.isSafeInteger(count) && count >= least) return count;
-      throw new UsageError(`--${name} takes a whole number from ${least}, not "${given}"`);
+      throw new UsageError(`--${name} must be an integer of at least ${least}, not "${given}"`);
     },
   };
 }

@@ -10,13 +10,13 @@ import { s3Of } from './transfer.ts';
 
 /** For commands that take wildcards. */
 export const LITERAL: Readonly<Record<string, Option>> = {
-  literal: { summary: '* and ? in places are no wildcards ([ never is one)' },
+  literal: { summary: 'take * and ? in names literally ([ always is literal)' },
 };
 
 /** For the help of these commands. */
 export const PLACES_DETAILS = [
-  'A place is a folder: s3://b/photos is what is in photos/, not photos-old. * and ? match within a folder, **',
-  "across: 's3://b/photos**' is all that begins so. --literal: names that hold * or ? themselves.",
+  'A path is a folder: s3://b/photos is the content of photos/, not photos-old. * and ? match within a folder,',
+  "** across folders: 's3://b/photos**' is every name with that prefix. --literal: names that contain * or ?.",
 ].join('\n');
 
 export interface Below {
@@ -83,8 +83,8 @@ export async function objectNamed(call: Invocation, place: RemotePlace): Promise
 
 /** That nothing is at a place, with what may have been meant. */
 export async function nothingAt(call: Invocation, place: RemotePlace): Promise<ClientError> {
-  const what = isAboutMany(place, call) ? 'nothing' : 'no object';
-  return new ClientError(`there is ${what} at ${shown(place)}`, EXIT.notFound, await hintFor(call, place));
+  const what = isAboutMany(place, call) ? 'no objects' : 'no object';
+  return new ClientError(`${what} at ${shown(place)}`, EXIT.notFound, await hintFor(call, place));
 }
 
 async function hintFor(call: Invocation, place: RemotePlace): Promise<string | undefined> {
@@ -93,9 +93,9 @@ async function hintFor(call: Invocation, place: RemotePlace): Promise<string | u
   const isMany = isAboutMany(place, call);
   for await (const entry of (await s3Of(call)).list(bucket, isMany ? key : folderKey(key))) {
     if (!('object' in entry)) return undefined;
-    if (!isMany) return 'There is a folder of that name: use -r';
-    if (entry.object.key === key) return 'There is an object of that name: leave out -r';
-    return `Names begin so, such as ${shown({ bucket, key: entry.object.key })}: for them, end it with **`;
+    if (!isMany) return 'A folder has that name: use -r';
+    if (entry.object.key === key) return 'An object has that name: leave out -r';
+    return `Some names begin with it, such as ${shown({ bucket, key: entry.object.key })}; to match these, add **`;
   }
   return undefined;
 }

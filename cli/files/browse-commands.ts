@@ -25,7 +25,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
   {
     name: 'mb',
     words: 'BUCKET',
-    summary: 'make a bucket',
+    summary: 'create a bucket',
     run: async (call) => (await s3Of(call)).createBucket(remoteBucket(call.words[0] ?? '')),
   },
   {
@@ -36,29 +36,29 @@ export const BROWSE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'ls',
-    words: '[PLACE]',
-    summary: 'list buckets, or what is in one: s3://BUCKET/FOLDER',
+    words: '[PATH]',
+    summary: 'list buckets, or the content of one: s3://BUCKET/FOLDER',
     details: PLACES_DETAILS,
     options: {
-      recursive: { short: 'r', summary: 'all below, not only the next level' },
-      long: { short: 'l', summary: 'with ETags' },
-      versions: { summary: 'all versions and delete markers' },
+      recursive: { short: 'r', summary: 'include subfolders' },
+      long: { short: 'l', summary: 'show ETags' },
+      versions: { summary: 'show all versions and delete markers' },
       ...LITERAL,
     },
     run: list,
   },
   {
     name: 'tree',
-    words: 'PLACE',
-    summary: 'show what is in a bucket or folder as a tree',
+    words: 'PATH',
+    summary: 'show the content of a bucket or folder as a tree',
     details: PLACES_DETAILS,
     options: LITERAL,
     run: tree,
   },
   {
     name: 'du',
-    words: 'PLACE',
-    summary: 'count the bytes of a bucket or folder',
+    words: 'PATH',
+    summary: 'show the total size of a bucket or folder',
     details: PLACES_DETAILS,
     options: LITERAL,
     run: async (call) => {
@@ -74,14 +74,14 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     name: 'stat',
     words: 'OBJECT',
     summary: 'show size, type, checksum and metadata of an object',
-    options: { version: { value: 'ID', summary: 'this version' } },
+    options: { version: { value: 'ID', summary: 'version of the object; default: the latest' } },
     run: stat,
   },
   {
     name: 'cat',
     words: 'OBJECT…',
     summary: 'write objects to standard output',
-    options: { version: { value: 'ID', summary: 'this version' } },
+    options: { version: { value: 'ID', summary: 'version of the object; default: the latest' } },
     run: async (call) => {
       for (const word of call.words) await print(call, remoteObject(word), {});
     },
@@ -90,7 +90,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     name: 'head',
     words: 'OBJECT',
     summary: `write the first bytes of an object (${HEAD_BYTES}, or -c N)`,
-    options: { bytes: { short: 'c', value: 'N', summary: 'so many bytes' } },
+    options: { bytes: { short: 'c', value: 'N', summary: 'number of bytes' } },
     run: async (call) => {
       const bytes = call.options.count('bytes', HEAD_BYTES);
       await print(call, remoteObject(call.words[0] ?? ''), { range: `bytes=0-${bytes - 1}` });
@@ -104,7 +104,7 @@ async function* shownAt(call: Invocation, place: RemotePlace): AsyncGenerator<Li
   let isFolder = false;
   for await (const object of objectsAt(call, place)) {
     if (!isFolder && named !== undefined)
-      call.output.note(`${shown(place)} is an object too; it is left out`);
+      call.output.note(`${shown(place)} is also an object; it is skipped`);
     isFolder = true;
     yield object;
   }
@@ -235,5 +235,6 @@ export async function writeOut(response: IncomingMessage, place: RemotePlace): P
     written += chunk.length;
     if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
-  if (written !== wanted) throw new ClientError(`${shown(place)} ended early`, EXIT.unavailable);
+  if (written !== wanted)
+    throw new ClientError(`${shown(place)} ended before its full length`, EXIT.unavailable);
 }

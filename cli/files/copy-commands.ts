@@ -11,17 +11,17 @@ import { type RemotePlace, remotePlace, selection, shown, unsafeName } from './p
 import { JOBS, type Task, Transfer, titleOf } from './transfer.ts';
 
 const COPY_OPTIONS: Readonly<Record<string, Option>> = {
-  recursive: { short: 'r', summary: 'folders, with all that is below' },
+  recursive: { short: 'r', summary: 'copy folders and their subfolders' },
   ...LITERAL,
-  include: { value: 'PATTERN', many: true, summary: 'only names that match' },
-  exclude: { value: 'PATTERN', many: true, summary: 'not names that match' },
+  include: { value: 'PATTERN', many: true, summary: 'include only matching names' },
+  exclude: { value: 'PATTERN', many: true, summary: 'exclude matching names' },
   jobs: { short: 'j', value: 'N', summary: `requests at the same time; default: ${JOBS}` },
 };
 const DETAILS = [
-  'Places are s3://BUCKET/NAME, files of this computer, or - for standard input and output. A target that ends',
-  'with / is a folder. With -r what is in a folder goes into the target: of s3://b/photos what is in photos/, not',
-  "photos-old. In a remote source * and ? match within a folder, ** across: 's3://b/photos**' is all that begins",
-  'so. --literal: names that hold * or ? themselves.',
+  'Paths are s3://BUCKET/NAME, local files, or - for standard input and output. A target that ends with / is',
+  'a folder. -r copies the content of a folder into the target: s3://b/photos is the content of photos/, not',
+  "of photos-old. In a remote source * and ? match within a folder, ** across folders: 's3://b/photos**' is every",
+  'name with that prefix. --literal: names that contain * or ?.',
 ].join('\n');
 
 export const COPY_COMMANDS: readonly Command[] = [
@@ -36,7 +36,7 @@ export const COPY_COMMANDS: readonly Command[] = [
   {
     name: 'mv',
     words: 'SOURCE… TARGET',
-    summary: 'like cp, and remove each source after it is copied',
+    summary: 'move files: copy them, then remove each source',
     details: DETAILS,
     options: COPY_OPTIONS,
     run: (call) => transferAll(call, true),
@@ -50,7 +50,8 @@ async function transferAll(call: Invocation, isMove: boolean): Promise<ExitCode>
   try {
     if (sources[0] === '-') {
       const to = remotePlace(target);
-      if (to === undefined || to.key === '') throw new UsageError('standard input goes to s3://BUCKET/NAME');
+      if (to === undefined || to.key === '')
+        throw new UsageError('standard input (-) can only be copied to s3://BUCKET/NAME');
       await transfer.uploadInput(to);
       return transfer.end();
     }
@@ -98,7 +99,7 @@ class CopyPlan {
   async *#fromHere(source: string): AsyncGenerator<Task> {
     const { transfer, target } = this.#means;
     const to = remotePlace(target);
-    if (to === undefined) throw new UsageError('one of the places must be s3://BUCKET/NAME');
+    if (to === undefined) throw new UsageError('the source or the target must be s3://BUCKET/NAME');
     if (!(await isFolder(source))) {
       yield this.#upload(await localFile(source, basename(source)), this.#remoteTarget(to, basename(source)));
       return;

@@ -33,7 +33,7 @@ export interface DownloadMeans {
   readonly onMoved: (bytes: number) => void;
 }
 
-const ELSEWHERE = 'Copy it alone to another name';
+const ELSEWHERE = 'Copy this object by itself to another name';
 
 /** Files under way; `sync` leaves them alone. */
 export const PART_FILE = /^\.cloudlet-[0-9a-f]{16}\.part$/;
@@ -91,7 +91,7 @@ async function makeFolderFor(download: Download): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'EEXIST' && code !== 'ENOTDIR') throw error;
-    throw new ClientError(`${folder} is not a folder here, but a file`, EXIT.partial, ELSEWHERE);
+    throw new ClientError(`${folder} is a local file, not a folder`, EXIT.partial, ELSEWHERE);
   }
   await assertNoFolder(download);
 }
@@ -100,7 +100,7 @@ async function makeFolderFor(download: Download): Promise<void> {
 async function assertNoFolder(download: Download): Promise<void> {
   if (!(await isFolder(download.path))) return;
   await rm(partPath(download), { force: true });
-  throw new ClientError(`${download.path} is a folder here`, EXIT.partial, ELSEWHERE);
+  throw new ClientError(`${download.path} is a local folder`, EXIT.partial, ELSEWHERE);
 }
 
 /** A symbolic link below the folder may lead anywhere, and `sync` skips it on the other way. */
@@ -111,7 +111,7 @@ async function assertInside({ within }: Download): Promise<void> {
     at = join(at, part);
     const found = await lstat(at).catch(() => undefined);
     if (found?.isSymbolicLink() === true)
-      throw new ClientError(`${at} is a symbolic link, which may lead out of ${within.folder}`);
+      throw new ClientError(`${at} is a symbolic link, which could point outside ${within.folder}`);
   }
 }
 
@@ -143,7 +143,7 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
     } catch (error) {
       if (error instanceof ClientError) throw error;
       if (breaks >= BREAKS)
-        throw new ClientError(`the connection broke off: ${(error as Error).message}`, EXIT.unavailable);
+        throw new ClientError(`the connection was lost: ${(error as Error).message}`, EXIT.unavailable);
     } finally {
       // Throws why writing failed, whatever ended the reading.
       await batches.end();
@@ -152,7 +152,8 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
       await assertRight(download, expected, means.part);
       return headers;
     }
-    if (breaks >= BREAKS) throw new ClientError(`${shown(download.from)} ended early`, EXIT.unavailable);
+    if (breaks >= BREAKS)
+      throw new ClientError(`${shown(download.from)} ended before its full length`, EXIT.unavailable);
     await sleep(PAUSE_MS * (breaks + 1) * (0.5 + Math.random()));
   }
 }
@@ -214,7 +215,7 @@ class Batches {
 }
 
 function wrongLength({ from }: Download): ClientError {
-  return new ClientError(`${shown(from)} does not have the length that the endpoint told`);
+  return new ClientError(`${shown(from)} does not have the length that the server announced`);
 }
 
 interface Opened {
@@ -237,11 +238,11 @@ async function openAt(download: Download, at: number, s3: S3Client): Promise<Ope
     response.destroy();
     if (isContinued) throw wrongLength(download);
     await rm(partPath(download), { force: true });
-    const why = 'the endpoint sends all of it again';
+    const why = 'the server does not support resuming';
     throw new ClientError(
-      `${shown(from)} cannot be continued: ${why}`,
+      `${shown(from)} cannot be resumed: ${why}`,
       EXIT.failure,
-      'Run the command again',
+      'Run the command again to start over',
     );
   } catch (error) {
     // Nothing is left to read when the client was killed between the last byte and the new name.
@@ -264,7 +265,7 @@ async function assertRight({ from }: Download, expected: Expected | undefined, p
   if (expected === undefined || expected.running.digest() === expected.value) return;
   // Wrong bytes must not be continued.
   await rm(part, { force: true });
-  throw new ClientError(`${shown(from)}: the bytes that came have another checksum`, EXIT.failure);
+  throw new ClientError(`${shown(from)}: checksum mismatch in the downloaded bytes`, EXIT.failure);
 }
 
 /** Whether the path is a folder. */

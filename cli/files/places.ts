@@ -23,20 +23,20 @@ export function remoteOnly(text: string): RemotePlace {
 /** A remote place that names an object. Throws UsageError for a bucket alone. */
 export function remoteObject(text: string): RemotePlace {
   const place = remoteOnly(text);
-  if (place.key === '') throw new UsageError(`${text} names no object: s3://BUCKET/NAME`);
+  if (place.key === '') throw new UsageError(`${text} names no object; expected s3://BUCKET/NAME`);
   return place;
 }
 
 /** A bucket alone. Throws UsageError for a name in it: the command would be about more than was meant. */
 export function remoteBucket(text: string): string {
   const { bucket, key } = remoteOnly(text);
-  if (key !== '') throw new UsageError(`${text} names something in a bucket; this is about s3://${bucket}`);
+  if (key !== '') throw new UsageError(`${text} names an object; expected a bucket: s3://${bucket}`);
   return bucket;
 }
 
 function bucketAndKey(text: string, path: string): RemotePlace {
   const [bucket = ''] = path.split('/', 1);
-  if (!BUCKET.test(bucket)) throw new UsageError(`${text} is not s3://BUCKET/NAME`);
+  if (!BUCKET.test(bucket)) throw new UsageError(`${text} does not have the form s3://BUCKET/NAME`);
   return { bucket, key: path.slice(bucket.length + 1) };
 }
 
@@ -88,15 +88,15 @@ const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
  * they must not choose where files of this computer are written.
  */
 export function unsafeName(name: string, platform: string = process.platform): string | undefined {
-  if (name.includes('\0')) return 'has a NUL character';
+  if (name.includes('\0')) return 'contains a NUL character';
   if (name.startsWith('/')) return 'is absolute';
   const parts = name.split('/');
   if (parts.some((part) => part === '..')) return 'leaves the folder';
-  if (parts.some((part) => part === '.' || part === '')) return 'has an empty part';
+  if (parts.some((part) => part === '.' || part === '')) return 'has an empty path segment';
   if (platform !== 'win32') return undefined;
-  if (/[\\:*?"<>|]/.test(name)) return 'has a character that Windows reserves';
+  if (/[\\:*?"<>|]/.test(name)) return 'has a character that Windows does not allow';
   return parts.some((part) => DEVICES.test(part) || /[. ]$/.test(part))
-    ? 'is reserved by Windows'
+    ? 'is a reserved name on Windows'
     : undefined;
 }
 

@@ -21,12 +21,12 @@ const NAMES_SHOWN = 3;
 
 export const REMOVE_COMMAND: Command = {
   name: 'rm',
-  words: 'PLACE…',
-  summary: 'delete objects; in a bucket with versions they can be restored',
+  words: 'PATH…',
+  summary: 'delete objects; in a bucket with versioning they can be restored',
   details: PLACES_DETAILS,
   options: {
-    recursive: { short: 'r', summary: 'everything in the folder' },
-    versions: { summary: 'all versions, for ever' },
+    recursive: { short: 'r', summary: 'delete everything in the folder' },
+    versions: { summary: 'delete all versions permanently' },
     ...LITERAL,
     ...YES,
   },
@@ -55,7 +55,7 @@ async function remove(call: Invocation): Promise<ExitCode> {
       continue;
     }
     if (isMany && (await objectNamed(call, place)) !== undefined)
-      output.warn(`${shown(place)} is an object too; it stays. Without -r it alone is deleted`);
+      output.warn(`${shown(place)} is also an object and is kept. Without -r only that object is deleted`);
     if (!options.has('yes')) await askAbout(call, place);
     let found = 0;
     for await (const some of inBatches(leaving(call, place))) {
@@ -85,7 +85,7 @@ async function askAbout(call: Invocation, place: RemotePlace): Promise<void> {
   const total = `${counted(count, noun)}, ${sizeText(bytes)}`;
   output.ask(`${shown(place)}: ${total}`, ...first.map((key) => `  ${shown({ ...place, key })}`));
   if (count > first.length) output.ask('  …');
-  const what = options.has('versions') ? `these ${total}, for ever` : `these ${total}`;
+  const what = options.has('versions') ? `these ${total}, permanently` : `these ${total}`;
   await assertMeant(call, `Delete ${what}?`);
 }
 

@@ -20,18 +20,18 @@ const DELETED_AT_ONCE = 1000;
 export const SYNC_COMMAND: Command = {
   name: 'sync',
   words: 'SOURCE TARGET',
-  summary: 'make a folder like another: only what differs is transferred',
+  summary: 'make the target folder like the source; transfers only differences',
   details: [
-    'One of the two, or both, are s3://BUCKET/FOLDER. Files differ by size or time; the time of a file is kept in',
-    'the metadata "mtime". Symbolic links are skipped. A sync that was interrupted goes on when it comes again.',
+    'At least one path is s3://BUCKET/FOLDER. Files are compared by size and time; the time is stored in',
+    'the metadata "mtime". Symbolic links are skipped. Run an interrupted sync again to continue it.',
   ].join('\n'),
   options: {
-    delete: { summary: 'delete what the source does not have, after all copies succeeded' },
-    'max-delete': { value: 'N', summary: 'delete nothing if it would be more than N' },
-    'dry-run': { short: 'n', summary: 'only say what would be done' },
+    delete: { summary: 'delete extra files in the target after all copies succeed' },
+    'max-delete': { value: 'N', summary: 'with --delete: delete nothing if more than N files would go' },
+    'dry-run': { short: 'n', summary: 'dry run: show what would be done' },
     checksum: { summary: 'compare the bytes (MD5), not size and time' },
-    include: { value: 'PATTERN', many: true, summary: 'only names that match: *.jpg, docs/**' },
-    exclude: { value: 'PATTERN', many: true, summary: 'not names that match: *.tmp, node_modules/' },
+    include: { value: 'PATTERN', many: true, summary: 'include only matching names: *.jpg, docs/**' },
+    exclude: { value: 'PATTERN', many: true, summary: 'exclude matching names: *.tmp, node_modules/' },
     jobs: { short: 'j', value: 'N', summary: `requests at the same time; default: ${JOBS}` },
   },
   run: sync,
@@ -55,7 +55,7 @@ function sideOf(word: string): Side {
 async function sync(call: Invocation): Promise<ExitCode> {
   const [source, target] = [sideOf(call.words[0] ?? ''), sideOf(call.words[1] ?? '')];
   if (source.remote === undefined && target.remote === undefined)
-    throw new UsageError('one of the two must be s3://BUCKET/FOLDER');
+    throw new UsageError('the source or the target must be s3://BUCKET/FOLDER');
   if (source.remote === undefined && !(await isFolder(source.path)))
     throw new ClientError(`${source.path} is not a folder`, EXIT.notFound);
   if (target.remote === undefined && !call.options.has('dry-run'))
@@ -68,7 +68,7 @@ async function sync(call: Invocation): Promise<ExitCode> {
     const verb = call.options.has('dry-run') ? 'would be transferred' : transfer.progress.summary();
     const code = transfer.end();
     if (call.options.has('dry-run')) call.output.note(`${counted(plan.planned, 'file')} ${verb}`);
-    else call.output.note(`${verb}; ${counted(plan.same, 'file')} already the same, ${plan.deleted} deleted`);
+    else call.output.note(`${verb}; ${counted(plan.same, 'file')} unchanged, ${plan.deleted} deleted`);
     return code;
   } finally {
     transfer.progress.end();
@@ -199,12 +199,12 @@ class Plan {
     const { options, output } = this.#call;
     const extra = this.#extra;
     if (extra.length > 0 && !this.#isSourceThere && (this.#source.remote?.key ?? '') !== '') {
-      const what = `there is nothing at ${this.#source.path}`;
+      const what = `the source ${this.#source.path} is empty`;
       throw new ClientError(`${what}; nothing was deleted`, EXIT.notFound);
     }
     const most = options.count('max-delete', Number.MAX_SAFE_INTEGER, 0);
     if (extra.length > most) {
-      const what = `${counted(extra.length, 'file')} would be deleted, more than --max-delete ${most}`;
+      const what = `${counted(extra.length, 'file')} would be deleted, but --max-delete is ${most}`;
       throw new ClientError(`${what}; nothing was deleted`, EXIT.conflict);
     }
     if (options.has('dry-run')) {
@@ -213,7 +213,7 @@ class Plan {
     }
     if (extra.length === 0) return;
     if (this.#transfer.failed > 0) {
-      this.#transfer.progress.warn('nothing was deleted, because not all copies succeeded');
+      this.#transfer.progress.warn('nothing was deleted because some copies failed');
       return;
     }
     for (let at = 0; at < extra.length; at += DELETED_AT_ONCE)

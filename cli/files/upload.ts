@@ -94,11 +94,11 @@ function counting(onMoved: (bytes: number) => void): (bytes: number) => void {
 
 function assertSame({ key }: RemotePlace, theirs: string | undefined, ours: string): void {
   if (theirs === undefined || theirs === ours) return;
-  throw new ClientError(`${key}: the checksum of the stored bytes is another one`);
+  throw new ClientError(`${key}: checksum mismatch in the stored bytes`);
 }
 
 function changed(path: string): ClientError {
-  return new ClientError(`${path} changed while it was read`, EXIT.conflict);
+  return new ClientError(`${path} changed while it was being uploaded`, EXIT.conflict);
 }
 
 async function sendInParts(upload: Upload, means: UploadMeans): Promise<void> {
@@ -211,7 +211,7 @@ function remember(memory: string, what: Remembered, onNote: (text: string) => vo
     writePrivateFile(memory, JSON.stringify(what));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    onNote(`${cacheFolder()} cannot be written (${code}): an upload that is interrupted will begin anew`);
+    onNote(`${cacheFolder()} is not writable (${code}): an interrupted upload will start over`);
   }
 }
 

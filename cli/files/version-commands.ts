@@ -15,33 +15,35 @@ export const VERSION_COMMANDS: readonly Command[] = [
   {
     name: 'restore',
     words: 'OBJECT',
-    summary: 'make an earlier version the latest one; no version is lost',
+    summary: 'make an earlier version the latest; no version is lost',
     options: {
-      version: { value: 'ID', summary: 'this version; ls --versions lists them' },
-      at: { value: 'TIME', summary: 'the version of that time: 2026-05-31T12:00:00Z' },
+      version: { value: 'ID', summary: 'version to restore (see ls --versions)' },
+      at: { value: 'TIME', summary: 'the version current at this time: 2026-05-31T12:00:00Z' },
     },
     run: restore,
   },
   {
     name: 'undelete',
-    words: 'PLACE',
-    summary: 'restore a deleted object, or with -r all deleted ones of a folder',
+    words: 'PATH',
+    summary: 'restore a deleted object, or with -r all deleted objects of a folder',
     details: PLACES_DETAILS,
-    options: { recursive: { short: 'r', summary: 'all deleted objects in the folder' }, ...LITERAL },
+    options: { recursive: { short: 'r', summary: 'restore all deleted objects in the folder' }, ...LITERAL },
     run: undelete,
   },
   {
     name: 'presign',
     words: 'OBJECT',
-    summary: 'print a link that needs no key, to download or upload an object',
-    options: { expires: EXPIRES, put: { summary: 'a link for uploading (PUT)' } },
+    summary: 'print a presigned URL to download or upload an object',
+    options: { expires: EXPIRES, put: { summary: 'sign an upload (PUT)' } },
     run: async (call) => {
       const { bucket, key } = remoteObject(call.words[0] ?? '');
       const method = call.options.has('put') ? 'PUT' : 'GET';
       const seconds = secondsOf(call.options.text('expires') ?? '1h');
       const asked = { method, path: pathOf(bucket, key), query: {}, headers: {} };
       if (call.session().profileName === null)
-        call.output.note('the link ends with the key; one that was made for this command ends with it');
+        call.output.note(
+          'the URL stops working when its key expires; a key made for this command expires with it',
+        );
       const url = presignedUrl(asked, seconds, await call.session().s3Keys());
       call.output.one({ url, method, expires_in: seconds }, () => [url]);
     },
@@ -49,7 +51,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
   {
     name: 'share',
     words: 'OBJECT',
-    summary: 'print a link of the cloud for a browser, with the name of the file',
+    summary: 'print a download link for browsers, which keeps the file name',
     options: { expires: EXPIRES },
     run: async (call) => {
       const { cloud } = call.session();
@@ -66,7 +68,7 @@ export function secondsOf(text: string): number {
   const [, count, unit = 's'] = /^(\d+)([smhd]?)$/.exec(text) ?? [];
   const seconds = Number(count) * (UNITS[unit || 's'] ?? 1);
   if (seconds >= 1 && seconds <= LONGEST_SECONDS) return seconds;
-  throw new UsageError(`${text} is not a time from 1s to 7d`);
+  throw new UsageError(`${text} is not a duration from 1s to 7d`);
 }
 
 /** The object of that name, deleted or not. Throws ClientError if there never was one. */
@@ -83,7 +85,7 @@ async function restore(call: Invocation): Promise<void> {
   const { options, output } = call;
   const { cloud } = call.session();
   const [version, at] = [options.text('version'), options.text('at')];
-  if ((version === undefined) === (at === undefined)) throw new UsageError('say --version ID or --at TIME');
+  if ((version === undefined) === (at === undefined)) throw new UsageError('give --version ID or --at TIME');
   const place = remoteObject(call.words[0] ?? '');
   const { id } = await find(cloud, place);
   const restored = await cloud.restoreObject(id, {
@@ -95,7 +97,7 @@ async function restore(call: Invocation): Promise<void> {
 /** The version that was the latest at that time, however many came after it. */
 async function versionAt(cloud: Cloud, { bucket, key }: RemotePlace, text: string): Promise<string> {
   const wanted = Date.parse(text);
-  if (!Number.isFinite(wanted)) throw new UsageError(`${text} is not a time like 2026-05-31T12:00:00Z`);
+  if (!Number.isFinite(wanted)) throw new UsageError(`${text} is not a time such as 2026-05-31T12:00:00Z`);
   // Newest first, page by page; names that go on after this one come later.
   for await (const each of cloud.listObjects(bucket, { prefix: key, include_versions: true })) {
     if (each.name !== key) break;
@@ -128,5 +130,5 @@ async function undelete(call: Invocation): Promise<void> {
       count += 1;
     }
   }
-  if (count === 0) throw new ClientError(`nothing is deleted at ${shown(place)}`, EXIT.notFound);
+  if (count === 0) throw new ClientError(`no deleted objects at ${shown(place)}`, EXIT.notFound);
 }

@@ -100,7 +100,7 @@ export class Requests {
     });
     // After the answer nobody waits for it any more.
     request.on('error', () => {});
-    request.on('timeout', () => request.destroy(new Error('the connection is idle for too long')));
+    request.on('timeout', () => request.destroy(new Error('the connection timed out (no data)')));
     const response = await answerTo(request, asked);
     if (response.statusCode !== undefined && response.statusCode < 300) return response;
     const text = await textOf(response);
@@ -116,7 +116,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   let bytes = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new ClientError('the answer is too long to be of an S3 endpoint');
+    if (bytes > MAX_ANSWER_BYTES) throw new ClientError('the response is too large; is this an S3 endpoint?');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -189,7 +189,7 @@ export class S3Client {
   }
 }
 
-const endless = () => new ClientError('the list of the S3 endpoint does not go on');
+const endless = () => new ClientError('the S3 endpoint repeats a page of the list');
 
 function objectIn(xml: string): ListedObject {
   return {

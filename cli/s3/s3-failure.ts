@@ -17,13 +17,13 @@ export class S3Failure extends ClientError {
 
 const WITHOUT_BODY: Readonly<Record<number, string>> = {
   403: 'access denied',
-  404: 'there is no such object or bucket',
-  412: 'it was changed by another request',
+  404: 'no such object or bucket',
+  412: 'another request changed the object',
 };
 
 /** From an answer that is not 2xx. */
 export function readFailure(status: number, body: string, requestId: string | undefined): S3Failure {
   const code = textIn(body, 'Code') ?? String(status);
-  const message = textIn(body, 'Message') ?? WITHOUT_BODY[status] ?? `the endpoint answered ${status}`;
+  const message = textIn(body, 'Message') ?? WITHOUT_BODY[status] ?? `the endpoint returned status ${status}`;
   return new S3Failure({ status, code, message, requestId });
 }

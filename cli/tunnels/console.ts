@@ -21,7 +21,7 @@ export async function showConsole(
   const isRaw = isTyped && isTerminal(stdin);
   if (isRaw) {
     stdin.setRawMode(true);
-    process.stderr.write(`Connected to ${printable(name)}; Ctrl+] leaves.\r\n`);
+    process.stderr.write(`Connected to ${printable(name)}; press Ctrl+] to leave.\r\n`);
   }
   const take = (bytes: Buffer) => {
     const end = isRaw ? bytes.indexOf(LEAVE) : -1;

@@ -25,7 +25,7 @@ const theDatabase = async (call: Invocation) => {
 function tunnelTo({ session }: Invocation, { database_id, engine, name }: Database) {
   if (engine === 'sqlite') {
     const hint = `Run: cloudlet db connect ${name}`;
-    throw new UsageError(`${name} is a SQLite database: it has no port`, hint);
+    throw new UsageError(`${name} is a SQLite database and has no port`, hint);
   }
   return () => openSocket(session(), session().cloud.urlOf('openDatabaseTunnel', [database_id]));
 }
@@ -36,7 +36,7 @@ async function connect(call: Invocation) {
   if (client === undefined) {
     const missing = PACKAGES[database.engine];
     if (missing !== undefined && !call.options.has('builtin'))
-      call.output.note(`The package ${missing} is not installed: this is the shell of cloudlet.`);
+      call.output.note(`The package ${missing} is not installed; using the built-in shell.`);
     return (await runShell(cloud, database, call.output)) ? EXIT.ok : EXIT.failure;
   }
   const { connection, ca } = await cloud.getDatabaseCredentials(database.database_id);
@@ -67,7 +67,7 @@ async function dump(call: Invocation): Promise<void> {
   const { cloud, database } = await theDatabase(call);
   const format = call.options.text('format');
   const response = await cloud.dumpDatabase(database.database_id, format === undefined ? {} : { format });
-  if (response.body === null) throw new ClientError('the dump has no bytes', EXIT.unavailable);
+  if (response.body === null) throw new ClientError('the dump is empty', EXIT.unavailable);
   const bytes = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
   const path = call.words[1] ?? '-';
   if (path === '-') return pipeline(bytes, process.stdout, { end: false });
@@ -85,14 +85,16 @@ async function load(call: Invocation): Promise<void> {
   const { cloud, database } = await theDatabase(call);
   const { database_id, name } = database;
   const path = call.words[1] ?? '-';
-  const isMeant = call.options.has('yes') || (path !== '-' && (await confirm(`Replace what is in ${name}?`)));
-  if (!isMeant) throw new UsageError('nothing was loaded', 'Use --yes where nobody can be asked');
+  const isMeant =
+    call.options.has('yes') || (path !== '-' && (await confirm(`Replace the content of ${name}?`)));
+  if (!isMeant)
+    throw new UsageError('the dump was not loaded', 'Use --yes in scripts (no terminal to confirm on)');
   const folder = path === '-' ? await mkdtemp(join(tmpdir(), 'cloudlet-')) : null;
   try {
     const source = folder === null ? path : join(folder, 'dump');
     if (folder !== null) await writeFile(source, process.stdin);
     const loaded = await cloud.loadDatabase(database_id, { file: await openAsBlob(source) });
-    call.output.one(loaded, () => [`${name} is loaded`]);
+    call.output.one(loaded, () => [`${name} now has the content of the dump`]);
   } finally {
     if (folder !== null) rmSync(folder, { recursive: true, force: true });
   }
@@ -102,28 +104,28 @@ export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
   {
     name: 'db connect',
     words: 'DATABASE [ARGUMENT…]',
-    summary: 'open psql, mariadb or mongosh, or a small shell, on a database',
+    summary: 'open a database with psql, mariadb or mongosh, or with the built-in shell',
     details: 'Arguments of the program come after --: cloudlet db connect shop -- -c "SELECT 1"',
-    options: { builtin: { summary: 'the shell of cloudlet, even if the program is installed' } },
+    options: { builtin: { summary: 'use the built-in shell even if the program is installed' } },
     run: connect,
   },
   {
     name: 'db forward',
     words: 'DATABASE [PORT]',
-    summary: 'make a database answer on a port of this computer',
+    summary: 'forward a local port to a database',
     run: forward,
   },
   {
     name: 'db dump',
     words: 'DATABASE [FILE]',
-    summary: 'download a dump of a database, to standard output without FILE',
-    options: { format: { value: 'FORMAT', summary: 'another format than the default' } },
+    summary: 'download a dump of a database to FILE or standard output',
+    options: { format: { value: 'FORMAT', summary: 'format of the dump' } },
     run: dump,
   },
   {
     name: 'db load',
     words: 'DATABASE [FILE]',
-    summary: 'replace a database with a dump',
+    summary: 'replace the content of a database with a dump',
     options: YES,
     run: load,
   },

@@ -5,7 +5,7 @@ import { isTerminal } from '../environment.ts';
 import { tell } from '../failures.ts';
 import { type Output, printable } from '../output.ts';
 
-const HELP = 'Statements end with ; (SQL) or with the line (MongoDB: one command as JSON). quit leaves.';
+const HELP = 'End SQL statements with ;. MongoDB takes one JSON command per line. Type quit to exit.';
 /** As psql, mariadb and mongosh have it. */
 const LEAVE = /^\s*(?:\\q|quit|exit)(?:\(\))?\s*;?\s*$/i;
 
@@ -74,6 +74,6 @@ async function show(
       );
     }
   }
-  if (result.truncated) output.note('There are more rows.');
+  if (result.truncated) output.note('More rows follow; add a LIMIT to see others.');
   if (names.length === 0) output.note(result.affected === null ? 'done' : `${result.affected} rows changed`);
 }

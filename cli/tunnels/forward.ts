@@ -43,11 +43,7 @@ async function listening(server: Server, port: number): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why = code === 'EADDRINUSE' ? 'is in use' : `cannot be opened (${code})`;
-    throw new ClientError(
-      `port ${port} of this computer ${why}`,
-      EXIT.conflict,
-      'Choose another: LOCAL:PORT',
-    );
+    throw new ClientError(`local port ${port} ${why}`, EXIT.conflict, 'Choose another: LOCAL:PORT');
   }
 }
 
@@ -57,7 +53,7 @@ export function portPair(word: string): { readonly local: number; readonly far: 
   const far = Number(match?.[2]);
   const local = Number(match?.[1] ?? match?.[2]);
   if (match === null || far < 1 || far > 65_535 || local > 65_535)
-    throw new UsageError(`${word} is no port`, 'Give the port of the machine, or LOCAL:PORT');
+    throw new UsageError(`${word} is not a port`, 'Give a port of the machine, or LOCAL:PORT');
   return { local, far };
 }
 

@@ -89,7 +89,7 @@ export async function lendOwnKey(cloud: Cloud, vmId: string, output: Output): Pr
     await cloud.lendSshKey(vmId, { public_key: ownPublicKey() });
   } catch (error) {
     const mayNot = error instanceof CloudError && (error.status === 403 || error.status === 404);
-    if (!mayNot) output.note(`This client's SSH key was not lent: ${tell(error).lines.join(' ')}`);
+    if (!mayNot) output.note(`The machine did not get this client's SSH key: ${tell(error).lines.join(' ')}`);
   }
 }
 
@@ -105,7 +105,7 @@ const VM_ID = /^vm-[0-9a-z]{26}$/;
 
 /** The settings of ssh for a machine, by their names in ssh_config. Throws ClientError. */
 export async function sshSettings(session: Session, vm: Vm): Promise<readonly [string, string][]> {
-  if (!VM_ID.test(vm.vm_id)) throw new ClientError('the cloud named the machine by what is no id of one');
+  if (!VM_ID.test(vm.vm_id)) throw new ClientError('the cloud returned an invalid machine ID');
   // Made here: what it prints would be lost where the proxy runs.
   ownPublicKey();
   const isKnown = await noteHostKeys(session.cloud, vm);
@@ -154,7 +154,7 @@ export function sftpOption(
 
 function noOpenSsh(program: string, why: string): ClientError {
   return new ClientError(
-    `${program} cannot be run: ${why.trim()}`,
+    `${program} cannot be started: ${why.trim()}`,
     EXIT.failure,
     'Install the OpenSSH client',
   );

@@ -55,7 +55,7 @@ function refusal(status: number, text: string): Error {
   } catch {
     // A proxy in between has words of its own.
   }
-  return new ClientError(`the cloud answered ${status} to the WebSocket`, exitCodeOf(status));
+  return new ClientError(`the cloud refused the WebSocket with status ${status}`, exitCodeOf(status));
 }
 
 export interface NearSide {
@@ -108,7 +108,7 @@ export function join(socket: WebSocket, { input, output }: NearSide): Promise<vo
       if (isGivenUp) return resolve();
       if (code === ENDED) return output.end(resolve);
       output.destroy();
-      reject(new ClientError(`the tunnel was cut: ${String(reason) || `code ${code}`}`, EXIT.unavailable));
+      reject(new ClientError(`the tunnel was closed: ${String(reason) || `code ${code}`}`, EXIT.unavailable));
     });
   }).finally(() => clearInterval(ping));
 }

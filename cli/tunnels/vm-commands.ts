@@ -38,7 +38,7 @@ async function copy(call: Invocation) {
   const machines = call.words.map(machineIn);
   const [name, ...others] = new Set(machines.flatMap((each) => each?.name ?? []));
   if (name === undefined || others.length > 0)
-    throw new UsageError('name one machine: VM:PATH as source or target');
+    throw new UsageError('exactly one machine must be named: VM:PATH as source or target');
   const vm = await findVm(cloud, name);
   const places = call.words.map((place, at) => {
     const far = machines[at];
@@ -81,7 +81,7 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`${path} cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`${path} is not readable: ${(error as Error).message}`);
   }
 }
 
@@ -109,9 +109,9 @@ async function create(call: Invocation) {
 async function logs(call: Invocation) {
   const { cloud, vm } = await theVm(call);
   const bytes = call.options.count('bytes', LOG_BYTES);
-  if (bytes > MAX_LOG_BYTES) throw new UsageError(`at most ${MAX_LOG_BYTES} bytes are kept`);
+  if (bytes > MAX_LOG_BYTES) throw new UsageError(`the log has at most ${MAX_LOG_BYTES} bytes`);
   if (call.options.has('follow') && call.options.has('bytes'))
-    throw new UsageError('--follow begins with the last 64 KiB; --bytes is for vm logs without it');
+    throw new UsageError('--bytes cannot be used with --follow, which starts with the last 64 KiB');
   if (call.options.has('follow')) return showConsole(call.session(), vm, { isTyped: false });
   process.stdout.write(cleaned(await cloud.getVmLog(vm.vm_id, { bytes })));
 }
@@ -120,30 +120,34 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
   {
     name: 'vm create',
     words: 'NAME',
-    summary: 'create a machine that takes your SSH keys',
+    summary: 'create a machine with your SSH keys',
     details:
-      'The public keys of ~/.ssh and one of the client go into the machine. They are read at its first start;\nvm ssh of another computer lends a key of its own.',
+      'The machine gets the public keys in ~/.ssh and a key of this client at its first start. From another\ncomputer, vm ssh adds a key of its own for two minutes.',
     options: {
-      type: { value: 'TYPE', summary: 'instance type (t2.micro)' },
-      image: { value: 'IMAGE', summary: 'image to start from (tiny)' },
-      region: { value: 'REGION', summary: 'region (us-east-1)' },
-      key: { value: 'LINE', summary: 'a further public key', many: true },
+      type: { value: 'TYPE', summary: 'instance type; default: t2.micro' },
+      image: { value: 'IMAGE', summary: 'image; default: tiny' },
+      region: { value: 'REGION', summary: 'region; default: us-east-1' },
+      key: { value: 'LINE', summary: 'another public key', many: true },
       'user-data': { value: 'FILE', summary: 'script or cloud-init configuration for the first start' },
-      database: { value: 'NAME', summary: 'give it the URI of this database, in a file', many: true },
-      start: { summary: 'start it' },
+      database: {
+        value: 'NAME',
+        summary: 'put the URI of this database into a file on the machine',
+        many: true,
+      },
+      start: { summary: 'start the machine' },
     },
     run: create,
   },
   {
     name: 'vm ssh',
     words: 'VM [COMMAND…]',
-    summary: 'open a shell on a machine, or run a command there',
+    summary: 'open a shell on a machine, or run a command on it',
     details:
-      "Words with a dash come after --: cloudlet vm ssh web-1 -- ls -l\nA machine that was made without this client's key is lent it for two minutes, for the log-in; that\nneeds the scope compute:write.",
+      "Put arguments with a dash after --: cloudlet vm ssh web-1 -- ls -l\nA machine created without this client's key gets it for two minutes, for the log-in. This needs the\nscope compute:write.",
     options: {
-      user: { value: 'NAME', short: 'l', summary: 'log in as this user (root)' },
-      identity: { value: 'FILE', short: 'i', summary: 'use this key' },
-      forward: { value: 'LIMIT', short: 'L', summary: 'as -L of ssh: forward a port', many: true },
+      user: { value: 'NAME', short: 'l', summary: 'user to log in as; default: root' },
+      identity: { value: 'FILE', short: 'i', summary: 'private key to log in with' },
+      forward: { value: 'LIMIT', short: 'L', summary: 'forward a port (like ssh -L)', many: true },
     },
     run: async (call) => {
       const { vm } = await theVm(call);
@@ -167,21 +171,21 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
   {
     name: 'vm cp',
     words: 'SOURCE… TARGET',
-    summary: 'copy files to a machine or from it: VM:PATH',
-    options: { recursive: { short: 'r', summary: 'copy folders' } },
+    summary: 'copy files to or from a machine: VM:PATH',
+    options: { recursive: { short: 'r', summary: 'copy folders recursively' } },
     run: copy,
   },
   {
     name: 'vm forward',
     words: 'VM PORT…',
-    summary: 'make ports of a machine answer on this computer: PORT, or LOCAL:PORT',
+    summary: 'forward local ports to a machine: PORT or LOCAL:PORT',
     run: forward,
   },
   {
     name: 'vm proxy',
     words: 'VM [PORT]',
-    summary: 'join standard input and output to a port of a machine (22); for ProxyCommand of ssh',
-    options: { 'lend-key': { summary: "before, lend the machine this client's SSH key for two minutes" } },
+    summary: 'connect standard input and output to a port of a machine (22); for ssh ProxyCommand',
+    options: { 'lend-key': { summary: "first give the machine this client's SSH key for two minutes" } },
     run: async (call) => {
       const { session, words } = call;
       const [vm_id = '', port = '22'] = words;
@@ -195,7 +199,7 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
   {
     name: 'vm ssh-config',
     words: 'VM',
-    summary: 'print the settings by which ssh, scp, rsync and editors reach a machine',
+    summary: 'print SSH configuration with which ssh, scp, rsync and editors reach a machine',
     details: 'Append it to ~/.ssh/config: cloudlet vm ssh-config web-1 >> ~/.ssh/config; ssh web-1',
     run: sshConfig,
   },
@@ -213,8 +217,8 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
     words: 'VM',
     summary: 'print the latest output of the serial console',
     options: {
-      follow: { short: 'f', summary: 'go on until the machine stops' },
-      bytes: { value: 'COUNT', short: 'n', summary: 'so many of the last bytes (65536)' },
+      follow: { short: 'f', summary: 'keep printing new output until the machine stops' },
+      bytes: { value: 'COUNT', short: 'n', summary: 'number of bytes from the end; default: 65536' },
     },
     run: logs,
   },

@@ -130,7 +130,7 @@ describe('at a terminal', { skip: skip || cannotOpenTerminal }, () => {
 
   test('the console, until Ctrl+]', async () => {
     const session = new TerminalSession(user, 'vm console web-1', {});
-    await session.type('\n', /Connected to web-1; Ctrl\+\] leaves/);
+    await session.type('\n', /Connected to web-1; press Ctrl\+\] to leave/);
     await session.type('echo $((6 * 7))\n', /# /);
     await session.sees(/^42\r$/m);
     await session.type('\u001d', /# /);

@@ -33,9 +33,9 @@ test('an object, a bucket with all versions, and the machine of a point', { skip
   const all = ['bucket', 'restore', 'photos', '--point', point, '--versions', '--to', 'photos-then'];
   assert.match(
     await user.ok(all),
-    /^2 objects \(11.00 B\) restored to photos-then\nNot as it was: public_access \(1\)\. Access for everyone /,
+    /^2 objects \(11.00 B\) restored to photos-then\nNot restored: public_access \(1\)\. Access for everyone /,
   );
-  assert.match(await user.ok(all), /^0 objects .* 2 already the same/);
+  assert.match(await user.ok(all), /^0 objects .* 2 unchanged/);
   assert.match(await user.ok(['vm', 'points', 'web']), new RegExp(point));
   await user.fails(2, ['vm', 'restore', 'web', 'web-then']);
   const made = await user.ok(['vm', 'restore', 'web', 'web-then', '--point', point]);

@@ -31,7 +31,7 @@ test('databases are made, listed, shown and deleted, and their password is shown
   assert.match(await user.ok(['db', 'points', 'shop']), /^POINT +CREATED|^$/);
   const nowhere = { CLOUDLET_URL: 'http://127.0.0.1:9' };
   await user.fails(8, ['db', 'points', 'shop'], { env: { ...nowhere, CLOUDLET_API_KEY: user.key } });
-  assert.match(await user.fails(5, ['db', 'show', 'shop']), /there is no database shop/);
+  assert.match(await user.fails(5, ['db', 'show', 'shop']), /no database shop/);
   assert.match(await user.ok(['db', 'undelete', 'shop']), /^shop is /);
   assert.equal(await user.ok(['db', 'url', 'shop', '--show']), uri);
   assert.notEqual(await user.ok(['db', 'rotate', 'shop']), uri);

@@ -118,7 +118,7 @@ describe('webhooks, operations and recovery points', () => {
       new RegExp(`^${point.point_id} +${verified.state} `, 'm'),
     );
     await user.fails(2, ['recovery', 'rm', point.point_id], { env });
-    assert.match(await user.ok(['recovery', 'rm', point.point_id, '-y'], { env }), /removed for good at/);
+    assert.match(await user.ok(['recovery', 'rm', point.point_id, '-y'], { env }), /removed permanently at/);
   });
 });
 
@@ -231,7 +231,7 @@ describe('at a terminal', { skip: cannotOpenTerminal }, () => {
 
   test('what deletes asks first, and only yes means it', async () => {
     await user.ok(['mb', 'asked']);
-    const question = /Delete asked with 0 objects, 0 B, for ever\? \[y\/N\]/;
+    const question = /Delete asked with 0 objects, 0 B, permanently\? \[y\/N\]/;
     for (const answer of ['\n', 'n\n', 'maybe\n']) {
       const { code, seen } = await typed('bucket rm asked', question, answer);
       assert.deepEqual([code, question.test(seen)], [2, true], seen);

@@ -114,7 +114,7 @@ function walk(tree: string): void {
   test('it syncs a folder, through the port of the API', async () => {
     await there('cloudlet mb photos');
     assert.match(await there('cloudlet sync trip s3://photos/trip'), /2 files, 12 B/);
-    assert.match(await there('cloudlet sync trip s3://photos/trip'), /2 files already the same/);
+    assert.match(await there('cloudlet sync trip s3://photos/trip'), /2 files unchanged/);
     assert.equal(await there('cloudlet sync -q s3://photos/trip back; diff -r trip back'), '');
   });
 
@@ -124,7 +124,7 @@ function walk(tree: string): void {
     const wait = 'until curl -sf http://127.0.0.1:8888/; do sleep 0.5; done';
     assert.match(await there(`cloudlet vm forward web-1 8888:80 & ${wait}`), /^hello from web-1$/m);
     const published = await there(`cloudlet vm publish web-1 80 --public-port ${PUBLISHED}`);
-    assert.match(published, /:62100 leads to port 80/);
+    assert.match(published, /:62100 forwards to port 80/);
     assert.equal(await there(`curl -s http://${HOST}:${PUBLISHED}/`), 'hello from web-1\n');
   });
 
