@@ -296,7 +296,7 @@ test('no id of a machine is a command, and no name of one is a pattern of hosts'
   ]) {
     const { code, err } = await run(args);
     assert.equal(code, 1, err);
-    assert.match(err, /no id/);
+    assert.match(err, /invalid machine ID/);
   }
   assert.ok(!readdirSync(home).includes('owned'));
   lie = lieAbout({ ...vm, name: '*', vm_id: `vm-${'a'.repeat(26)}` });

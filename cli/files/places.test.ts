@@ -8,7 +8,7 @@ import { secondsOf } from './version-commands.ts';
 test('places are buckets and names, or paths', () => {
   assert.deepEqual(remotePlace('s3://photos/a/../b'), { bucket: 'photos', key: 'a/../b' });
   assert.equal(remotePlace('photos/a'), undefined);
-  assert.throws(() => remotePlace('s3:///a'), /is not s3:/);
+  assert.throws(() => remotePlace('s3:///a'), /does not have the form s3:/);
   assert.throws(() => remoteObject('s3://photos'), /names no object/);
 });
 
@@ -63,5 +63,5 @@ test('parts grow so that 10,000 are enough', () => {
 
 test('times are seconds, minutes, hours or days', () => {
   assert.deepEqual(['90', '90s', '15m', '1h', '7d'].map(secondsOf), [90, 90, 900, 3600, 604_800]);
-  for (const text of ['0', '8d', '1w', '-1', '']) assert.throws(() => secondsOf(text), /is not a time/);
+  for (const text of ['0', '8d', '1w', '-1', '']) assert.throws(() => secondsOf(text), /is not a duration/);
 });

@@ -63,7 +63,7 @@ const NAMED_VERBS = [...VERBS.keys()].join(', ').replace(/, (?=[^,]*$)/, ' or ')
 
 async function showSetupLink(call: CallAsOperator): Promise<number> {
   const { url } = await call<{ url: string }>({ method: 'POST', path: '/api/admin/setup-link' });
-  console.log(`Open this link within 30 minutes to become administrator:\n${url}`);
+  console.log(`Open this link within 30 minutes to become the administrator:\n${url}`);
   return 0;
 }
 
@@ -98,7 +98,7 @@ async function assertNew(call: CallAsOperator, wanted: string | undefined): Prom
   if (found === undefined) return;
   const { username, id } = found;
   throw new Error(
-    `an administrator ${username} (account ${id}) exists already. To show the API key: ` +
+    `an administrator ${username} (account ${id}) already exists. To show the API key: ` +
       `cloudlet admin key --username ${username}. To create another: cloudlet admin create --username NAME`,
   );
 }
@@ -145,7 +145,7 @@ function usernameIn({ username = 'admin' }: Values): string {
 
 async function find(call: CallAsOperator, username: string): Promise<Account> {
   const account = (await allOf(call)).find((candidate) => isSame(candidate.username, username));
-  if (!account) throw new Error(`there is no account named ${username}`);
+  if (!account) throw new Error(`no account is named ${username}`);
   return account;
 }
 

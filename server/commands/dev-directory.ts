@@ -46,8 +46,8 @@ export function earlierKey(dataDir: string): string | undefined {
     return readFileSync(join(dataDir, KEY_FILE), 'utf8');
   } catch {
     throw new Error(
-      `cloudlet dev did not make the cloud in ${dataDir}, and would replace its administrator's key: choose an ` +
-        'empty directory, and begin from a recovery point of that cloud with --from',
+      `cloudlet dev did not create the cloud in ${dataDir}, and would replace its administrator's key: choose an ` +
+        'empty directory, and start from a recovery point of that cloud with --from',
     );
   }
 }

@@ -27,25 +27,25 @@ const HELP = `Usage: cloudlet dev [--with ENGINES] [--from DIR_OR_URL [--point I
                     [-- COMMAND [ARGUMENT ...]]
 
 Runs a cloud of its own on free ports of this machine, with an administrator, an S3 access key and a database of
-each engine, and prints how to reach them as export lines on standard output. All else goes to standard error.
+each engine, and prints how to reach them as export lines on standard output. All other output goes to standard error.
 It ends with Ctrl+C, and its data, machines and databases go with it. Several can run at once.
 
-With a command, runs that with these variables, ends with it, and exits with its exit code:
+With a command, runs the command with these variables, stops when it ends, and exits with its exit code:
 
   cloudlet dev -- npm test
 
   --with ENGINES     databases to create, comma-separated: ${ENGINE_NAMES}; none: no database.
                      Default: ${DEFAULT_ENGINES.join(',')}, as far as this host has them
-  --from DIR_OR_URL  begins from a recovery point of another cloud, as recovery restore does
+  --from DIR_OR_URL  starts from a recovery point of another cloud, like recovery restore
   --point ID         the recovery point; default: latest
   --key-file FILE    has the recovery key; default: asks for it
-  --keep             keeps the data directory at the end, and says where it is
-  --data-dir PATH    a data directory to create, or one of cloudlet dev to go on with; it is kept
+  --keep             keeps the data directory at the end, and prints its path
+  --data-dir PATH    a data directory to create, or one that cloudlet dev created earlier; it is kept
 
 Variables: CLOUDLET_URL, CLOUDLET_API_KEY (always cloudlet-development-key, but not with --from), AWS_ENDPOINT_URL_S3,
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
 ${VARIABLES}.
-Settings (CLOUDLET_…) do not hold here: they could lead to the data of another cloud.
+Settings (CLOUDLET_…) are ignored, because they could point to the data of another cloud.
 `;
 
 /** The key of every empty cloud for development: it listens on loopback only, and has no data of others. */
@@ -88,7 +88,7 @@ async function run(given: Config, { positionals: command, values }: Words): Prom
   outliveTerminal();
   for (const path of sweepDevDirectories()) {
     console.error(
-      `Machines of a cloudlet dev that was killed still run. To end them: cloudlet dev --data-dir ${path}`,
+      `Machines of a killed cloudlet dev are still running. To stop them: cloudlet dev --data-dir ${path}`,
     );
   }
   const directory = openDevDirectory(values['data-dir'], values.keep !== undefined);
@@ -112,7 +112,7 @@ function readEngines(list: string | undefined): readonly string[] | undefined {
   const names = list.split(',').map((name) => name.trim());
   const unknown = names.find((name) => !ABOUT_ENGINES.some((about) => about.name === name));
   if (unknown === undefined) return names;
-  throw new UsageError(`dev: --with: "${unknown}" is no engine: choose from ${ENGINE_NAMES}, or none`);
+  throw new UsageError(`dev: --with: "${unknown}" is not an engine: choose from ${ENGINE_NAMES}, or none`);
 }
 
 interface Wishes {
@@ -204,7 +204,7 @@ async function enginesToUse(call: Call, wanted: readonly string[] | undefined): 
   const engines = await call<{ engine: string; available: boolean }[]>('GET', '/api/database-engines');
   const there = new Set(engines.filter(({ available }) => available).map(({ engine }) => engine));
   const missing = DEFAULT_ENGINES.filter((name) => !there.has(name));
-  if (missing.length > 0) console.error(`Not available here, and left out: ${missing.join(', ')}`);
+  if (missing.length > 0) console.error(`Not available on this host, skipped: ${missing.join(', ')}`);
   return DEFAULT_ENGINES.filter((name) => there.has(name));
 }
 

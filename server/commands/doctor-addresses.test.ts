@@ -50,7 +50,7 @@ test('rules that a killed Cloudlet left are named', { skip }, () => {
   assert.equal(level, 'warn');
   assert.match(
     detail,
-    /killed Cloudlet left nftables rules behind \(ip cloudlet_127_80_4_0, ip cloudlet_127_90_0_0\): those addresses are/,
+    /killed Cloudlet left nftables rules behind \(ip cloudlet_127_80_4_0, ip cloudlet_127_90_0_0\): the addresses of machines are/,
   );
   assert.equal(
     fix,

@@ -28,7 +28,7 @@ test('a bucket that is right is one line, and is left as it was', async () => {
   assert.equal(finding?.level, 'ok', JSON.stringify(finding));
   assert.match(
     finding?.detail ?? '',
-    /^s3:\/\/127\.0\.0\.1:\d+\/tests\/doctor, of no cloud yet: stored, read and/,
+    /^s3:\/\/127\.0\.0\.1:\d+\/tests\/doctor, no cloud uses it yet: stored, read and/,
   );
   assert.equal(s3.count('PUT'), s3.count('DELETE'));
 });

@@ -29,16 +29,16 @@ export async function checkBlobs(
 function describe(label: string, { cloudId, isVersioned, clockAheadMs }: BucketFacts): Finding[] {
   const found: Finding[] = [];
   if (isVersioned === true) {
-    const detail = `${label} keeps versions: what Cloudlet removes goes on taking space`;
+    const detail = `${label} keeps versions, so objects that Cloudlet removes still use space`;
     const fix = 'suspend versioning, or add a lifecycle rule that removes old versions';
     found.push({ level: 'warn', subject: SUBJECT, detail, fix });
   }
   if (clockAheadMs !== null && Math.abs(clockAheadMs) > MOST_CLOCK_MS) {
-    const detail = `its clock differs from this host's by ${Math.round(clockAheadMs / 1000)} s`;
-    found.push({ level: 'warn', subject: SUBJECT, detail, fix: 'synchronize both clocks by NTP' });
+    const detail = `the clock of the S3 service differs from this host's by ${Math.round(clockAheadMs / 1000)} s`;
+    found.push({ level: 'warn', subject: SUBJECT, detail, fix: 'synchronize both clocks with NTP' });
   }
   if (found.length > 0) return found;
-  const whose = cloudId === undefined ? 'of no cloud yet' : `of ${cloudId}`;
+  const whose = cloudId === undefined ? 'no cloud uses it yet' : `used by cloud ${cloudId}`;
   return [
     { level: 'ok', subject: SUBJECT, detail: `${label}, ${whose}: stored, read and removed an object` },
   ];

@@ -11,7 +11,9 @@ const subject = 'other clouds';
 /** A warning for all that a start removes. Rules can be seen by root alone. */
 export async function checkLeftovers(config: Config): Promise<Finding[]> {
   const found = [...(process.getuid?.() === 0 ? await checkRules(config) : []), ...checkProcesses()];
-  return found.length > 0 ? found : [{ level: 'ok', subject, detail: 'nothing of them is on this host' }];
+  return found.length > 0
+    ? found
+    : [{ level: 'ok', subject, detail: 'other clouds left nothing on this host' }];
 }
 
 async function checkRules({ vmUidBase, vmNetwork, dataDir }: Config): Promise<Finding[]> {
@@ -26,11 +28,11 @@ async function checkRules({ vmUidBase, vmNetwork, dataDir }: Config): Promise<Fi
   const dead = tables.filter(({ isAlive }) => !isAlive).map(({ table }) => table);
   const isStranger = (owner: string | null) => owner?.endsWith(`, ${dataDir}`) !== true;
   const living = tables.filter(({ isAlive, owner }) => isAlive && isStranger(owner));
-  const shown = living.map(({ table, owner }) => `${table} (${owner ?? 'of an earlier version'})`);
+  const shown = living.map(({ table, owner }) => `${table} (${owner ?? 'an earlier version'})`);
   const left: Finding = {
     level: 'warn',
     subject,
-    detail: `clouds that run no more left nftables rules, which can lead connections astray: ${dead.join(', ')}`,
+    detail: `stopped clouds left nftables rules, which can redirect connections: ${dead.join(', ')}`,
     fix: `start Cloudlet, or ${dead.map((table) => `nft delete table ${table}`).join(' && ')}`,
   };
   const there: Finding = { level: 'ok', subject, detail: `nftables rules in use: ${shown.join(', ')}` };
@@ -41,7 +43,7 @@ function checkProcesses(): Finding[] {
   const left = orphans();
   if (left.length === 0) return [];
   const each = left.map(({ folder, process: { pid } }) => `${pid} (${folder})`).join(', ');
-  const detail = `processes run on whose cloud was removed: ${each}`;
+  const detail = `processes of removed clouds still run: ${each}`;
   const fix = `start Cloudlet, or kill -9 ${left.map(({ process: { pid } }) => pid).join(' ')}`;
   return [{ level: 'warn', subject, detail, fix }];
 }

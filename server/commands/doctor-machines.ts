@@ -35,7 +35,7 @@ export async function checkKvm(
   const past = program === null ? null : readProbe(join(dataDir, 'vms'), program, device);
   const when = past === null ? '' : `tested ${new Date(past.at).toISOString()}`;
   if (past?.accel === 'kvm') {
-    return [{ level: 'ok', subject, detail: `virtual machines use it (${when})` }];
+    return [{ level: 'ok', subject, detail: `virtual machines use KVM (${when})` }];
   }
   if (past !== null) {
     return [warning(past, when)];
@@ -43,7 +43,7 @@ export async function checkKvm(
   const problem = await whyNotOpen(device, shared);
   if (problem !== null) return [problem];
   const detail = `${device} can be opened, but no guest has been booted with it yet`;
-  return [{ level: 'ok', subject, detail: `${detail}; Cloudlet tests this at its next start` }];
+  return [{ level: 'ok', subject, detail: `${detail}; Cloudlet tests KVM at its next start` }];
 }
 
 function warning({ reason, fix }: Accel, when = ''): Finding {

@@ -15,7 +15,7 @@ test('metadata in a file are no concern of it', async () => {
 test('a server that does not answer is named without the password', async () => {
   const [finding] = await checkMetadata({ metadataUrl: 'postgresql://me:hidden@127.0.0.1:1/none' });
   assert.equal(finding?.level, 'fail');
-  assert.match(finding.detail, /^PostgreSQL at 127\.0\.0\.1:1\/none cannot be used: /);
+  assert.match(finding.detail, /^PostgreSQL at 127\.0\.0\.1:1\/none is not usable: /);
   assert.doesNotMatch(JSON.stringify(finding), /hidden/);
 });
 
@@ -73,7 +73,7 @@ describe('a server', { skip: noPostgresql }, () => {
     await server.run(
       "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
     );
-    assert.match(JSON.stringify(await check('latin')), /"fail".*encoding is LATIN1/);
+    assert.match(JSON.stringify(await check('latin')), /"fail".*has the encoding LATIN1/);
     const clock = { ...systemClock, now: () => systemClock.now() - 5000 };
     const findings = await checkMetadata({ metadataUrl: url('postgres') }, clock);
     assert.match(findings[0]?.detail ?? '', /differs from this host's by 5\.\d s/);
@@ -90,7 +90,7 @@ describe('a server', { skip: noPostgresql }, () => {
     try {
       const [finding, ...more] = await check();
       assert.deepEqual([finding?.level, more], ['warn', []]);
-      assert.match(finding?.detail ?? '', /standbys are asynchronous: a failover to one loses/);
+      assert.match(finding?.detail ?? '', /standbys are asynchronous, so a failover loses/);
       assert.equal(finding?.fix, 'set synchronous_standby_names');
       await server.run("ALTER SYSTEM SET synchronous_standby_names = 'second'");
       await server.run('SELECT pg_reload_conf()');
@@ -115,6 +115,9 @@ describe('a server', { skip: noPostgresql }, () => {
     END $$`);
     await server.crash();
     const findings = await check();
-    assert.match(JSON.stringify(findings), /"fail".*is a standby, which takes no writes.*name the primary/);
+    assert.match(
+      JSON.stringify(findings),
+      /"fail".*is a standby, which is read-only.*use the address of the primary/,
+    );
   });
 });

@@ -22,7 +22,7 @@ export async function checkMetadata(
   try {
     return describe(place, await serverFacts(url, clock));
   } catch (error) {
-    const detail = `${place} cannot be used: ${(error as Error).message}`;
+    const detail = `${place} is not usable: ${(error as Error).message}`;
     return [{ level: 'fail', subject: SUBJECT, detail, fix: 'start it, or correct CLOUDLET_METADATA_URL' }];
   }
 }
@@ -37,11 +37,12 @@ function describe(place: string, facts: ServerFacts): Finding[] {
   if (facts.encoding !== 'UTF8') {
     add(
       'fail',
-      `its encoding is ${facts.encoding}`,
+      `the database has the encoding ${facts.encoding}`,
       "create the database with ENCODING 'UTF8' TEMPLATE template0",
     );
   }
-  if (facts.isStandby) add('fail', `${place} is a standby, which takes no writes`, 'name the primary');
+  if (facts.isStandby)
+    add('fail', `${place} is a standby, which is read-only`, 'use the address of the primary');
   else if (!facts.mayCreate) {
     add('fail', 'the role cannot create tables', 'GRANT CREATE ON SCHEMA public, or make it the owner');
   }
@@ -54,20 +55,24 @@ function describe(place: string, facts: ServerFacts): Finding[] {
     add('warn', detail, 'set synchronous_commit = on');
   }
   if (facts.standbys > 0 && facts.synchronousStandbys === '') {
-    const detail = 'its standbys are asynchronous: a failover to one loses acknowledged writes';
+    const detail = 'the standbys are asynchronous, so a failover loses acknowledged writes';
     add('warn', detail, 'set synchronous_standby_names');
   }
   if (facts.freeConnections < CONNECTIONS) {
     const detail = `${Math.max(0, facts.freeConnections)} connections are free; Cloudlet needs ${CONNECTIONS}`;
     add(
       'warn',
-      `${detail}, unless it runs already`,
-      'raise max_connections, or the limit of role or database',
+      `${detail}, unless Cloudlet is already running`,
+      'raise max_connections, or the connection limit of the role or the database',
     );
   }
   if (Math.abs(facts.clockAheadMs) > MOST_CLOCK_MS) {
     const seconds = (facts.clockAheadMs / 1000).toFixed(1);
-    add('warn', `its clock differs from this host's by ${seconds} s`, 'synchronize both clocks by NTP');
+    add(
+      'warn',
+      `the clock of PostgreSQL differs from this host's by ${seconds} s`,
+      'synchronize both clocks with NTP',
+    );
   }
   if (found.length > 0) return found;
   const standbys = facts.standbys === 0 ? 'no standby' : `standbys: ${facts.synchronousStandbys}`;

@@ -83,7 +83,7 @@ export function checkPublishedPorts(config: Config): Finding[] {
     {
       level: 'warn',
       subject,
-      detail: `${where}, the console's host: a machine's page can sign its visitors out of the console (not in, and it opens nothing)`,
+      detail: `${where}, the console's host: web pages of machines can sign their visitors out of the console (but not in)`,
       fix: 'set CLOUDLET_PUBLISHED_HOST to another name or address of this host, or CLOUDLET_PUBLISHED_PORTS=off',
     },
   ];
@@ -144,7 +144,7 @@ const subject = 'VM addresses';
 /** Every machine's ports; 2222 leads to SSH too. */
 const PORTS = [22, 80, 443, 2222, 8080];
 const NEEDS = 'opening them requires root, or a lower net.ipv4.ip_unprivileged_port_start';
-const LED = 'whose rules redirect these connections to the machines';
+const LED = 'to redirect these connections to the machines';
 
 export async function checkVmAddresses({ vmNetwork, vmPool }: Config): Promise<Finding[]> {
   // There the machines' own systems answer.
@@ -158,7 +158,7 @@ export async function checkVmAddresses({ vmNetwork, vmPool }: Config): Promise<F
       'nftables redirects connections to the machines, even where other programs listen on all addresses';
     return [{ level: 'ok', subject, detail }];
   }
-  const rest = 'those addresses are unreachable until Cloudlet runs again';
+  const rest = 'the addresses of machines are unreachable until Cloudlet runs again';
   const detail = `a killed Cloudlet left nftables rules behind (${left.join(', ')}): ${rest}`;
   const fix = `start Cloudlet, or ${left.map((table) => `nft delete table ${table}`).join(' && ')}`;
   return [{ level: 'warn', subject, detail, fix }];

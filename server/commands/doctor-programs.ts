@@ -18,7 +18,8 @@ export async function checkQemu(): Promise<Finding[]> {
 export async function checkFilter(): Promise<Finding> {
   const subject = 'system calls';
   const { problem } = await findFilter();
-  if (problem === '') return { level: 'ok', subject, detail: 'those of database programs are filtered' };
+  if (problem === '')
+    return { level: 'ok', subject, detail: 'the system calls of database programs are filtered' };
   const fix = 'apt-get install perl-base, on a kernel with seccomp filters';
   return { level: 'warn', subject, detail: problem, fix };
 }

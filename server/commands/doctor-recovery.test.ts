@@ -26,7 +26,7 @@ test('a bucket that is fit is one line that says what was tried, and is left as 
   assert.equal(found[0]?.level, 'ok');
   assert.match(
     found[0]?.detail ?? '',
-    /^s3:\/\/127[^@]*If-None-Match and Content-MD5 are honoured.*removed it/,
+    /^s3:\/\/127[^@]*If-None-Match and Content-MD5 are honoured.*removed the object/,
   );
   assert.equal(s3.count('DELETE'), 1);
 });

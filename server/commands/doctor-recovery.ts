@@ -25,14 +25,14 @@ export async function checkRecovery(config: TargetConfig): Promise<Finding[]> {
       {
         level: 'warn',
         subject,
-        detail: `${detail}; on the same disk as the data, so both would be lost together`,
+        detail: `${detail}; on the same disk as the data, so a disk failure would lose both`,
         fix,
       },
     ];
   } catch (error) {
     const fix = 'mount the directory, make it writable, or set CLOUDLET_RECOVERY_TARGET';
     return [
-      { level: 'warn', subject, detail: `${location} cannot be used: ${(error as Error).message}`, fix },
+      { level: 'warn', subject, detail: `${location} is not usable: ${(error as Error).message}`, fix },
     ];
   }
 }
@@ -48,8 +48,8 @@ async function checkBucket(config: TargetConfig): Promise<Finding[]> {
     const found: Finding[] = [{ level: 'ok', subject, detail: `${detail}; ${REMOVALS[removal]}${locks}` }];
     if (clockAheadMs !== null && Math.abs(clockAheadMs) > MOST_CLOCK_MS) {
       const seconds = Math.round(clockAheadMs / 1000);
-      const differs = `its clock differs from this host's by ${seconds} s`;
-      found.push({ level: 'warn', subject, detail: differs, fix: 'synchronize both clocks by NTP' });
+      const differs = `the clock of the S3 service differs from this host's by ${seconds} s`;
+      found.push({ level: 'warn', subject, detail: differs, fix: 'synchronize both clocks with NTP' });
     }
     return found;
   } catch (error) {
@@ -59,7 +59,7 @@ async function checkBucket(config: TargetConfig): Promise<Finding[]> {
 }
 
 const REMOVALS = {
-  gone: 'removed it again',
-  hidden: 'the bucket keeps versions, so a lifecycle rule must remove what Cloudlet removes',
+  gone: 'removed the object again',
+  hidden: 'the bucket keeps versions, so a lifecycle rule must remove the old ones',
   denied: 'the key may not remove objects, so the operator of the bucket removes deleted points',
 };

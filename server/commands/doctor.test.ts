@@ -265,7 +265,7 @@ describe('doctor', () => {
     const ask = async (device = join(dataDir, 'no-kvm')) => (await checkKvm(auto, false, device))[0];
     assert.match(
       (await ask('/dev/null'))?.detail ?? '',
-      /no guest has been booted with it yet; Cloudlet tests this at its next start/,
+      /no guest has been booted with it yet; Cloudlet tests KVM at its next start/,
     );
     const program = await new QemuPrograms().system();
     if (program === null) return;
@@ -281,7 +281,7 @@ describe('doctor', () => {
     const cache = join(deps.directory, 'accel-probe.json');
     const kept = JSON.parse(readFileSync(cache, 'utf8'));
     writeFileSync(cache, JSON.stringify({ ...kept, accel: 'kvm', reason: '' }));
-    assert.match((await ask())?.detail ?? '', /^virtual machines use it \(tested/);
+    assert.match((await ask())?.detail ?? '', /^virtual machines use KVM \(tested/);
     writeFileSync(cache, JSON.stringify({ ...kept, key: 'of another boot' }));
     assert.match((await ask())?.detail ?? '', /^this host offers no KVM/);
   });

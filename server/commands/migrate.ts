@@ -35,7 +35,7 @@ Moves this cloud to other engines, or back. Stop Cloudlet first.
   --blobs s3        the bytes of objects over 16 KiB from the data directory to the bucket in CLOUDLET_BLOBS_URL
   --blobs files     these bytes from the bucket in CLOUDLET_BLOBS_URL to the data directory
 
-Every row is compared before anything counts as moved. Bytes are copied as they are stored, checksummed and encrypted; one object of 20 is read back whole. The old copy stays, but is not used any more. A move that was interrupted can be run again, and goes on. Machines and databases stay where they are.
+Every row is compared before anything counts as moved. Bytes are copied as they are stored, checksummed and encrypted; every 20th object is read back completely. The old copy stays, but is not used any more. Run an interrupted move again to continue it. Machines and databases stay where they are.
 `;
 
 type Engine = 'postgresql' | 'sqlite';
@@ -73,7 +73,7 @@ async function moveRows({ dataDir: directory, metadataUrl: url }: Config, to: En
   for (const { name, rows } of tables ?? []) if (rows > 0) console.log(`${name}: ${plural(rows, 'row')}`);
   const where = to === 'sqlite' ? directory : 'PostgreSQL';
   const how = `Start Cloudlet with${to === 'sqlite' ? 'out' : ''} CLOUDLET_METADATA_URL.`;
-  console.log(tables === null ? `The metadata are in ${where} already.` : `Moved to ${where}. ${how}`);
+  console.log(tables === null ? `The metadata is already in ${where}.` : `Moved to ${where}. ${how}`);
 }
 
 /** `engine`: where the metadata are. */

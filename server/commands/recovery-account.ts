@@ -20,17 +20,17 @@ export async function account(config: Config, { positionals, values }: Words): P
   const body = { username, email, preview: values.preview !== undefined };
   const done = await askServer(config, (call) => call<RestoredAccount>({ method: 'POST', path, body }));
   for (const item of done.items) tellItem(item, done.preview);
-  const what = `${plural(done.items.length, 'thing')} of ${done.from.username}`;
+  const what = `${plural(done.items.length, 'resource')} of ${done.from.username}`;
   if (done.preview) {
     console.log(`${what} would be restored as ${username}; nothing was changed`);
     return 0;
   }
   const { account_id: id, api_key: key } = done.account;
   if (key !== null) console.log(`API key of ${username}, shown once: ${key}`);
-  if (done.state === 'complete') console.log(`${what} are there as ${username} (account ${id})`);
+  if (done.state === 'complete') console.log(`${what} restored as ${username} (account ${id})`);
   else
     console.log(
-      `Not everything of ${done.from.username} is there as ${username} (account ${id}): run this again to go on`,
+      `Some resources of ${done.from.username} are not yet restored as ${username} (account ${id}): run this again to continue`,
     );
   return done.state === 'complete' ? 0 : 1;
 }

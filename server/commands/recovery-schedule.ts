@@ -87,7 +87,7 @@ function sayRhythm({ every, at, weekday }: Pick<Schedule, 'every' | 'at' | 'week
 function tell(now: RecoverySchedule): void {
   if (now.every === 'off') {
     console.log(
-      'No recovery points are created without you. Turn them on: cloudlet recovery schedule set daily',
+      'No recovery points are created automatically. To turn them on: cloudlet recovery schedule set daily',
     );
     return;
   }

@@ -34,21 +34,21 @@ status    shows whether this cloud could be restored if it were lost now, and an
 get       shows the details of a recovery point.
 verify    reads all data of a recovery point and lists files that are missing or damaged. With --from it needs
           the recovery repository and the recovery key, but no running cloud; POINT defaults to latest.
-drill     restores a recovery point to a scratch directory, starts a second cloud on it that serves nobody,
+drill     restores a recovery point to a scratch directory, starts a second, isolated cloud on it,
           compares it with the recovery point, and removes it. POINT defaults to latest.
           --with-key asks for the recovery key, or reads it from --key-file, and tries it.
 cancel    cancels the creation, verification or drill of a recovery point.
 delete    deletes a recovery point. It can be undeleted for 72 hours (CLOUDLET_RECOVERY_UNDELETE_HOURS).
 undelete  undoes the deletion of a recovery point.
-schedule  shows or sets when recovery points are created without you. --at is in UTC; --keep, such as
+schedule  shows or sets when recovery points are created automatically. --at is in UTC; --keep, such as
           daily=7,weekly=4,monthly=6, is how many of the last, hourly, daily, weekly, monthly are kept.
 retention shows which recovery points the keep rules keep, with the reasons, and which would be deleted.
 account   restores one account of a recovery point, named by user name or number, as a new account with its
           buckets, databases and machines; live accounts stay as they are. Prints the first key of the new one.
-          If something was refused, or it was interrupted, run it again to go on.
+          If a resource was refused, or the command was interrupted, run it again to continue.
 fsck      checks and repairs the recovery repository, and removes pieces that no recovery point uses.
 removable lists the files in an S3 bucket that Cloudlet may not remove and no longer needs. Remove them with a
-          key that may, before the next recovery point is created; then run fsck.
+          key that may do so, before the next recovery point is created; then run fsck.
 key       shows the recovery key and asks you to confirm it. Without the key a lost cloud cannot be restored.
 restore   restores a recovery point to a data directory. It needs the recovery repository and the recovery key,
           but no running cloud. If interrupted, run it again to resume.

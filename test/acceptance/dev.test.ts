@@ -128,7 +128,7 @@ test('a command gets the variables, and its exit code is ours; settings of anoth
   assert.equal(wrong.code, 2);
   assert.match(
     wrong.stderr,
-    /"oracle" is no engine: choose from sqlite, postgresql, mysql, mongodb, or none/,
+    /"oracle" is not an engine: choose from sqlite, postgresql, mysql, mongodb, or none/,
   );
 });
 
@@ -152,7 +152,7 @@ test('a cloud that it did not make keeps its administrator’s key', async (t) =
   const { env } = folder();
   const refused = await dev(['--data-dir', cloud.dataDir, '--with', 'none', '--', 'true'], env);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /did not make the cloud in .*: choose an empty directory/);
+  assert.match(refused.stderr, /did not create the cloud in .*: choose an empty directory/);
 });
 
 test('what a killed one left goes with the next', async () => {

@@ -202,7 +202,7 @@ test('the operator does it with a command', async () => {
       { env: { CLOUDLET_DATA_DIR: lost.dataDir }, timeoutMs: 100_000 },
     );
   const preview = await run('--preview');
-  assert.match(preview.stdout, /database +shop .* would be restored\n2 things of .* nothing was changed/s);
+  assert.match(preview.stdout, /database +shop .* would be restored\n2 resources of .* nothing was changed/s);
   const done = await run();
   assert.equal(done.code, 0, done.stderr);
   const key = /shown once: (\S+)/.exec(done.stdout)?.[1] ?? '';

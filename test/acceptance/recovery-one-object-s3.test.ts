@@ -120,7 +120,7 @@ test('the client lists points, previews and restores', async () => {
   const all = ['bucket', 'restore', 's3://client', '--point', point_id, '--to', 'client-then'];
   assert.equal(await run(...all), '2 objects (7.00 B) restored to client-then\n');
   const again = await run('bucket', 'restore', 'client/b.txt', '--point', point_id);
-  assert.equal(again, '0 objects (0.00 B) restored to client; 1 already the same\n');
+  assert.equal(again, '0 objects (0.00 B) restored to client; 1 unchanged\n');
   const none = ['bucket', 'restore', 'client/c', '--point', point_id];
   const { code, stderr } = await runCloudlet(none, { env });
   assert.notEqual(code, 0);

@@ -79,7 +79,7 @@ test('the command line shows it, sets it and turns it off', async () => {
     preview.stdout,
     /With 1 daily, 1 stay and 0 recovery points would be deleted after the next one\n$/,
   );
-  assert.match((await cli('schedule', 'off')).stdout, /^No recovery points are created without you\. /);
+  assert.match((await cli('schedule', 'off')).stdout, /^No recovery points are created automatically\. /);
   assert.equal((await lost.admin.expect(200, SCHEDULE)).next_at, null);
   for (const words of [['set'], ['set', 'yearly'], ['on'], ['set', 'daily', '--keep', 'yearly=1']]) {
     assert.equal((await cli('schedule', ...words)).code, 2, words.join(' '));
