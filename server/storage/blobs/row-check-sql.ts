@@ -13,6 +13,16 @@ const COLUMNS = `v.id, v.version_id, v.size_bytes, v.etag, v.mime_type, v.storag
   v.created_at, v.is_null, v.headers, v.checksum, v.tags, v.acl, ${LOCK_COLUMNS}, v.row_crc, v.tags_crc,
   v.acl_crc, v.lock_crc, v.damaged_at, o.id AS object, o.object_id, o.name, o.row_crc AS object_crc`;
 
+/** Bytes that more rows name are not counted: each copy of an object would count all the others. */
+const MOST_COUNTED = 1000;
+/** The bytes of a version have its size, and as many rows name them as they say. */
+const HAS_ITS_BYTES = `EXISTS (SELECT 1 FROM blobs bl WHERE bl.id = v.blob AND bl.size_bytes = v.size_bytes
+  AND (bl.refs > ${MOST_COUNTED} OR bl.refs = (SELECT count(*) FROM (
+    SELECT 1 AS one FROM versions x WHERE x.blob = bl.id
+    UNION ALL SELECT 1 FROM upload_parts p WHERE p.blob = bl.id LIMIT ${MOST_COUNTED + 1}) AS few)))`;
+const IS_LINKED = `CASE WHEN (v.blob IS NULL OR ${HAS_ITS_BYTES}) AND (o.current IS NULL
+  OR EXISTS (SELECT 1 FROM versions c WHERE c.id = o.current AND c.object = o.id)) THEN 1 ELSE 0 END AS is_linked`;
+
 const FILL = {
   row: 'UPDATE versions SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
   tags: 'UPDATE versions SET tags_crc = ? WHERE id = ? AND tags_crc IS NULL AND tags = ?',
@@ -51,7 +61,7 @@ export class RowCheckSql {
   /** Versions and delete markers with their objects, by row id, after `after`. */
   page(after: number, limit: number): Awaitable<CheckedRow[]> {
     return this.#reads.all(
-      `SELECT ${COLUMNS} FROM versions v JOIN objects o ON o.id = v.object
+      `SELECT ${COLUMNS}, ${IS_LINKED} FROM versions v JOIN objects o ON o.id = v.object
        WHERE v.id > ? ORDER BY v.id LIMIT ?`,
       after,
       limit,
@@ -61,7 +71,7 @@ export class RowCheckSql {
   /** One row of page(), as it is now. */
   row(id: number): Awaitable<CheckedRow | undefined> {
     return this.#reads.get(
-      `SELECT ${COLUMNS} FROM versions v JOIN objects o ON o.id = v.object WHERE v.id = ?`,
+      `SELECT ${COLUMNS}, ${IS_LINKED} FROM versions v JOIN objects o ON o.id = v.object WHERE v.id = ?`,
       id,
     );
   }

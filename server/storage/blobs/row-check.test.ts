@@ -23,6 +23,18 @@ const FLIPS = {
   'settings that are no JSON': `'{"tags":{"a":"b"}]'`,
 } as const;
 
+/** Row ids of the object `mine`, or of its version, as they would be with a flipped bit. */
+const OTHERS_BLOB = (name: string) => `UPDATE versions SET blob = (SELECT v.blob FROM versions v
+  JOIN objects o ON o.current = v.id WHERE o.name = '${name}')
+  WHERE id = (SELECT current FROM objects WHERE name = 'mine')`;
+const FLIPPED_LINKS = {
+  'bytes of another size': OTHERS_BLOB('other'),
+  'bytes of the same size': OTHERS_BLOB('hers'),
+  'bytes that are not there': OTHERS_BLOB('nobody').replace(/\(SELECT v.blob[^)]*\)/, '4096'),
+  'the current version': `UPDATE objects SET current = (SELECT o.current FROM objects o WHERE o.name = 'hers')
+    WHERE name = 'mine'`,
+} as const;
+
 const RUN = { bytesPerSecond: 2 ** 40, fresh: true };
 const damagedRows: number[] = [];
 let fixture: StorageFixture;
@@ -157,6 +169,24 @@ function checks(): void {
     await scrubber.noteDamagedRow(damagedRows[0] ?? 0);
     assert.deepEqual([(await scrubber.status()).damaged_rows, fixture.alarms.list().length], [1, 1]);
   });
+
+  for (const [what, flip] of Object.entries(FLIPPED_LINKS)) {
+    test(`a row id that names what belongs to another is found: ${what}`, async () => {
+      const ids = [];
+      for (const name of ['mine', 'hers', 'other']) ids.push((await put(name)).object_id);
+      const [mine = '', hers = ''] = ids;
+      assert.deepEqual((await scrub()).damaged, []);
+      const isServed = flip === FLIPPED_LINKS['bytes of the same size'];
+      await change(flip);
+      const reading = fixture.downloads.find(owner, mine);
+      // Only the sum of all that name these bytes tells: the scrub's.
+      if (isServed) await reading;
+      else await assert.rejects(reading, (error) => isAppError(error, 'data_corrupted'));
+      const { damaged } = await scrub();
+      assert.ok(damaged.includes('mine'), JSON.stringify(damaged));
+      assert.equal((await fixture.downloads.find(owner, hers)).name, 'hers');
+    });
+  }
 
   test('rows of an earlier version are served, and get their checksums from the scrub', async () => {
     const { object_id } = await put('old');

@@ -3,6 +3,8 @@
  * a lock) has none of its own, so a flipped bit in it would be served as data.
  *
  * The facts that never change have one checksum; tags, ACL and lock change by themselves, and have their own.
+ * Row ids, by which a row names its bytes and an object its current version, have none: they are held against
+ * the rows that they name.
  * CRC-32, as that of bytes in rows: against accidents, not against a person who can write to the metadata.
  */
 import { crc32 } from 'node:zlib';
@@ -31,6 +33,8 @@ export interface CheckedRow extends FixedFacts, LockRow, RowChecksums, Pick<Obje
   readonly acl: string | null;
   /** Row id. */
   readonly object: number;
+  /** 0: its version or its bytes are not those that belong to it. */
+  readonly is_linked: number;
 }
 
 const crcOf = (facts: readonly (string | number | null)[]) => crc32(JSON.stringify(facts));
@@ -66,6 +70,7 @@ export function checksumsOf(row: FixedFacts & LockRow & Pick<VersionRow, 'tags' 
 export function isSound(row: CheckedRow): boolean {
   const wanted = checksumsOf(row);
   return (
+    row.is_linked !== 0 &&
     fits(row.object_crc, crcOfObject(row)) &&
     fits(row.row_crc, wanted.row_crc) &&
     fits(row.tags_crc, wanted.tags_crc) &&

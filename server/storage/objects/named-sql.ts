@@ -19,7 +19,7 @@ export class NamedSql {
   namedContent(bucketId: number, name: string): Awaitable<ContentRow | undefined> {
     return this.#reads.get(
       `SELECT ${CONTENT_COLUMNS} FROM objects o JOIN versions v ON v.id = o.current ${CONTENT_JOINS}
-       WHERE o.bucket_id = ? AND o.name = ?`,
+       WHERE o.bucket_id = ? AND o.name = ? AND v.blob IS NOT NULL`,
       bucketId,
       name,
     );
@@ -29,7 +29,7 @@ export class NamedSql {
   namedVersionContent(bucketId: number, name: string, versionId: string): Awaitable<ContentRow | undefined> {
     const isNull = versionId === NULL_VERSION;
     const select = `SELECT ${CONTENT_COLUMNS} FROM objects o JOIN versions v ON v.object = o.id ${CONTENT_JOINS}
-       WHERE o.bucket_id = ? AND o.name = ?`;
+       WHERE o.bucket_id = ? AND o.name = ? AND v.blob IS NOT NULL`;
     return isNull
       ? this.#reads.get(`${select} AND v.is_null = 1`, bucketId, name)
       : this.#reads.get(`${select} AND v.version_id = ?`, bucketId, name, versionId);

@@ -113,6 +113,8 @@ export interface ContentRow extends EntryRow, RowChecksums {
   readonly customer: Uint8Array | null;
   /** Row id of the multipart upload whose parts are the bytes. */
   readonly upload: number | null;
+  /** 0: the version, or the bytes, of a row that was damaged. */
+  readonly is_linked: number;
 }
 
 /** A delete marker that is the newest entry of an object. */

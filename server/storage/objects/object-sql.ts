@@ -45,9 +45,10 @@ const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.ob
   AS is_latest`;
 export const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
   b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.named_key,
-  bl.customer, bl.upload, v.row_crc, v.tags_crc, v.acl_crc, v.lock_crc, o.row_crc AS object_crc, v.damaged_at`;
+  bl.customer, bl.upload, v.row_crc, v.tags_crc, v.acl_crc, v.lock_crc, o.row_crc AS object_crc, v.damaged_at,
+  CASE WHEN v.object = o.id AND bl.size_bytes = v.size_bytes THEN 1 ELSE 0 END AS is_linked`;
 export const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
-  JOIN blobs bl ON bl.id = v.blob`;
+  LEFT JOIN blobs bl ON bl.id = v.blob`;
 
 const SET_TAGS = `UPDATE versions SET tags = ?, tags_crc = ?, metadata_bytes = ?
   WHERE id = ? AND metadata_bytes = ?`;
@@ -94,7 +95,7 @@ export class ObjectSql {
   currentContent(objectId: string): Awaitable<ContentRow | undefined> {
     return this.#reads.get(
       `SELECT ${CONTENT_COLUMNS} FROM objects o JOIN versions v ON v.id = o.current ${CONTENT_JOINS}
-       WHERE o.object_id = ?`,
+       WHERE o.object_id = ? AND v.blob IS NOT NULL`,
       objectId,
     );
   }
@@ -103,7 +104,7 @@ export class ObjectSql {
   versionContent(objectId: string, versionId: string): Awaitable<ContentRow | undefined> {
     return this.#reads.get(
       `SELECT ${CONTENT_COLUMNS} FROM versions v JOIN objects o ON o.id = v.object ${CONTENT_JOINS}
-       WHERE v.version_id = ? AND o.object_id = ?`,
+       WHERE v.version_id = ? AND o.object_id = ? AND v.blob IS NOT NULL`,
       versionId,
       objectId,
     );
