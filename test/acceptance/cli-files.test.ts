@@ -249,7 +249,7 @@ describe('a place', () => {
     assert.match(await user.fails(5, ['rm', '-r', '-y', 's3://nowhere/my-mo']), /such as .*add \*\*/);
     assert.match(await user.fails(5, ['rm', '-r', 's3://nowhere/my-model.txt']), /leave out -r/);
     assert.match(await user.fails(5, ['rm', 's3://nowhere/my-model']), /use -r/);
-    assert.match(await user.fails(5, ['cp', '-r', 's3://nowhere/my-mo', 'none']), /end it with \*\*/);
+    assert.match(await user.fails(5, ['cp', '-r', 's3://nowhere/my-mo', 'none']), /add \*\*/);
     assert.equal((await namesIn('nowhere')).length, 5);
     for (const args of [['rb'], ['mb'], ['bucket', 'points'], ['bucket', 'show'], ['bucket', 'rm', '-y']])
       assert.match(await user.fails(2, [...args, 's3://nowhere/my-model']), /names an object/);
