@@ -15,13 +15,13 @@ export function accountSuspended(reason: string | null): AppError {
 }
 
 export function registrationClosed(): AppError {
-  return new AppError('registration_closed', 'Nobody can register on this cloud', {
+  return new AppError('registration_closed', 'Registration is closed on this cloud', {
     hint: 'Ask its administrator for an account',
   });
 }
 
 export function lastAdministrator(): AppError {
-  return new AppError('last_administrator', 'This is the last administrator who can act', {
+  return new AppError('last_administrator', 'This is the last active administrator', {
     hint: 'Make another administrator first, for example with "cloudlet admin create --username NAME"',
   });
 }

@@ -54,8 +54,8 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       tag: 'accounts',
       summary: 'Register an account',
       description:
-        'The response has the API key. The account gets its sign-up credits. Where registration is closed, ' +
-        'administrators make accounts.',
+        'The response contains the API key. The account gets sign-up credits. If registration is closed, ' +
+        'only administrators create accounts.',
       permission: 'public',
       body: shapes.RegisterBody,
       responses: { 201: shapes.Registration },
@@ -74,7 +74,7 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       summary: 'Log in with a password',
       description:
         'Send `username` (a user name or an e-mail address) or `email`. Begins a session, which has two secrets: the ' +
-        'cookie that is set, and `session_token`, to be sent as the header `Cloudlet-Session`. Neither opens anything ' +
+        'cookie that is set, and `session_token`, to be sent as the header `Cloudlet-Session`. Neither authenticates ' +
         'without the other.',
       permission: 'public',
       body: shapes.LoginBody,
@@ -200,10 +200,10 @@ function ownKeyRoutes({ apiKeys, checks }: AccountRoutesDeps): Route[] {
       name: 'confirmPassword',
       isRepeatable: true,
       tag: 'accounts',
-      summary: 'Give the password again',
+      summary: 'Confirm the password of a session',
       description:
-        'For a session that was answered `password_required`: for 15 minutes it is not asked again. Wrong passwords ' +
-        'are slowed down as at a login.',
+        'After a session got the error `password_required`: it is not asked again for 15 minutes. Wrong passwords ' +
+        'are slowed down as at a log-in.',
       permission: 'account:write',
       body: shapes.ConfirmBody,
       responses: { 200: shapes.ConfirmedPassword },
@@ -223,7 +223,7 @@ function ownKeyRoutes({ apiKeys, checks }: AccountRoutesDeps): Route[] {
       description:
         'Needs the account’s current key, or a session whose password was given in the last 15 minutes. ' +
         'The old key stays valid during the overlap, and so do ' +
-        'links that were created with it or in a session.',
+        'links created with that key or in a session.',
       permission: 'account:write',
       body: shapes.RotateBody,
       responses: { 200: shapes.RotatedKey },

@@ -49,13 +49,13 @@ export const LoginBody = namedObject('Login', {
 });
 
 export const SetupQuery = Type.Object({
-  token: Type.Optional(Type.String({ maxLength: 256, description: 'From the set-up link' })),
+  token: Type.Optional(Type.String({ maxLength: 256, description: 'Token of the set-up link' })),
 });
 
 export const SetupLink = namedObject('SetupLink', { url: Type.String() });
 
 export const SetupBody = namedObject('Setup', {
-  token: Type.String({ maxLength: 256, description: 'From the set-up link' }),
+  token: Type.String({ maxLength: 256, description: 'Token of the set-up link' }),
   username: Username,
   email: Email,
   password: Password,
@@ -88,7 +88,7 @@ export const Account = namedObject('Account', {
   credits_exhausted_at: Nullable('When the credits ran out; null while credits are left'),
   grace_ends_at: Nullable('When machines will be stopped; null unless in grace'),
   canonical_id: Type.String({
-    description: 'Name of the account for S3: in grants, policies and owners. 64 hexadecimal digits',
+    description: 'Canonical id of the account for S3 grants, policies and owners: 64 hexadecimal digits',
   }),
   display_name: Type.String({ description: 'Shown to S3 clients beside canonical_id: the user name' }),
 });
@@ -113,7 +113,7 @@ export const TicketBody = namedObject('NewTicket', {
 
 export const Ticket = namedObject('Ticket', {
   ticket: Type.String(),
-  url: Type.String({ description: 'The path with the ticket' }),
+  url: Type.String({ description: 'Path and query that include the ticket' }),
   expires_at: Time('End of the ticket'),
 });
 
@@ -151,20 +151,20 @@ export const ClosedAccount = namedObject('ClosedAccount', {
   id: Type.Integer(),
   username: Type.String(),
   closed_at: Time('Time of closing'),
-  removed_at: Time('When it is removed, unless somebody signs in before'),
+  removed_at: Time('Time at which the account is removed, unless its owner signs in before'),
 });
 export type ClosedAccount = Static<typeof ClosedAccount>;
 
 export const Empty = namedObject('Empty', {});
 
 export const ResetLink = namedObject('ResetLink', {
-  url: Type.String({ description: 'Opens a page that sets a new password, once; shown only now' }),
+  url: Type.String({ description: 'URL of a page that sets a new password, once; shown only now' }),
   expires_at: Time('End of the link'),
 });
 export type ResetLink = Static<typeof ResetLink>;
 
 export const ResetPasswordBody = namedObject('PasswordReset', {
-  token: Type.String({ maxLength: 256, description: 'From the reset link' }),
+  token: Type.String({ maxLength: 256, description: 'Token of the reset link' }),
   password: Password,
 });
 
@@ -250,7 +250,7 @@ export const ConfirmBody = namedObject('PasswordConfirmation', {
   current_password: Type.String({ maxLength: 1024 }),
 });
 export const ConfirmedPassword = namedObject('ConfirmedPassword', {
-  confirmed_until: Time('Until then the session is not asked for the password again'),
+  confirmed_until: Time('Time until which the session is not asked for the password again'),
 });
 export type ConfirmedPassword = Static<typeof ConfirmedPassword>;
 
@@ -263,7 +263,7 @@ export const AdminAccount = namedObject('AdminAccount', {
   ...shown,
   suspended_reason: Nullable('Reason of the suspension; null if not suspended'),
   removed_at: Nullable(
-    'When an account that its owner closed is removed, unless somebody signs in before; null: it is open',
+    'Time at which an account closed by its owner is removed, unless the owner signs in before; null: open',
   ),
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
 });

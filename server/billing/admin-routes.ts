@@ -35,7 +35,7 @@ function priceRoutes({ priceList }: BillingAdminRoutesDeps): Route[] {
       path: '/api/admin/prices',
       name: 'adminListPrices',
       summary: 'List all set prices, newest first',
-      description: 'Anything not listed costs the catalogue price, or nothing.',
+      description: 'All other meters have the catalogue price, or are free.',
       responses: { 200: Type.Array(shapes.SetPrice) },
       handler: () => priceList.all(),
     }),
@@ -46,7 +46,7 @@ function priceRoutes({ priceList }: BillingAdminRoutesDeps): Route[] {
       name: 'adminSetPrice',
       summary: 'Set a price that takes effect at a future hour',
       description:
-        'Replaces one for the same hour. The price of a plan takes precedence over the general one.',
+        'Replaces a price for the same hour. The price of a plan takes precedence over the general one.',
       body: shapes.NewPrice,
       responses: { 201: shapes.SetPrice },
       handler: (call) => priceList.set(call, call.body),

@@ -135,8 +135,8 @@ export class Deliveries {
   }
 
   #full(): AppError {
-    return new AppError('overloaded', `At most ${this.#maxPending} deliveries of a webhook wait at a time`, {
-      hint: 'Try again when its receiver has responded to some, or disable the webhook to fail all that wait',
+    return new AppError('overloaded', `A webhook can have at most ${this.#maxPending} pending deliveries`, {
+      hint: 'Try again when its receiver has accepted some, or disable the webhook to fail all pending ones',
     });
   }
 

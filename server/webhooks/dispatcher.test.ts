@@ -308,7 +308,7 @@ test('a result that cannot be stored is no reason to send the same again at once
   assert.equal(receiver.received.length, 1);
   assert.match(
     cloud.reports.join('\n'),
-    /^the result of a webhook delivery was not stored.*The disk is full$/,
+    /^storing the result of a webhook delivery failed.*The disk is full$/,
   );
   isFull = false;
   await passed(2000);

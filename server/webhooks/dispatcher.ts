@@ -108,7 +108,7 @@ export class Dispatcher {
       }
     } catch (error) {
       // The next tick tries again.
-      this.#deps.onError('webhook deliveries were not processed', error);
+      this.#deps.onError('processing webhook deliveries failed', error);
     } finally {
       this.#pass = null;
     }
@@ -160,7 +160,7 @@ export class Dispatcher {
         counts.set(webhook, (counts.get(webhook) ?? 0) + 1);
       }
     }
-    const reason = `the newest ${maxPending} deliveries wait, and this one is older`;
+    const reason = `more than ${maxPending} deliveries are pending, and this is one of the oldest`;
     for (const webhook of counts.keys()) {
       statements.push(deliveryStore.giveUpBeyond(webhook, maxPending, reason));
     }
@@ -203,7 +203,7 @@ export class Dispatcher {
     } catch (error) {
       if (this.#end.signal.aborted) return;
       this.#paused.set(webhook, clock.monotonic() + PAUSE_MS);
-      onError('the result of a webhook delivery was not stored; the delivery will be repeated', error);
+      onError('storing the result of a webhook delivery failed; the delivery will be repeated', error);
     }
   }
 

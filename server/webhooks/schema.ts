@@ -51,7 +51,7 @@ const webhookMembers = {
   }),
   failing_since: Nullable('First failed attempt since the last success; null: none'),
   pending_deliveries: Type.Integer({
-    description: `Deliveries that wait for an attempt; beyond ${MAX_PENDING} the oldest fail`,
+    description: `Pending deliveries; beyond ${MAX_PENDING} the oldest fail`,
   }),
   created_at: Type.String(),
 };
@@ -116,7 +116,9 @@ export const Recovery = namedObject('WebhookRecovery', {
 });
 export const Recovered = namedObject('RecoveredDeliveries', {
   recovered: Type.Integer({ description: 'Deliveries being retried' }),
-  remaining: Type.Integer({ description: 'Failed deliveries for which there is no room now; call again' }),
+  remaining: Type.Integer({
+    description: 'Failed deliveries not queued because the queue is full; call again',
+  }),
 });
 export type Recovered = Static<typeof Recovered>;
 

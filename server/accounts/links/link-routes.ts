@@ -27,7 +27,7 @@ export function setupRoutes({ setupLinks, apiUrl }: Pick<LinkRoutesDeps, 'setupL
       tag: 'admin',
       summary: 'Create a set-up link',
       description:
-        'For the operator, while there is no administrator; used by `cloudlet admin setup-link`. The link ' +
+        'For the operator, until an administrator exists; used by `cloudlet admin setup-link`. The link ' +
         'works once, for 30 minutes; earlier links stop working.',
       permission: 'admin',
       responses: { 201: shapes.SetupLink },
@@ -81,9 +81,9 @@ export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>):
       tag: 'admin',
       summary: 'Create a link that sets a new password for an account',
       description:
-        'For whoever forgot the password, or has none yet. The link works once, for an hour, and ends the earlier one ' +
-        'of the account; only its hash is stored. In a session the password must have been given in the last 15 ' +
-        'minutes. The account’s webhooks and the log say who made it.',
+        'For users without a password, or who forgot it. The link works once, for an hour, and invalidates the account’s ' +
+        'earlier one; only its hash is stored. In a session the password must have been given in the last 15 ' +
+        'minutes. The account’s webhooks and the log name its creator.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 201: shapes.ResetLink },
@@ -97,8 +97,8 @@ export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>):
       tag: 'accounts',
       summary: 'Set a new password with a reset link',
       description:
-        'The token is behind the # of the link, which browsers send to nobody. The account’s sessions end. Its keys ' +
-        'stay: `keys_kept` is their number. Nobody is signed in.',
+        'The token is the fragment of the link, which browsers do not send. The account’s sessions end. Its API keys ' +
+        'stay valid: `keys_kept` is their number. The call does not start a session.',
       permission: 'public',
       body: shapes.ResetPasswordBody,
       responses: { 200: shapes.ResetPassword },

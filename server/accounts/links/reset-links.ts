@@ -138,7 +138,7 @@ function assertActive({ username, is_active, suspended_reason, removal_at }: Acc
   const isSuspended = suspended_reason !== null || removal_at === null;
   const [state, hint] = isSuspended
     ? ['suspended', 'Resume the account first']
-    : ['closed by its owner', 'Signing in with its password opens it again, until it is removed'];
+    : ['closed by its owner', 'Its owner can reopen it by signing in, until it is removed'];
   throw new AppError('account_inactive', `The account ${username} is ${state}`, { hint });
 }
 

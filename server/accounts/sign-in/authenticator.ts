@@ -321,15 +321,15 @@ function withCookie(principal: Principal, cookies: readonly string[]): Principal
     'incomplete_session',
     cookies.length === 0
       ? 'The cookie of this session is missing'
-      : 'The cookie is not the one of this session: it was replaced since the log-in',
+      : 'The session cookie was replaced after the log-in',
     {
-      hint: 'Log in again. Programs behind other ports of this host can replace cookies, and open nothing by it',
+      hint: 'Log in again. Programs on other ports of this host can replace cookies, but gain no access by it',
     },
   );
 }
 
 function tokenMissing(): AppError {
-  return new AppError('incomplete_session', 'The cookie of a session alone opens nothing', {
+  return new AppError('incomplete_session', 'A session cookie alone does not authenticate', {
     hint:
       'Send the session_token of the log-in as Cloudlet-Session, or an API key as X-API-Key. For a file that a ' +
       'browser opens, use GET /api/storage/{id}/cdn-url, or a ticket of POST /api/account/tickets',

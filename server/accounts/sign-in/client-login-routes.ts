@@ -20,8 +20,8 @@ function browserRoutes(logins: ClientLogins): Route[] {
       tag: 'accounts',
       summary: 'Let a program on this computer log in',
       description:
-        'Called by the console when the user agrees. The code goes to the program by a redirect (RFC 8252), ' +
-        'which proves with its verifier (RFC 7636, S256) that it asked.',
+        'Called by the console when the user approves. A redirect passes the code to the program (RFC 8252), ' +
+        'which proves with its verifier (RFC 7636, S256) that it made the request.',
       permission: 'account:write',
       body: shapes.ApprovalBody,
       responses: { 201: shapes.IssuedCode },
@@ -41,7 +41,7 @@ function browserRoutes(logins: ClientLogins): Route[] {
       isRepeatable: true,
       tag: 'accounts',
       summary: 'Exchange the code of an approved log-in for an access key',
-      description: 'A code is used up by any attempt.',
+      description: 'Each attempt uses up the code.',
       permission: 'public',
       body: shapes.RedeemBody,
       responses: { 201: shapes.IssuedKey },
@@ -64,10 +64,10 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       name: 'startDeviceLogin',
       isRepeatable: true,
       tag: 'accounts',
-      summary: 'Ask for a log-in that somebody approves in a browser elsewhere',
+      summary: 'Request a log-in that a user approves in another browser',
       description:
         'As RFC 8628: show `user_code` and `verification_uri`, and poll with `device_code`. When an address ' +
-        'has 500 open, its oldest ends.',
+        'has 500 open requests, the oldest one is dropped.',
       permission: 'public',
       body: shapes.DeviceBody,
       responses: { 201: shapes.DeviceCodes },
@@ -80,7 +80,7 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       isRepeatable: true,
       endsCredential: true,
       tag: 'accounts',
-      summary: 'Show what waits for a short code',
+      summary: 'Show the log-in request of a short code',
       description: 'Wrong codes slow the account down.',
       permission: 'account:write',
       body: shapes.UserCodeBody,
@@ -95,7 +95,7 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       isRepeatable: true,
       endsCredential: true,
       tag: 'accounts',
-      summary: 'Approve or refuse what waits for a short code',
+      summary: 'Approve or refuse the log-in request of a short code',
       permission: 'account:write',
       body: shapes.DecisionBody,
       responses: { 200: Empty },

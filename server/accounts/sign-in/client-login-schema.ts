@@ -9,7 +9,7 @@ const ExpiresIn = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: 315_360_000,
-    description: 'Seconds that the key lives; default: without end',
+    description: 'Lifetime of the key, seconds; default: no expiry',
   }),
 );
 const Code = Type.String({ minLength: 1, maxLength: 100 });
@@ -20,7 +20,7 @@ const RedirectUri = Type.String({
 const UserCode = Type.String({
   minLength: 1,
   maxLength: 20,
-  description: 'As typed; case and dashes are free',
+  description: 'Short code; case and dashes do not matter',
 });
 
 export const ApprovalBody = namedObject('LoginApproval', {
@@ -59,9 +59,9 @@ export type IssuedKey = Static<typeof IssuedKey>;
 export const DeviceBody = namedObject('NewDeviceLogin', { name: Name, scopes: Scopes });
 
 export const DeviceCodes = namedObject('DeviceCodes', {
-  device_code: Type.String({ description: 'Secret of the program' }),
-  user_code: Type.String({ description: 'What a person types in the console', examples: ['BCDF-GHJK'] }),
-  verification_uri: Type.String({ description: 'Page of the console' }),
+  device_code: Type.String({ description: 'Secret that the program polls with' }),
+  user_code: Type.String({ description: 'Short code to enter in the console', examples: ['BCDF-GHJK'] }),
+  verification_uri: Type.String({ description: 'URL of the console page that takes the code' }),
   expires_in: Type.Integer({ description: 'Seconds' }),
   interval: Type.Integer({ description: 'Seconds between two polls' }),
 });
@@ -71,9 +71,9 @@ export const UserCodeBody = namedObject('DeviceUserCode', { user_code: UserCode 
 
 export const DeviceLogin = namedObject('DeviceLogin', {
   user_code: Type.String(),
-  name: Type.String({ description: 'Name of the key, as the program chose it' }),
+  name: Type.String({ description: 'Name of the key, chosen by the program' }),
   scopes: Type.Array(Type.Enum([...SCOPES])),
-  address: Type.String({ description: 'Address of the program' }),
+  address: Type.String({ description: 'IP address of the program' }),
   created_at: Type.String({ description: 'UTC' }),
 });
 export type DeviceLogin = Static<typeof DeviceLogin>;

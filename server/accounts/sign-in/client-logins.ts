@@ -165,7 +165,7 @@ export class ClientLogins {
   async #issue(recorder: Recorder, { principal, name, scopes, expiresIn }: Grant): Promise<IssuedKey> {
     const { accessKeys, authenticator } = this.#deps;
     if (!(await authenticator.isCurrent(principal))) {
-      throw invalidGrant('The session that granted this has ended');
+      throw invalidGrant('The session that approved this log-in has ended');
     }
     const limits = principal.bucketLimits?.map(({ bucket, prefix }) => ({ name: bucket, prefix }));
     const key = await accessKeys.create(
@@ -202,8 +202,8 @@ export class ClientLogins {
 
   #wrongGuess(principal: Principal): AppError {
     this.#guesses.failed(guessOf(principal));
-    return new AppError('login_code_not_found', 'Nothing waits for this code', {
-      hint: 'Compare it with what the program shows; codes end after 10 minutes',
+    return new AppError('login_code_not_found', 'No log-in request has this code', {
+      hint: 'Compare the code with the one that the program shows; codes expire after 10 minutes',
     });
   }
 }

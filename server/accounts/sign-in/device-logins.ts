@@ -121,7 +121,7 @@ export class DeviceLogins<Grant> {
       });
     }
     if (login.decision === undefined) {
-      throw new AppError('authorization_pending', 'Nobody has decided about this code yet', {
+      throw new AppError('authorization_pending', 'The log-in with this code is not approved yet', {
         retryAfterSeconds: login.intervalMs / 1000,
       });
     }

@@ -52,9 +52,13 @@ export class PasswordChecks {
   /** Throws `password_required` unless isFresh. */
   async assertFresh(principal: Principal): Promise<void> {
     if (await this.isFresh(principal)) return;
-    throw new AppError('password_required', 'This needs the password, which was given over 15 minutes ago', {
-      hint: 'Give it with POST /api/account/confirm-password, then repeat the request',
-    });
+    throw new AppError(
+      'password_required',
+      'This call needs the password again: it was last given over 15 minutes ago',
+      {
+        hint: 'Give it with POST /api/account/confirm-password, then repeat the request',
+      },
+    );
   }
 
   /** Throws `invalid_credentials`, and `rate_limited` and `overloaded` as a login does. */
@@ -75,7 +79,10 @@ export class PasswordChecks {
     const { store, sessionStore, changes, clock } = this.#deps;
     const session = sessionHashOf(call.principal);
     if (session === undefined)
-      throw new AppError('invalid_request', 'Only a session gives the password again; a key is never asked');
+      throw new AppError(
+        'invalid_request',
+        'Only a session can confirm the password; API keys are never asked for it',
+      );
     const row = await store.account(call.principal.accountId);
     if (row === undefined) throw accountNotFound();
     await this.assertRight(row, given);

@@ -73,9 +73,9 @@ function ticketRoute(tickets: Tickets): Route {
     tag: 'accounts',
     summary: 'Get a ticket for a download or a WebSocket',
     description:
-      'For browsers, which send neither a key nor a session’s token with an address that they open. A ticket stands for ' +
-      'its holder at this path with this query, which is `url` with `?ticket=`, for 60 s: for one WebSocket, or for a ' +
-      'download and its continuations.',
+      'For browsers, which cannot send a key or a session token with a URL that they open. A ticket authenticates ' +
+      'one path and query for 60 s, as `?ticket=` in the returned `url`: for one WebSocket, or for one ' +
+      'download and its resumptions.',
     permission: 'authenticated',
     body: TicketBody,
     responses: { 201: Ticket },

@@ -109,12 +109,12 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credi
       if (await accounts.isTrusted(account_id)) return [];
       const ownMb = await accounts.memoryMb(account_id);
       if (ownMb + wantedMb > eachMb) {
-        const said = `your machines have ${ownMb} MiB of the ${eachMb} MiB that one account`;
+        const said = `your machines use ${ownMb} MiB of the ${eachMb} MiB that one account`;
         throw noShareLeft(wantedMb, `${said} without granted credits may have`);
       }
       const takenMb = await accounts.untrustedMemoryMb();
       if (takenMb + wantedMb > allMb) {
-        const said = `others have ${takenMb} MiB of the ${allMb} MiB that accounts`;
+        const said = `other accounts use ${takenMb} MiB of the ${allMb} MiB that accounts`;
         throw noShareLeft(wantedMb, `${said} without granted credits may have together`);
       }
       return [accounts.expectUntrustedMemory(account_id, { allMb, eachMb })];
