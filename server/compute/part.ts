@@ -184,7 +184,7 @@ async function placeRules({ networks }: Host, log: Logger): Promise<void> {
 async function haltWaiting({ waits }: Host, alarms: Alarms): Promise<void> {
   await waits.update();
   if (waits.count === 0) return alarms.clear(WAITING);
-  const fix = 'Free up space on the disk of the data directory; they resume automatically';
+  const fix = 'Free up space on the disk of the data directory; the machines resume automatically';
   alarms.raise(WAITING, `${waits.count} virtual machines are paused: the disk is nearly full`, fix);
 }
 
@@ -243,13 +243,13 @@ export function computePart(
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('block connections from machines to this host', CHECK_MS, guard),
-      every('halt machines that fill the disk', HALT_CHECK_MS, () => haltWaiting(host, alarms)),
+      every('pause machines when the disk is nearly full', HALT_CHECK_MS, () => haltWaiting(host, alarms)),
       every('watch for open files', CHECK_MS, async () => watchFiles(host, alarms)),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),
       every('connect machines to their private networks', CONNECT_MS, connectAll),
-      every('flush bytes that machines sent', FLUSH_MS, flushSent),
-      every('end tunnels that lead nowhere', TUNNEL_CHECK_MS, () => tunnels.check()),
-      every('look after machines', CHECK_MS, () => supervisor.check()),
+      every('store egress of machines', FLUSH_MS, flushSent),
+      every('end tunnels without a target', TUNNEL_CHECK_MS, () => tunnels.check()),
+      every('supervise machines', CHECK_MS, () => supervisor.check()),
       every('sweep machines without a row', sweepMs, () => supervisor.sweepOrphans()),
     ],
     start: () => {

@@ -47,7 +47,7 @@ export const Vm = namedObject('Vm', {
   ...PRICES,
   ports: Type.Array(VmPort, { description: 'TCP ports of the address' }),
   ssh_command: textOrNull('Command that connects to the SSH server; null while it is unreachable'),
-  outbound: Type.Boolean({ description: 'Whether it may open outbound connections' }),
+  outbound: Type.Boolean({ description: 'Whether the machine may open outbound connections' }),
   accel: textOrNull('Accelerator of the current run, kvm or tcg; null while it does not run'),
   accel_reason: textOrNull('Why a faster accelerator is not used'),
   created_at: Type.String(),
@@ -59,7 +59,9 @@ export type Vm = Static<typeof Vm>;
 
 export const VmPoint = namedObject('VmPoint', {
   point_id: Type.String(),
-  created_at: Type.String({ description: 'The disk is restored as it was then, or slightly later' }),
+  created_at: Type.String({
+    description: 'Time of the recovery point; the disk is as of this time, or slightly later',
+  }),
 });
 export type VmPoint = Static<typeof VmPoint>;
 
@@ -109,8 +111,8 @@ export const NewLentKey = namedObject('NewLentKey', {
 });
 
 export const LentKey = namedObject('LentKey', {
-  fingerprint: Type.String({ description: 'As ssh-keygen -l shows it' }),
-  expires_at: textOrNull('null: the machine was made with this key, which is not lent'),
+  fingerprint: Type.String({ description: 'Fingerprint as shown by ssh-keygen -l' }),
+  expires_at: textOrNull('Expiry time; null: the machine was created with this key'),
 });
 export type LentKey = Static<typeof LentKey>;
 
@@ -129,12 +131,12 @@ export const InstanceTypeEntry = namedObject('InstanceType', {
   disk_gb: Type.Integer(),
   ...PRICES,
   startable: Type.Boolean({ description: 'Whether this host has enough memory to start one' }),
-  reason: textOrNull('Why it cannot be started; creating one is still possible'),
+  reason: textOrNull('Why a machine of this type cannot be started; it can still be created'),
 });
 
 export const AdminVm = namedObject('AdminVm', { ...Vm.properties, account_id: Type.Integer() });
 export const AdminVmsQuery = Type.Object({
-  account_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Only this account' })),
+  account_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Only machines of this account' })),
   ...Paging,
 });
 export const VmPath = Type.Object({ vm_id: Type.String({ $id: 'VmId' }) });

@@ -66,9 +66,9 @@ export function vmTunnelRoute({ find }: VmTunnelRouteDeps): Route {
     description:
       "Binary frames of at most 64 KiB carry the bytes of one connection to the machine's own port, whether `ports` " +
       'lists it or not. An empty text frame ends the direction of its sender; the other one stays open. Close code ' +
-      '1000: both sides ended; 1008: the key ended; 4001: the connection was cut; 4002: the machine stopped; 4003: ' +
-      'idle; 4004: another account needed the place. A client that pauses reading sends a ping of its own every 25 seconds. SSH on port 22 is waited for ' +
-      'for 30 seconds. `cloudlet vm forward` does all this.',
+      '1000: both sides ended; 1008: the key ended; 4001: connection lost; 4002: the machine stopped; 4003: ' +
+      'idle; 4004: another account needed the slot. A client that pauses reading must send a ping every 25 seconds. The call waits for SSH on port 22 ' +
+      'for up to 30 seconds. `cloudlet vm forward` implements this protocol.',
     permission: 'compute:connect',
     params: VmPath,
     query: Type.Object({ port: Type.Optional(port) }),
@@ -129,8 +129,8 @@ function targetOf(deps: VmTunnelsDeps, row: VmRow, port: number): TunnelTarget {
     dial: async () => {
       const socket = await exposures.dial(row, port);
       if (socket !== null) return socket;
-      throw new AppError('port_closed', `Nothing answers on port ${port} of ${row.name}`, {
-        hint: 'See with the console of the machine whether a program listens there',
+      throw new AppError('port_closed', `No program answers on port ${port} of ${row.name}`, {
+        hint: 'Check in the console of the machine that a program listens on the port',
       });
     },
     isOpen: async () => {

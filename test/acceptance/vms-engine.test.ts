@@ -183,7 +183,7 @@ test('a machine for which such a host has no memory is refused, and a smaller on
   const large = await newVm(user, { instance_type: 'p3.2xlarge' });
   const start = [`${large}/start`, { method: 'POST' }] as [string, { method: string }];
   const refusal = await user.refused(503, 'insufficient_capacity', start);
-  assert.match(refusal.detail, /promises no more memory than it has: \d+ MiB are left/);
+  assert.match(refusal.detail, /does not overcommit memory: \d+ MiB are left/);
   assert.match(refusal.hint, /smaller instance type.*sysctl -w vm\.overcommit_memory=0$/);
   assert.equal((await user.expect(200, large)).state_reason.code, 'insufficient_capacity');
   const small = await newVm(user);

@@ -91,7 +91,7 @@ if (net.isInside())
       [
         'as an ordinary user',
         ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--inh-caps=-all'],
-        /^ports below 1024 need root.*a response on this port is not from the machine$/,
+        /^ports below 1024 need root.*responses on this port are not from the machine$/,
       ],
     ];
     for (const [name, wrapper, reason] of others)

@@ -52,7 +52,7 @@ test('what there are no credits for yet goes on waiting', async (t) => {
   await fixture.spendAll();
   assert.deepEqual(await compute.accountStops.resume(ada.principal.accountId), { waiting: 1 });
   assert.equal((await fixture.store.find(vmId))?.reason_code, 'credits_exhausted');
-  assert.match(compute.reports.join(), /resuming it failed.*insufficient_credits|credits/);
+  assert.match(compute.reports.join(), /resuming a resource failed.*insufficient_credits|credits/);
 });
 
 test('a stop for want of credits that a crash cut off is still known as one', async (t) => {
@@ -206,7 +206,7 @@ test('a guest that could not be stopped is stopped the next time', async (t) => 
   });
   await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   assert.equal((await fixture.store.find(vmId))?.state, 'error');
-  assert.match(compute.reports.join(), /stopping it failed \(account_suspended\)/);
+  assert.match(compute.reports.join(), /stopping a resource failed \(account_suspended\)/);
   compute.scripted.script('stop');
   await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   assert.deepEqual(await fixture.reasons([vmId]), ['stopped account_suspended']);
@@ -248,7 +248,7 @@ test('a machine of a closed account that cannot be deleted is deleted when it ca
     left.map(({ vm_id }) => vm_id),
     [first],
   );
-  assert.match(compute.reports.join(), /deleting it with its account failed/);
+  assert.match(compute.reports.join(), /deleting a resource with its account failed/);
   assert.equal(await fixture.store.find(second), undefined);
   compute.scripted.script('stop');
   await compute.accountStops.stop(ada.principal.accountId, 'account_closed');

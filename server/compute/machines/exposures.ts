@@ -52,7 +52,7 @@ export class Exposures {
       });
       if (closed.length > 0) onClosedPorts(vmId, closed);
     } catch (error) {
-      onError(vmId, 'opening its address failed', error);
+      onError(vmId, 'opening the address of a machine failed', error);
     }
     if (row.published > 0) await this.openPublished(row);
   }
@@ -102,7 +102,7 @@ export class Exposures {
     try {
       await changes.run(BACKGROUND, (change) => change.add(store.markReady(row, clock.now())));
     } catch (error) {
-      onError(row.vm_id, 'storing its ready time failed', error);
+      onError(row.vm_id, 'storing the ready time of a machine failed', error);
     }
   }
 }

@@ -103,7 +103,7 @@ export class LentKeys {
   #assertMayWrite(accountId: number): void {
     this.#allowance.forget();
     if (this.#allowance.take(accountId)) return;
-    const detail = 'This account lends keys to its machines too often, or with many credentials in turn';
+    const detail = 'This account lends SSH keys to its machines too often, or with too many credentials';
     throw new AppError('overloaded', detail, { hint: 'Try again in a few seconds' });
   }
 
@@ -115,8 +115,8 @@ export class LentKeys {
   #put(accountId: number, key: Lent): void {
     const others = this.#of(accountId).filter(({ vmId, line }) => vmId !== key.vmId || line !== key.line);
     if (others.length >= MAX_PER_ACCOUNT || others.filter(ofVm(key.vmId)).length >= MAX_PER_VM) {
-      const detail = `At most ${MAX_PER_VM} SSH keys are lent to a machine, ${MAX_PER_ACCOUNT} to all of an account`;
-      throw new AppError('overloaded', detail, { hint: 'Each ends two minutes after it was lent' });
+      const detail = `At most ${MAX_PER_VM} SSH keys can be lent to a machine at a time, ${MAX_PER_ACCOUNT} to all machines of an account`;
+      throw new AppError('overloaded', detail, { hint: 'Lent keys expire after two minutes' });
     }
     this.#lent.delete(accountId);
     this.#lent.set(accountId, [...others, key]);

@@ -303,7 +303,7 @@ test('accounts without granted credits leave memory for one that has some, howev
   assert.equal(alone.filter(({ status }) => status === 'fulfilled').length, 1);
   const greedy = alone.flatMap((one) => (one.status === 'rejected' ? [one.reason as AppError] : []));
   assert.ok(greedy.every(code('insufficient_capacity')));
-  assert.match(greedy[0]?.message ?? '', /your machines have 4096 MiB of the 4608 MiB that one account/);
+  assert.match(greedy[0]?.message ?? '', /your machines use 4096 MiB of the 4608 MiB that one account/);
   for (const [at, id] of many.entries())
     if (alone[at]?.status === 'fulfilled') await shared.power.stop(first, id);
   const outcomes = await Promise.allSettled(wanted.map(({ call, id }) => shared.power.start(call, id)));

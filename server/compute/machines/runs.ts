@@ -76,7 +76,8 @@ export const CRASHED_UNSEEN: UnseenEnd = {
   desired: 'stopped',
   reason: {
     code: 'crashed',
-    message: 'The virtual machine ended while Cloudlet was not running: it was killed or powered itself off',
+    message:
+      'The virtual machine ended while Cloudlet was not running: QEMU was killed, or the guest powered off',
   },
 };
 export const HOST_RESTARTED: UnseenEnd = {

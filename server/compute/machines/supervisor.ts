@@ -104,7 +104,7 @@ export class Supervisor {
   async #noteEnd(end: GuestEnd): Promise<void> {
     const { turns, runs, onError } = this.#deps;
     const noted = turns.withRow(end.vmId, (row) => runs.noteEnd(row, end));
-    await noted.catch((error: unknown) => onError(end.vmId, 'storing its end failed', error));
+    await noted.catch((error: unknown) => onError(end.vmId, 'storing the end of a machine failed', error));
   }
 
   async #isOrphan(vmId: string): Promise<boolean> {

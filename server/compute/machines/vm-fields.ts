@@ -33,7 +33,10 @@ export function assertVmFields(given: Partial<NewVm>): void {
   const variables = (given.databases ?? []).map(variableOf);
   for (const [index, variable] of variables.entries()) {
     const isSecond = variables.indexOf(variable) < index;
-    note(`databases.${index}`, isSecond ? `has the same variable as another: ${variable}` : undefined);
+    note(
+      `databases.${index}`,
+      isSecond ? `needs the variable ${variable}, like another database of the list` : undefined,
+    );
   }
   assertFields(problems);
 }
@@ -42,7 +45,7 @@ export function assertVmFields(given: Partial<NewVm>): void {
 export function checkNewVm(input: NewVm): CheckedVm {
   assertVmFields(input);
   const type = findInstanceType(input.instance_type);
-  if (type === undefined) throw new Error('a type that is known has gone');
+  if (type === undefined) throw new Error('a known instance type is missing');
   const sshKeys = (input.ssh_keys ?? []).map((line) => line.trim());
   const ports = [...new Set([...ALWAYS_OPEN, ...(input.ports ?? [])])].sort((a, b) => a - b);
   const { databases = [], user_data } = input;

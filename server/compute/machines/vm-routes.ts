@@ -88,7 +88,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       tag: 'compute',
       summary: 'Create a virtual machine',
       description:
-        'Creates the disk and the address. The virtual machine is not started. With `from`, its disk is that of a ' +
+        'Creates the disk and the address. The virtual machine is not started. With `from`, the disk is copied from a ' +
         'virtual machine in a recovery point: the instance type must have a disk of the same size, the image is ' +
         'the same, and so are the SSH keys unless others are given.',
       permission: 'compute:write',
@@ -193,9 +193,9 @@ function lendRoute({ lentKeys }: VmRoutesDeps): Route {
     tag: 'compute',
     summary: 'Let an SSH key into a virtual machine for two minutes',
     description:
-      'For a machine that was made without the key. It opens root for new connections, which stay open after it ' +
-      'ends, and ends early with the API key that lent it. The built-in image asks for lent keys, and so does ' +
-      'OpenSSH on images with cloud-init, after a start by this version; not where the guest has the file ' +
+      'For a machine that was created without the key. The key can open connections as root, which stay open after it ' +
+      'expires; it expires early if the API key that lent it ends. The built-in image supports lent keys, and so does ' +
+      'OpenSSH on images with cloud-init, after a start by this version, unless the guest has the file ' +
       '/etc/cloudlet/no-lent-keys. `cloudlet vm ssh` does this.',
     permission: 'compute:write',
     params: VmPath,
@@ -216,7 +216,7 @@ function pointsRoute({ origins }: VmRoutesDeps): Route {
     tag: 'compute',
     summary: 'List the recovery points that a virtual machine can be restored from, newest first',
     description:
-      'All sound recovery points since your account was created, also for a machine that was deleted. `POST ' +
+      'All usable recovery points since your account was created, also for a machine that was deleted. `POST ' +
       '/api/vms` with `from` creates a new machine with the disk of one.',
     permission: 'compute:read',
     params: VmPath,

@@ -20,10 +20,10 @@ export function publishedPortRoutes({ published }: PublishedPortRoutesDeps): Rou
       tag: 'compute',
       summary: 'Publish a TCP port of a virtual machine',
       description:
-        'On a port of this host, or for HTTP under a host name. It answers everyone who reaches this host, while ' +
-        'the machine runs, and is removed with the machine. What the machine sends counts as egress. When no port is ' +
-        'free, the port of a machine that has not run for 24 hours is given away: that machine gets its old one, if ' +
-        'it is free, or another when it starts (`vm.port_changed`).',
+        'On a port of this host, or for HTTP under a host name. Everyone who can reach this host can connect while ' +
+        'the machine runs. The port is removed with the machine, and its traffic counts as egress. When no port is ' +
+        'free, one of a machine that has not run for 24 hours is reassigned: that machine gets its old port, if ' +
+        'free, or another one at its next start (`vm.port_changed`).',
       permission: 'compute:write',
       params: VmPath,
       body: NewPublishedPort,

@@ -12,7 +12,7 @@ export const NewPublishedPort = namedObject('NewPublishedPort', {
     Type.String({
       pattern: LABEL,
       'x-rule': 'must have 1 to 63 of a-z, 0-9 and "-", and begin and end with a letter or digit',
-      description: 'For HTTP, in place of a port: the first label of its host name, `web-1`',
+      description: 'For HTTP, instead of a port: the first label of the host name, such as `web-1`',
     }),
   ),
 });
@@ -23,16 +23,15 @@ export const PublishedPort = namedObject('PublishedPort', {
   vm_id: Type.String(),
   port: Type.Integer({ description: 'TCP port of the machine' }),
   public_port: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Port of this host; null: it has a host name, or its port was given away',
+    description: 'Port of this host; null: published under a host name, or the port was reassigned',
   }),
   former_port: Type.Union([Type.Integer(), Type.Null()], {
-    description:
-      'Port that it had before it was given to another machine, because its own had not run for 24 hours',
+    description: 'Former port, reassigned to another machine because this one had not run for 24 hours',
   }),
   hostname: Type.Union([Type.String(), Type.Null()]),
   address: Type.String({ description: '`host:port`, or the URL of the host name; `host:` without a port' }),
-  open: Type.Boolean({ description: 'Whether it answers now' }),
-  reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it does not answer' }),
+  open: Type.Boolean({ description: 'Whether connections are accepted now' }),
+  reason: Type.Union([Type.String(), Type.Null()], { description: 'Why connections are not accepted' }),
   created_at: Type.String(),
 });
 export type PublishedPort = Static<typeof PublishedPort>;

@@ -87,7 +87,7 @@ test('a port stays with a machine that stopped a moment ago, and goes to who ask
   ]);
   const [given] = await cloud.published.list(owner.principal, idle);
   assert.equal(given?.address, '127.0.0.1:');
-  assert.match(given?.reason ?? '', /was given to another machine.*gets a port again when it starts/);
+  assert.match(given?.reason ?? '', /was reassigned to another machine.*gets a port at its next start/);
 });
 
 test('a machine that runs, and one that ran within the day, keep their ports', async () => {

@@ -330,8 +330,8 @@ function isGivenAway({ public_port, hostname }: PublishedRow): boolean {
 }
 
 function whyGivenAway({ former_port }: PublishedRow, isRunning: boolean): string {
-  const why = `Port ${former_port} was given to another machine, because this one had not run for 24 hours`;
-  return isRunning ? `${why}, and no port is free` : `${why}; it gets a port again when it starts`;
+  const why = `Port ${former_port} was reassigned to another machine, because this one had not run for 24 hours`;
+  return isRunning ? `${why}, and no port is free` : `${why}; the machine gets a port at its next start`;
 }
 
 function portChanged(vm: VmRow, row: PublishedRow, at: number) {
@@ -345,8 +345,8 @@ function ignoreNone(error: unknown): undefined {
 }
 
 function startedMeanwhile(): AppError {
-  return new AppError('no_free_port', 'The machine whose port was idle has just started', {
-    hint: 'Ask again: another port may be free',
+  return new AppError('no_free_port', 'The machine with the idle port has just started', {
+    hint: 'Try again: another port may be free',
   });
 }
 

@@ -73,7 +73,7 @@ export async function removeLeftGuards({
   if (process.getuid?.() !== 0) return;
   const left = await foundSets(own).catch(() => []);
   for (const { tables, bridge, owner } of await withOwners(left.filter(({ isNeeded }) => !isNeeded))) {
-    warn(`nftables: removing ${tables.join(', ')}: ${owner} runs no more, nor does any of its machines`);
+    warn(`nftables: removing ${tables.join(', ')}: ${owner} no longer runs, nor do its machines`);
     const lines = tables.map((table) => `table ${table}\ndelete table ${table}\n`);
     // Devices first: without rules nothing on a bridge is kept apart.
     if (bridge !== null) await removeBridge(bridge).catch(() => undefined);

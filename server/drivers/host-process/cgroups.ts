@@ -177,17 +177,17 @@ export function findParent(paths: Partial<CgroupPaths> = {}): Parent {
   const no = (problem: string) => ({ folder: '', problem, isFlat: false });
   if (!fs.existsSync(join(mount, 'cgroup.controllers'))) return no('this host has no cgroup version 2');
   const own = /^0::(\/.*)$/m.exec(read(self))?.[1];
-  if (own === undefined) return no('the own cgroup is not known');
+  if (own === undefined) return no("cannot determine Cloudlet's own cgroup");
   const isBelow = [OWN_SUBGROUP, MADE_SUBGROUP].includes(basename(own));
   const group = isBelow ? dirname(own) : own;
   const folder = join(mount, group);
   if (!isBelow && fs.existsSync(systemd)) {
     const isGiven = /\.(?:service|scope)$/.test(group) && isDelegated(basename(group));
-    if (!isGiven) return no('systemd gave Cloudlet no cgroups of its own (deploy/cloudlet.service does)');
-  } else if (group === own && own !== '/') return no('the cgroups here belong to another program');
+    if (!isGiven) return no('systemd did not delegate cgroups to Cloudlet (as deploy/cloudlet.service does)');
+  } else if (group === own && own !== '/') return no('the cgroups of this process belong to another program');
   const offered = read(join(folder, 'cgroup.controllers')).split(/\s+/);
   const missing = CONTROLLERS.filter((name) => !offered.includes(name));
-  if (missing.length > 0) return no(`this host's cgroups limit no ${missing.join(', ')}`);
+  if (missing.length > 0) return no(`this host's cgroups have no controller for ${missing.join(', ')}`);
   return { folder, problem: '', isFlat: group !== '/' && basename(own) !== OWN_SUBGROUP };
 }
 
@@ -223,7 +223,7 @@ function prepare(
     return { prefix: join(holder, '/'), problem };
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    return { prefix: '', problem: `cgroups cannot be made here (${code})` };
+    return { prefix: '', problem: `cannot create cgroups (${code})` };
   }
 }
 

@@ -28,13 +28,17 @@ const MAPPED = isRoot ? [`--map-user=${NOT_ROOT}`, `--map-group=${NOT_ROOT}`] : 
 const ROOT = { inUserNamespace: false };
 const USER = { inUserNamespace: true };
 const ALL = { hasView: true, hasNoNetwork: true, problem: '' };
-const VIEW = { hasView: true, hasNoNetwork: false, problem: 'this host lets Cloudlet make no networks' };
+const VIEW = {
+  hasView: true,
+  hasNoNetwork: false,
+  problem: 'this host does not allow Cloudlet to create network namespaces',
+};
 const NET = {
   hasView: false,
   hasNoNetwork: true,
   problem:
-    'this host lets Cloudlet make no views of its files: ' +
-    'run it as root with CAP_SYS_ADMIN and CAP_SYS_CHROOT, or where every user may make namespaces',
+    'this host does not allow Cloudlet to create mount namespaces: ' +
+    'run Cloudlet as root with CAP_SYS_ADMIN and CAP_SYS_CHROOT, or on a host where every user may create namespaces',
 };
 const NONE: Isolation = { ...NET, ...ROOT, hasNoNetwork: false };
 const ISOLATIONS: readonly Isolation[] = [

@@ -34,7 +34,7 @@ function closed(directory: string): AppError {
     `Databases run as users of their own, and ${directory} is not traversable by other users (chmod o+x)`,
     {
       hint:
-        'Put Cloudlet and its data directory where every user may pass, as /opt and /var/lib are, ' +
+        'Put Cloudlet and its data directory below directories that every user can enter, such as /opt and /var/lib, ' +
         'or give the container CAP_SYS_ADMIN',
     },
   );

@@ -46,7 +46,7 @@ export async function endOrphans(warn: (text: string) => void, found = orphans()
     folder,
     process: { pid },
   } of found)
-    warn(`process ${pid} is killed: it outlived its cloud, and ${folder} was removed`);
+    warn(`process ${pid} is killed: its cloud is gone, and ${folder} was removed`);
   for (const { process } of found) signalProcess(process, 'SIGKILL');
   for (let tries = 0; tries < GONE_TRIES && found.some(({ process }) => isAlive(process)); tries++)
     await sleep(GONE_STEP_MS);

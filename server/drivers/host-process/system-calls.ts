@@ -141,7 +141,7 @@ export function findFilter(): Promise<CallFilter> {
 async function tryFilter(): Promise<CallFilter> {
   const no = (why: string) => ({ words: [], problem: `system calls of programs are not filtered: ${why}` });
   const architecture = ARCHITECTURES[process.arch];
-  if (architecture === undefined) return no(`there is no list for ${process.arch}`);
+  if (architecture === undefined) return no(`Cloudlet has no filter for ${process.arch}`);
   const perl = findHostProgram('perl');
   if (perl === null) return no('perl is not installed');
   const { prctl } = architecture;

@@ -140,7 +140,7 @@ export class MachineIngress {
   async #open(listener: Listener, port: number): Promise<void> {
     const { exposure, descriptors } = this.#deps;
     if (!descriptors.take(1)) {
-      listener.reason = 'this cloud has too many files open';
+      listener.reason = 'this cloud has too many open files';
       return;
     }
     const server = createServer({
@@ -180,7 +180,7 @@ function reasonOf(error: NodeJS.ErrnoException): string {
     case 'EACCES':
       return (
         'ports below 1024 need root, CAP_NET_BIND_SERVICE or a lower net.ipv4.ip_unprivileged_port_start; ' +
-        'a response on this port is not from the machine'
+        'responses on this port are not from the machine'
       );
     case 'EADDRINUSE':
       return 'another program of this host listens on this port; redirecting around it requires root and nftables';

@@ -71,6 +71,6 @@ async function join(client: Socket, dial: ForVisitor): Promise<void> {
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === 'EADDRINUSE') return 'another program of this host listens on this port';
-  if (code === 'EACCES') return 'Cloudlet may not listen on this port of its host';
+  if (code === 'EACCES') return 'Cloudlet is not permitted to listen on this port of the host';
   return code ?? message;
 }

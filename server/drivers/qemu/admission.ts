@@ -11,7 +11,7 @@ const FIRST_TOUCH_BYTES = 256 * MIB;
 const HOST_KEEPS_SHARE = 1 / 8;
 const HOST_KEEPS_AT_MOST_BYTES = 512 * MIB;
 
-const RAISE = 'an operator can let machines have more together: CLOUDLET_MEMORY_OVERCOMMIT';
+const RAISE = 'an operator can raise CLOUDLET_MEMORY_OVERCOMMIT';
 
 type Total = Pick<HostMemory, 'totalBytes'>;
 
@@ -44,10 +44,10 @@ interface WantedMemory {
  */
 export function assertMemoryFor({ wantedMb, takenMb, limitMb }: WantedMemory): void {
   if (takenMb + wantedMb <= limitMb) return;
-  const limit = `of the ${limitMb} MiB that virtual machines on this host may have together`;
+  const limit = `of the ${limitMb} MiB available to virtual machines on this host`;
   throw new AppError(
     'insufficient_capacity',
-    `this host has no memory left for a machine of ${wantedMb} MiB: others have ${takenMb} MiB ${limit}`,
+    `this host has no memory left for a machine of ${wantedMb} MiB: other machines use ${takenMb} MiB ${limit}`,
     {
       hint: `stop a machine, choose a smaller instance type, or try again later; ${RAISE}`,
       retryAfterSeconds: 30,

@@ -139,7 +139,7 @@ export class DiskCopies implements GuestFiles {
 
   async #makeTarget({ diskFormat, uid }: GuestRecord, folder: string, bytes: number): Promise<void> {
     const qemuImg = await this.#deps.qemuImg();
-    if (qemuImg === null) throw new Error('qemu-img is not there');
+    if (qemuImg === null) throw new Error('qemu-img is not installed');
     const about = { name: COPY, owner: uid, qemuImg };
     if (diskFormat === 'raw') return createDisk(folder, { ...about, format: null, size: String(bytes) });
     const { stdout } = await run(qemuImg, ['info', '-U', '--output=json', FILES.qcow2Disk], {
@@ -206,7 +206,7 @@ async function concluded(run: GuestRun, id: string, signal: AbortSignal): Promis
   for (;;) {
     signal.throwIfAborted();
     const job = (await jobs(run)).find((one) => one.id === id);
-    if (job === undefined) throw new Error('the copy of the disk is gone');
+    if (job === undefined) throw new Error('the copy of the disk is missing');
     if (job.status === 'concluded') {
       if (job.error !== undefined) throw new Error(`the disk could not be copied: ${job.error}`);
       return;

@@ -98,7 +98,10 @@ export class DiskFullWaits {
     if (isWaiting === this.#waiting.has(vmId)) return;
     if (isWaiting) this.#waiting.set(vmId, handle);
     else this.#waiting.delete(vmId);
-    this.#deps.warn(vmId, isWaiting ? 'it waits: the disk of the host is nearly full' : 'it goes on');
+    this.#deps.warn(
+      vmId,
+      isWaiting ? 'the machine is paused: the disk of the host is nearly full' : 'the machine resumes',
+    );
   }
 
   /** Forgets runs that ended. */

@@ -22,7 +22,7 @@ export function asDiskError(error: unknown): AppError {
   const isFull = code === 'ENOSPC' || code === 'EDQUOT' || /No space left|quota/i.test(String(stderr ?? ''));
   return isFull
     ? new AppError('out_of_space', 'no space for the disk of the virtual machine', { cause: error })
-    : new AppError('internal_error', 'the disk of the virtual machine cannot be made', { cause: error });
+    : new AppError('internal_error', 'the disk of the virtual machine cannot be created', { cause: error });
 }
 
 /** Writes a file of the guest, which must not exist, by its descriptor. */
@@ -93,7 +93,7 @@ export function virtualBytes(path: string, format: 'raw' | 'qcow2'): number {
   // Bit 2 of the incompatible features: the data is in another file.
   const hasDataFile = header.readUInt32BE(4) >= 3 && (header.readBigUInt64BE(72) & 4n) !== 0n;
   if (!isQcow2 || hasBacking || hasDataFile) {
-    throw new AppError('internal_error', 'the image is damaged or needs files besides itself');
+    throw new AppError('internal_error', 'the image is damaged or needs other files');
   }
   return Number(header.readBigUInt64BE(24));
 }

@@ -240,7 +240,7 @@ async function syncAll(folder: string): Promise<void> {
 /** Its disk is there, and nobody knows what its user and its hardware are. */
 function damaged(): AppError {
   return new AppError('data_corrupted', "Cloudlet's record of this machine is damaged", {
-    hint: `the operator puts ${RECORD} in the folder of the machine back, from a copy or a recovery point`,
+    hint: `the operator must restore ${RECORD} in the folder of the machine from a copy or a recovery point`,
   });
 }
 

@@ -122,7 +122,7 @@ export class GuestLauncher {
       this.#hasWarned = true;
       cgroups.assign(run.vmId, run.identity.pid, limitsOf(size));
     } catch (error) {
-      this.#deps.warn(run.vmId, `it runs without limits: ${(error as NodeJS.ErrnoException).code}`);
+      this.#deps.warn(run.vmId, `the machine runs without limits: ${(error as NodeJS.ErrnoException).code}`);
     }
   }
 
@@ -172,8 +172,8 @@ function noMemory(cause: unknown): AppError {
   const mib = Math.floor((left ?? 0) / 2 ** 20);
   const [why, mend] =
     left === null
-      ? ['this host has not the memory for a machine of that size', '']
-      : [`this host promises no more memory than it has: ${mib} MiB are left`, `, or: ${ALLOW_OVERCOMMIT}`];
+      ? ['this host has too little memory for a machine of that size', '']
+      : [`this host does not overcommit memory: ${mib} MiB are left`, `, or: ${ALLOW_OVERCOMMIT}`];
   return new AppError('insufficient_capacity', why, {
     hint: `choose a smaller instance type, or stop a machine${mend}`,
     retryAfterSeconds: 30,
@@ -185,7 +185,7 @@ function noMemory(cause: unknown): AppError {
 export function failedStart(words: string | null, cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
   if (['EMFILE', 'ENFILE', 'EAGAIN'].includes(String((cause as NodeJS.ErrnoException | null)?.code))) {
-    return new AppError('insufficient_capacity', 'this host can open no more files for another machine', {
+    return new AppError('insufficient_capacity', 'this host has no open files left for another machine', {
       hint: 'stop a machine, or try again later',
       retryAfterSeconds: 30,
       cause,
@@ -314,6 +314,6 @@ async function textOf(file: OriginFile | undefined): Promise<string> {
 
 function noDisk(): AppError {
   return new AppError('point_not_found', 'The recovery point has no disk of the virtual machine', {
-    hint: 'It was never started then, or its disk could not be read. Use another recovery point',
+    hint: 'The machine had never been started, or its disk could not be read. Use another recovery point',
   });
 }

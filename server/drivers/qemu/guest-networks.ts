@@ -220,6 +220,6 @@ async function removeForward(run: Pick<GuestRun, 'command'>, { host, port }: Gue
 
 function nothingFree(host: string, words: string | undefined): AppError {
   const detail = `QEMU cannot listen at ${host}, an address of this host: ${words ?? 'no message'}`;
-  const hint = 'see what of this host keeps programs from listening on ports from 20000 on';
+  const hint = 'check which program or rule of this host blocks ports from 20000';
   return new AppError('engine_unavailable', detail, { hint });
 }

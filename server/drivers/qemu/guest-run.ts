@@ -104,7 +104,7 @@ export class GuestRun {
     const client = await QmpClient.open(socket, { ...options, along });
     if (!this.#isClosed) return client;
     client.close();
-    throw new QmpError('closed', 'the run was let go');
+    throw new QmpError('closed', 'the run was abandoned');
   }
 
   /** Connects both sockets, each unless it is connected. Rejects with QmpError. */
@@ -152,7 +152,7 @@ export class GuestRun {
   #end(): RunEnd {
     const ending = this.#deps.ending();
     const at = ending?.at ?? null;
-    if (this.#hasPanicked) return { cause: 'guest_panic', message: 'the kernel of the guest gave up', at };
+    if (this.#hasPanicked) return { cause: 'guest_panic', message: 'the guest kernel panicked', at };
     const reason = this.#shutdownReason;
     if (reason === 'guest-shutdown') {
       return { cause: 'guest_shutdown', message: 'the guest powered itself off', at };
@@ -160,7 +160,7 @@ export class GuestRun {
     const words = this.#deps.lastWords();
     // It said nothing of a reason, because we did not listen then.
     if (ending !== null && reason === null) return unwatchedEnd(ending, words);
-    const what = ending === null ? `the process ended: ${reason ?? 'nobody saw how'}` : endingText(ending);
+    const what = ending === null ? `the process ended: ${reason ?? 'unknown reason'}` : endingText(ending);
     return { cause: 'crashed', message: words === null ? what : `${what}: ${words}`, at };
   }
 

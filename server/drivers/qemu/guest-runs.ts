@@ -198,7 +198,7 @@ export class GuestRuns {
     const { handle, pid } = record;
     const ending = this.#deps.folders.ending(vmId, pid);
     if (isOfEarlierBoot(handle)) {
-      const message = 'the host went down under it';
+      const message = 'the host restarted';
       return { handle, cause: 'host_restarted', message, at: ending?.at ?? null };
     }
     return ending === null ? null : { handle, ...unwatchedEnd(ending, this.#lastWords(vmId)) };

@@ -68,7 +68,7 @@ export function recognizeImage(head: Buffer, fileBytes: number, maxVirtualBytes:
   if (image.virtualBytes > maxVirtualBytes) {
     const gb = (bytes: number) => Math.ceil(bytes / 2 ** 30);
     throw new ImageRefused(
-      `its disk is ${gb(image.virtualBytes)} GB, and at most ${gb(maxVirtualBytes)} GB are taken`,
+      `its disk is ${gb(image.virtualBytes)} GB, and at most ${gb(maxVirtualBytes)} GB are allowed`,
     );
   }
   return image;
@@ -93,11 +93,11 @@ function readQcow2(head: Buffer, fileBytes: number): RecognizedImage {
   const version = head.readUInt32BE(4);
   if (version !== 2 && version !== 3) throw new ImageRefused(`it is qcow2 of an unknown version ${version}`);
   if (head.readBigUInt64BE(8) !== 0n || head.readUInt32BE(16) !== 0) {
-    throw new ImageRefused('it needs another file beneath it (a backing file)');
+    throw new ImageRefused('it needs a backing file');
   }
   const clusterBits = head.readUInt32BE(20);
   if (clusterBits < MIN_CLUSTER_BITS || clusterBits > MAX_CLUSTER_BITS) {
-    throw new ImageRefused('its header is damaged: the size of its clusters');
+    throw new ImageRefused('its header is damaged: invalid cluster size');
   }
   if (head.readUInt32BE(32) !== 0) throw new ImageRefused('it is encrypted');
   if (head.readUInt32BE(60) !== 0) throw new ImageRefused('it contains snapshots; remove them first');
@@ -106,7 +106,7 @@ function readQcow2(head: Buffer, fileBytes: number): RecognizedImage {
   assertExtensions(head, headerLength, 2 ** clusterBits);
   const size = head.readBigUInt64BE(24);
   if (size === 0n || size > BigInt(Number.MAX_SAFE_INTEGER) || size % BigInt(SECTOR) !== 0n) {
-    throw new ImageRefused('its header is damaged: the size of its disk');
+    throw new ImageRefused('its header is damaged: invalid disk size');
   }
   const virtualBytes = Number(size);
   assertTables(head, { fileBytes, virtualBytes, clusterBytes: 2 ** clusterBits, hasExtendedL2 });
@@ -121,16 +121,16 @@ function checkVersion3(head: Buffer, clusterBits: number): boolean {
   if ((features & FEATURE_CORRUPT) !== 0n) throw new ImageRefused('it is marked as damaged');
   if ((features & FEATURE_DIRTY) !== 0n)
     throw new ImageRefused('it was not closed properly; repair it first');
-  if ((features & ~FEATURES_TAKEN) !== 0n) throw new ImageRefused('it uses features that are not known here');
+  if ((features & ~FEATURES_TAKEN) !== 0n) throw new ImageRefused('it uses unknown features');
   if (head.readUInt32BE(96) > MAX_REFCOUNT_ORDER) {
-    throw new ImageRefused('its header is damaged: the width of its counters');
+    throw new ImageRefused('its header is damaged: invalid reference count width');
   }
   const length = head.readUInt32BE(100);
   if (length < V3_LENGTH || length % 8 !== 0 || length > Math.min(head.length, 2 ** clusterBits)) {
-    throw new ImageRefused('its header is damaged: its own length');
+    throw new ImageRefused('its header is damaged: invalid header length');
   }
   const compression = length > V3_LENGTH ? head.readUInt8(V3_LENGTH) : 0;
-  if (compression > 1) throw new ImageRefused('it is compressed in a way that is not known here');
+  if (compression > 1) throw new ImageRefused('it uses an unknown compression');
   return (features & FEATURE_EXTENDED_L2) !== 0n;
 }
 
@@ -144,12 +144,12 @@ function assertExtensions(head: Buffer, from: number, clusterBytes: number): voi
     if (type === EXTENSION_ENCRYPTION) throw new ImageRefused('it is encrypted');
     if (type === EXTENSION_DATA_FILE) throw new ImageRefused('it keeps its data in another file');
     if (type === EXTENSION_BACKING_FORMAT) {
-      throw new ImageRefused('it needs another file beneath it (a backing file)');
+      throw new ImageRefused('it needs a backing file');
     }
     const length = head.readUInt32BE(at + 4);
     at += 8 + Math.ceil(length / 8) * 8;
     if (count >= MAX_EXTENSIONS || at > end) {
-      throw new ImageRefused('its header is damaged: its extensions');
+      throw new ImageRefused('its header is damaged: invalid extensions');
     }
   }
 }
@@ -171,7 +171,7 @@ function assertTables(head: Buffer, { fileBytes, virtualBytes, clusterBytes, has
     offset % BigInt(clusterBytes) === 0n && offset > 0n && offset + BigInt(bytes) <= BigInt(fileBytes);
   const isL1Fine = l1Bytes >= l1Needed && l1Bytes <= MAX_L1_BYTES;
   if (!isL1Fine || !isInside(head.readBigUInt64BE(40), l1Bytes)) {
-    throw new ImageRefused('its header is damaged: the table of its clusters');
+    throw new ImageRefused('its header is damaged: invalid cluster table');
   }
   const isRefcountFine = refcountBytes > 0 && refcountBytes <= MAX_REFCOUNT_TABLE_BYTES;
   if (!isRefcountFine || !isInside(head.readBigUInt64BE(48), refcountBytes)) {

@@ -95,7 +95,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
       testGuestDisk(),
       library({ ...program('while :; do :; done'), limits: { cpuSeconds: 1 } }),
     );
-    await assert.rejects(started.import(imageId, options), refused(/met a limit/));
+    await assert.rejects(started.import(imageId, options), refused(/exceeded a limit/));
     const slow = await stage(testGuestDisk(), library({ ...program('sleep 60'), limits: { totalMs: 200 } }));
     await assert.rejects(slow.import(imageId, options), refused(/took too long/));
     const wide = await stage(

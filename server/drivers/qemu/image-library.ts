@@ -148,7 +148,9 @@ export class ImageLibrary {
     if (signal.aborted) throw tookTooLong();
     if (code === 0) return;
     if (/No space left|quota/i.test(words)) throw Object.assign(new Error(words), { code: 'ENOSPC' });
-    throw new ImageRefused(killed === null ? lastWords(words) : `its conversion met a limit (${killed})`);
+    throw new ImageRefused(
+      killed === null ? lastWords(words) : `its conversion exceeded a limit (${killed})`,
+    );
   }
 
   /** Moves the result to where guests begin from. Nothing in the other user's folder is trusted. */

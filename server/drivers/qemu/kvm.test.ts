@@ -20,7 +20,7 @@ test('hanging, failing and not being openable are distinguished, each with its f
   const judge = (kvm: Boot, shared?: boolean) => judged(good(160), kvm, shared);
   const hangs = judge({ status: null, ms: 2001, words: '' });
   assert.match(hangs.reason, /^KVM opens, but a test boot hangs 2\.00 s/);
-  assert.match(hangs.fix, /nested virtualisation of its own host/);
+  assert.match(hangs.fix, /nested virtualisation on its host/);
   const fails = judge({ status: 134, ms: 20, words: 'error: failed to set MSR 0x10a' });
   assert.equal(fails.reason, 'a test boot with KVM fails: error: failed to set MSR 0x10a');
   assert.ok(fails.fix);
@@ -28,13 +28,16 @@ test('hanging, failing and not being openable are distinguished, each with its f
   const barred = judge(denied);
   assert.match(
     barred.reason,
-    /^virtual machines may not open \/dev\/null: it is of user 0 and group 0, mode 666/,
+    /^virtual machines may not open \/dev\/null: it belongs to user 0 and group 0, mode 666/,
   );
   assert.match(barred.fix, /chgrp kvm/);
   assert.match(judge(denied, true).fix, /usermod -aG kvm/);
   const absent = judge({ status: 1, ms: 9, words: 'Could not access KVM kernel module: No such device' });
   assert.match(absent.fix, /modprobe kvm_intel/);
-  assert.match(judged({ status: 1, ms: 20, words: 'no' }, good(10)).reason, /fails emulated, too: no$/);
+  assert.match(
+    judged({ status: 1, ms: 20, words: 'no' }, good(10)).reason,
+    /the emulated test boot fails, too: no$/,
+  );
 });
 
 const HOST = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
@@ -89,7 +92,10 @@ test('where only root may open it, or the group of root, no guest is of that gro
     assert.deepEqual([gid, groups], [uid, ''], mode);
     const { accel, reason, fix } = JSON.parse(onHostWith(node, PROBE)) as Accel;
     assert.equal(accel, 'tcg');
-    assert.equal(reason, `virtual machines may not open /dev/kvm: it is of user 0 and group 0, mode ${mode}`);
+    assert.equal(
+      reason,
+      `virtual machines may not open /dev/kvm: it belongs to user 0 and group 0, mode ${mode}`,
+    );
     assert.match(fix, /^chgrp kvm \/dev\/kvm && chmod 660/);
   }
 });

@@ -40,8 +40,7 @@ const KVM_LIMIT_MS = 2000;
 const KVM_SLOWER_AT_MOST = 4;
 
 const OFFER_IT = 'turn on (nested) virtualisation, then modprobe kvm_intel or kvm_amd';
-const OTHER_HOST =
-  'use a host whose KVM works; in a virtual machine that takes nested virtualisation of its own host';
+const OTHER_HOST = 'use a host with working KVM; a virtual machine needs nested virtualisation on its host';
 
 /**
  * User and group for a process of a guest. With KVM it gets the group that may open the device, and nothing
@@ -77,7 +76,7 @@ export function noKvm(): Accel {
 /** For a device that the processes of guests may not open. `shared`: they run as our own user. */
 export function barredKvm(device: string, shared: boolean): Accel {
   const { uid = 0, gid = 0, mode = 0 } = statDevice(device) ?? {};
-  const about = `it is of user ${uid} and group ${gid}, mode ${(mode & 0o777).toString(8)}`;
+  const about = `it belongs to user ${uid} and group ${gid}, mode ${(mode & 0o777).toString(8)}`;
   const open = `chgrp kvm ${device} && chmod 660 ${device}`;
   const openFirst = isBarred(device) ? `, as root ${open}` : '';
   return {
@@ -85,7 +84,7 @@ export function barredKvm(device: string, shared: boolean): Accel {
     reason: `${shared ? "Cloudlet's user" : 'virtual machines'} may not open ${device}: ${about}`,
     fix: shared
       ? `usermod -aG kvm <user of Cloudlet>${openFirst}, log in again and restart Cloudlet`
-      : `${open} (groupadd -r kvm makes the group)`,
+      : `${open} (groupadd -r kvm creates the group)`,
   };
 }
 
@@ -101,7 +100,7 @@ export function judgeKvm({ tcg, kvm }: Boots, device: string, shared: boolean): 
   const refused = (reason: string, fix = OTHER_HOST): Accel => ({ accel: 'tcg', reason, fix });
   const said = ({ words }: Boot) => (words === '' ? '' : `: ${words}`);
   if (tcg.status !== GOOD_STATUS)
-    return refused(`KVM could not be tested: the test boot fails emulated, too${said(tcg)}`, '');
+    return refused(`KVM could not be tested: the emulated test boot fails, too${said(tcg)}`, '');
   const compared = `emulated it takes ${seconds(tcg.ms)}`;
   if (kvm.status === null) return refused(`KVM opens, but a test boot hangs ${seconds(kvm.ms)}; ${compared}`);
   if (kvm.status !== GOOD_STATUS) {

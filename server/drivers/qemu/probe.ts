@@ -111,7 +111,7 @@ function firstWords(text: string): string {
 export class AccelProbe {
   readonly #deps: ProbeDeps;
   #key = '';
-  #found: Accel = { accel: 'tcg', reason: 'whether KVM works here is not known yet', fix: '' };
+  #found: Accel = { accel: 'tcg', reason: 'KVM has not been tested yet', fix: '' };
   #running: Promise<void> = Promise.resolve();
   readonly #stop = new AbortController();
 

@@ -142,7 +142,7 @@ function withoutQ35(version: string): NoQemu {
 function doesNotRun(path: string): NoQemu {
   const name = path.split('/').at(-1);
   const problem = 'QEMU is installed on this host, but does not run';
-  return { problem, fix: `${name} --version says why; else install it anew: ${INSTALL_HINT}` };
+  return { problem, fix: `${name} --version shows the reason; else reinstall it: ${INSTALL_HINT}` };
 }
 
 /** Images cannot be used without `qemu-img`. */

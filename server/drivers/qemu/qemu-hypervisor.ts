@@ -58,7 +58,7 @@ export interface QemuDeps {
 
 /** A guest that works takes about a second. */
 const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };
-const NO_SIGN = 'KVM passed its test, but this guest did nothing at all with it';
+const NO_SIGN = 'KVM passed its test, but this guest did not start with it';
 const TURNED_OFF = 'KVM is turned off in the settings';
 /** Listeners, consoles, pipes of programs. */
 const FILES_TO_START = 48;
