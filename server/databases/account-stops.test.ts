@@ -86,7 +86,7 @@ test('while the engine is away they are suspended in the rows, and closed when i
   cloud.scripted.isAway = true;
   await cloud.accountStops.stop(ada.principal.accountId, 'account_suspended');
   assert.equal(await stateOf(cloud, ada, id), 'suspended account_suspended');
-  assert.match(cloud.reports.join(), /stopping it failed \(account_suspended\)/);
+  assert.match(cloud.reports.join(), /stopping a resource failed \(account_suspended\)/);
   cloud.scripted.isAway = false;
   await cloud.supervisor.check();
   const row = await fixture.store.find(id);

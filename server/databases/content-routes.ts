@@ -89,7 +89,7 @@ function testDatabasesRoute(queries: Queries): Route {
     tag: 'databases',
     summary: 'List the databases that your programs made on the server of a database',
     description:
-      'With `CREATE DATABASE`, for tests or as a shadow: PostgreSQL and MySQL only, at most 50 on a server. All ' +
+      'Programs create them with `CREATE DATABASE`, for tests or as shadow databases: PostgreSQL and MySQL only, at most 50 on a server. All ' +
       'databases of an account with one engine share a server, so each lists the same.',
     permission: 'databases:read',
     params: DatabasePath,
@@ -145,8 +145,8 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Replace the database with a dump',
       description:
-        'If the file cannot be loaded, the database is unchanged. Other changes of the database wait for ' +
-        'the load, except its deletion, which cancels it.',
+        'If the file cannot be loaded, the database is unchanged. Other changes of the database wait until ' +
+        'the load has finished; deleting the database cancels the load.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',

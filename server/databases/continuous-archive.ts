@@ -126,7 +126,7 @@ export class ContinuousArchive implements LogWriter {
       const due = shipped.filter((each) => this.#isBaseDue(each));
       const [first] = due.sort((one, other) => copiedAt(one) - copiedAt(other));
       if (first !== undefined) this.#baseSoon(logs, first);
-      await this.#trim(logs).catch((error) => this.#deps.onError('', 'old logs were not removed', error));
+      await this.#trim(logs).catch((error) => this.#deps.onError('', 'removing old logs failed', error));
     }
     this.#tell();
   }
@@ -236,7 +236,7 @@ export class ContinuousArchive implements LogWriter {
       const state = await server.state();
       if (state === null) return null;
       const track = await this.#trackOf(logs, served, state);
-      if (track === null) throw new Error('its log has a gap, and a new copy of the server is made soon');
+      if (track === null) throw new Error('the archived log has a gap; a new base copy follows soon');
       track.isAsleep = false;
       await this.#send(logs, { ...served, track, state });
       this.#problems.delete(key);
@@ -277,7 +277,7 @@ export class ContinuousArchive implements LogWriter {
       if (this.#isPaused(key)) return null;
       this.#pauses.set(key, this.#deps.clock.uptime() + PAUSE_MS);
       const what = `the archived log of ${key} has a gap, or is damaged`;
-      this.#deps.onError('', what, new Error('a new line begins'));
+      this.#deps.onError('', what, new Error('a new base copy starts a new log'));
     }
     const line = randomName(12);
     const begun = await server.begin(line);
@@ -387,7 +387,7 @@ export class ContinuousArchive implements LogWriter {
     alarms.raise(
       ALARM,
       `The log of ${whose} is not archived: ${what}`,
-      'Databases run on, but cannot be restored to the present moment; recovery points are not affected',
+      'Databases keep running, but cannot be restored to the current time; recovery points are not affected',
     );
   }
 }

@@ -146,7 +146,7 @@ async function loadDump(dump: Readable, { engine, database, signal }: Into): Pro
 
 function notIn({ database_id: id }: DatabaseRow, pointId: string): AppError {
   return new AppError('point_not_found', `No recovery point ${pointId} has the database`, {
-    hint: `GET /api/databases/${id}/points lists those that have it`,
+    hint: `GET /api/databases/${id}/points lists the recovery points that contain it`,
   });
 }
 

@@ -15,7 +15,7 @@ export const MIB = 2 ** 20;
 const HIDDEN = '***';
 const WAY_OUT =
   'copy what can still be read, then load the last dump (POST /api/databases/{id}/load) or restore an earlier state';
-const STILL = '. Reading and deleting go on (DELETE, TRUNCATE, DROP), and writes resume by themselves';
+const STILL = '. Reading and deleting (DELETE, TRUNCATE, DROP) still work, and writes resume automatically';
 const DAMAGE_REASONS = {
   data_damaged: { code: 'data_damaged', message: `Data of the database are damaged: ${WAY_OUT}` },
   data_missing: { code: 'data_missing', message: `Data of the database are missing: ${WAY_OUT}` },
@@ -72,7 +72,7 @@ export class DatabaseViews {
     const { code, message: what } = trouble;
     if (code === 'host_disk_full')
       return { state: 'read_only', state_reason: { code, message: what + STILL } };
-    const message = `${what}; the operator has an alarm, and Cloudlet tries again by itself`;
+    const message = `${what}; the operator has an alarm, and Cloudlet retries automatically`;
     return { state: 'error', state_reason: { code, message } };
   }
 

@@ -94,7 +94,7 @@ describe('creating', () => {
       assert.ok(made.connection.password);
       const stateOf = async () => (await rowsOf(fixture, ann.principal.accountId))[0];
       fail(new Error('Connection terminated unexpectedly'));
-      await eventually(async () => /Cloudlet tries again/.test((await stateOf())?.reason_message ?? ''));
+      await eventually(async () => /Cloudlet retries/.test((await stateOf())?.reason_message ?? ''));
       assert.doesNotMatch((await stateOf())?.reason_message ?? '', /terminated/);
       // A restart of Cloudlet.
       const next = await fixture.open(slow);
@@ -123,7 +123,7 @@ describe('creating', () => {
       cloud.scripted.preparing = { percent: 12, step: 'fetching packages' };
       const made = await cloud.creation.create(ann, { name: 'shop' });
       assert.deepEqual([made.state, made.version], ['creating', null]);
-      assert.match(made.state_reason?.message ?? '', /^Waiting for SQLite, which this host prepares/);
+      assert.match(made.state_reason?.message ?? '', /^Waiting for SQLite, which this host is installing/);
       assert.equal(fixture.disk.databases.size, 0);
       const copy = { name: 'copy', from: { database_id: made.database_id } };
       await assert.rejects(cloud.creation.create(ann, copy), { code: 'database_not_ready' });

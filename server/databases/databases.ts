@@ -174,7 +174,7 @@ export class Databases {
     const usual = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
     const endpoint = isVerified ? (usual.verified ?? usual) : usual;
     if (isVerified && !endpoint.tls)
-      throw invalidField('tls', `this ${row.engine} database is reached without TLS`);
+      throw invalidField('tls', `this ${row.engine} database does not offer TLS`);
     const { ca } = endpoint;
     const connection = await views.connection(row, password, endpoint);
     const { uri, tls } = connection;

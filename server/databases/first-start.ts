@@ -65,7 +65,7 @@ export class FirstStart {
     const { creating } = this;
     const { title } = engines.about(creating.engine);
     const reason_message = isComing
-      ? `Waiting for ${title}, which this host prepares (GET /api/database-engines says how far it is)`
+      ? `Waiting for ${title}, which this host is installing (GET /api/database-engines shows the progress)`
       : `Starting ${title} for the first time in this account`;
     const wanted = { reason_code: REASON, reason_message } as const;
     const response = await views.present({ ...creating, ...wanted }, password);
@@ -88,6 +88,6 @@ export async function noteDelay(
 ): Promise<void> {
   if (isAppError(error, 'shutting_down')) return;
   const why = isAppError(error) ? error.message : 'the operator finds the reason in the log';
-  const reason_message = `${engines.about(row.engine).title} does not serve the database yet: ${why}. Cloudlet tries again`;
+  const reason_message = `${engines.about(row.engine).title} does not serve the database yet: ${why}. Cloudlet retries`;
   if (reason_message !== row.reason_message) await lifecycle.commit(row, { reason_message });
 }

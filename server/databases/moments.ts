@@ -132,7 +132,7 @@ export class Moments {
     const until = newest === undefined ? '' : `; the newest is ${formatTime(newest.until)} UTC`;
     return notFound(
       `The database cannot be restored as of ${formatTime(at)} UTC`,
-      `GET /api/databases/${id}/moments lists what can${until}`,
+      `GET /api/databases/${id}/moments lists the possible times${until}`,
     );
   }
 }
@@ -149,7 +149,7 @@ const UNFIT = 'This engine has recovery points only: its log is not archived';
 const OFF =
   'Continuous protection is off: the operator sets CLOUDLET_RECOVERY_TARGET and CLOUDLET_CONTINUOUS_SECONDS';
 const EARLY =
-  'Nothing is archived yet: it begins with the first recovery point, once the database server runs';
+  'No log is archived yet: archiving begins with the first recovery point, once the database server runs';
 
 const serverOf = ({ engine, account_id: id }: DatabaseRow) => `${engine}-${id}`;
 

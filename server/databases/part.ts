@@ -174,14 +174,14 @@ export async function databasesPart(
     gauges: (meters: Meters) => meterDatabases(meters, sampler),
     jobs: [
       every('move databases to servers of their accounts', MOVE_MS, move),
-      every('look after databases', CHECK_MS, () => supervisor.check()),
+      every('supervise databases', CHECK_MS, () => supervisor.check()),
       every('end private connections to closed databases', PRIVATE_CHECK_MS, () => privately.check()),
-      every('flush bytes that databases sent', FLUSH_MS, () => egress.flush()),
+      every('store egress of databases', FLUSH_MS, () => egress.flush()),
       every('measure databases', SAMPLE_MS, () => sampler.tick()),
-      every('watch the engines of databases', CHECK_MS, () =>
+      every('check database engines', CHECK_MS, () =>
         watchEngines({ engines, alarms, counts: () => store.counts() }),
       ),
-      every('look for databases that are missing', SWEEP_MS, () => faults.check(parts)),
+      every('check for missing databases', SWEEP_MS, () => faults.check(parts)),
       every('sweep databases', SWEEP_MS, () => supervisor.sweepOrphans()),
       ...(deps.continuous === undefined
         ? []

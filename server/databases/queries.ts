@@ -132,7 +132,7 @@ function statementOf(
 }
 
 function dataDamaged(error: QueryFailed): AppError {
-  return new AppError('data_damaged', `The statement met damaged data: ${error.message}`, {
+  return new AppError('data_damaged', `The statement read damaged data: ${error.message}`, {
     hint: 'Copy what can still be read, then load the last dump or restore an earlier state; the operator has an alarm',
     extra: { engine_code: error.engineCode },
     cause: error,

@@ -41,9 +41,9 @@ export type QueryResponse = Static<typeof QueryResponse>;
 
 const TableColumn = namedObject('DatabaseTableColumn', {
   name: Type.String(),
-  type: textOrNull('As declared'),
+  type: textOrNull('Type as declared'),
   nullable: Type.Boolean(),
-  default: textOrNull('As SQL'),
+  default: textOrNull('Default value as SQL'),
   primary_key: Type.Boolean(),
 });
 const TableIndex = namedObject('DatabaseTableIndex', {
@@ -92,10 +92,12 @@ export const LogQuery = Type.Object({
 });
 
 export const TestDatabaseEntry = namedObject('TestDatabase', {
-  name: Type.String({ description: 'To connect to it, put it in place of the name in the connection URI' }),
-  size_bytes: Type.Integer({ description: 'Bytes of its files; the sizes of your databases include them' }),
+  name: Type.String({
+    description: 'Name of the database; use it in the connection URI in place of the original name',
+  }),
+  size_bytes: Type.Integer({ description: 'Bytes of its files, which the sizes of your databases include' }),
   username: Type.Union([Type.String(), Type.Null()], {
-    description: 'The user who made it; null if the engine does not know, as with MySQL',
+    description: 'User who created it; null if the engine does not record it, like MySQL',
   }),
 });
 export type TestDatabaseEntry = Static<typeof TestDatabaseEntry>;

@@ -24,8 +24,9 @@ export interface RefillDeps {
 
 /** Reasons shown to the owner while a database is not loaded. */
 const WAITING = {
-  engine_missing: 'The engine is not available on this host; the database is loaded once it is',
-  out_of_space: 'There is not enough disk space to load the database; it will be loaded when there is',
+  engine_missing:
+    'The engine is not available on this host; the database is loaded once the engine is available',
+  out_of_space: 'There is not enough disk space to load the database; loading starts when there is enough',
   restore_failed: 'Loading the database failed and is retried; the operator finds the reason in the log',
 };
 

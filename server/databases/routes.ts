@@ -93,8 +93,8 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Create a database',
       description:
-        'Responds when a driver was answered once; the response includes the password. A server that is slow to ' +
-        'start keeps the database `creating`, and it goes on. Copying (`from`) takes time that ' +
+        'Responds when the database accepts connections; the response includes the password. If the server is slow to ' +
+        'start, the database stays `creating` and becomes ready later. Copying (`from`) takes time that ' +
         'depends on the size and continues if you disconnect: request it with `Prefer: respond-async`.',
       permission: 'databases:write',
       body: NewDatabase,
@@ -154,7 +154,7 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
 
 function pointsRoutes({ points }: DatabaseRoutesDeps): Route[] {
   const description =
-    'A new database is made from one with `POST /api/databases` and `from`. Also for a deleted database, as ' +
+    'Create a database from one with `POST /api/databases` and `from`. Works for a deleted database as ' +
     'long as it can be undeleted.';
   const common = { method: 'GET', tag: 'databases', description, permission: 'databases:read' } as const;
   return [
@@ -162,7 +162,7 @@ function pointsRoutes({ points }: DatabaseRoutesDeps): Route[] {
       ...common,
       path: `${DATABASE}/points`,
       name: 'listDatabasePoints',
-      summary: 'List the recovery points that have a database, newest first',
+      summary: 'List the recovery points that contain a database, newest first',
       params: DatabasePath,
       responses: { 200: Type.Array(DatabasePoint) },
       errors: ['database_not_found'],
@@ -172,7 +172,7 @@ function pointsRoutes({ points }: DatabaseRoutesDeps): Route[] {
       ...common,
       path: `${DATABASE}/moments`,
       name: 'listDatabaseMoments',
-      summary: 'List the times that a database can be restored as of',
+      summary: 'List the times that a database can be restored to',
       params: DatabasePath,
       responses: { 200: DatabaseMoments },
       errors: ['database_not_found', 'target_unavailable', 'target_in_use'],
@@ -204,7 +204,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       summary: 'Read the credentials of a database',
       permission: 'databases:write',
       description:
-        'PostgreSQL, MySQL and the built-in MongoDB offer TLS also where it is not required: with `tls=true` the ' +
+        'PostgreSQL, MySQL and the built-in MongoDB offer TLS even if it is not required: with `tls=true` the ' +
         'URI and the code require it, and verify the server by `ca`.',
       params: DatabasePath,
       query: CredentialsQuery,

@@ -79,12 +79,14 @@ export const NewDatabase = namedObject('NewDatabase', {
       {
         database_id: Type.String(),
         point_id: Type.Optional(
-          Type.String({ description: 'Copies it as it is in this recovery point; default: as it is now' }),
+          Type.String({
+            description: 'Recovery point to copy the database from; default: the current database',
+          }),
         ),
         at: Type.Optional(
           Type.String({
             description:
-              'Copies it as of this time (RFC 3339, or UTC without a zone), which must be within one of its `moments`',
+              'Time to copy the database as of (RFC 3339, or UTC without a zone), within one of its `moments`',
           }),
         ),
       },
@@ -108,7 +110,7 @@ export type Undeletion = Static<typeof Undeletion>;
 
 export const DeletionQuery = Type.Object({
   keep: Type.Optional(
-    Type.Boolean({ description: 'false: keeps no last dump, and deletes an existing one. Default: true' }),
+    Type.Boolean({ description: 'false: keep no last dump, and delete an existing one. Default: true' }),
   ),
 });
 
@@ -122,11 +124,11 @@ export const DatabaseMoments = namedObject('DatabaseMoments', {
   windows: Type.Array(
     namedObject('DatabaseWindow', {
       from: Type.String(),
-      to: Type.String({ description: 'Later times are archived within a minute' }),
+      to: Type.String({ description: 'End of the range; later times are archived within a minute' }),
     }),
     { description: 'Newest first; the database can be restored as of any time within one' },
   ),
-  reason: textOrNull('Why there are none'),
+  reason: textOrNull('Why the list is empty'),
 });
 export type DatabaseMoments = Static<typeof DatabaseMoments>;
 
@@ -146,8 +148,8 @@ const Snippets = namedObject(
 export type Snippets = Static<typeof Snippets>;
 
 const FrameworkSnippet = namedObject('FrameworkSnippet', {
-  framework: Type.String({ description: 'Its name, as `Django`' }),
-  file: Type.String({ description: 'The file of the framework that the code belongs into' }),
+  framework: Type.String({ description: 'Name of the framework, such as `Django`' }),
+  file: Type.String({ description: 'File of the framework to put the code in' }),
   code: Type.String(),
 });
 export type FrameworkSnippet = Static<typeof FrameworkSnippet>;
@@ -182,7 +184,7 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   reason: textOrNull('Why the engine is unavailable, or a known limitation'),
   fix: textOrNull('Fix for the operator'),
   preparing: Type.Union([Preparing, Type.Null()], {
-    description: 'The host still fetches the engine: databases can be created, and wait for it',
+    description: 'Whether the host is still installing the engine: databases can be created, and wait for it',
   }),
   default: Type.Boolean({ description: 'Whether new databases use it by default' }),
   extensions: Type.Array(Type.String(), {

@@ -40,9 +40,9 @@ export function databaseTunnelRoute({ databases }: DatabaseTunnelRouteDeps): Rou
     tag: 'databases',
     summary: 'Open a tunnel to the server of a database as a WebSocket',
     description:
-      'Carries the bytes of one connection of a driver, as openVmTunnel describes; the user and password of the ' +
+      'Carries the bytes of one connection of a driver, like openVmTunnel; the user and password of the ' +
       'database are still needed. For PostgreSQL, MySQL and the built-in MongoDB. SQLite answers over HTTP, and ' +
-      "an operator's server is reached directly. `cloudlet db forward` uses it.",
+      "an operator's server is reached directly. `cloudlet db forward` implements this protocol.",
     permission: 'databases:connect',
     params: DatabasePath,
     responses: { 101: Type.Unknown({ description: 'A WebSocket' }) },
@@ -111,8 +111,8 @@ function targetOf(deps: DatabaseTunnelsDeps, row: DatabaseRow): TunnelTarget {
 function noTunnel({ name, title, traits }: EngineDescription): AppError {
   const isHttp = traits.transport === 'http';
   const detail = isHttp
-    ? `A ${title} database has no server to connect to: it answers over HTTP`
-    : `The ${name} server of this cloud is its operator's, and no tunnel leads there`;
+    ? `A ${title} database has no server: connect to it over HTTP`
+    : `The ${name} server of this cloud belongs to its operator and has no tunnels`;
   const hint = isHttp
     ? 'Use POST /api/databases/{database_id}/query, cloudlet db connect, or the address of its connection'
     : 'Connect to the address of its connection';

@@ -13,7 +13,7 @@ export async function dialed(host: string, port: number): Promise<Socket> {
     await once(socket, 'connect');
     return socket;
   } catch (cause) {
-    throw new AppError('engine_unavailable', 'The server of the database does not take connections now', {
+    throw new AppError('engine_unavailable', 'The server of the database accepts no connections now', {
       hint: 'try again in a moment',
       retryAfterSeconds: 5,
       cause,

@@ -268,7 +268,7 @@ function tooLarge(maxBytes: number): AppError {
 function nothingAt(path: string): AppError {
   return new AppError(
     'not_found',
-    `There is no ${path === '' ? 'page at the address of a database' : `${path} at a database`}`,
+    `Not found: ${path === '' ? 'a database has no page at its address' : `a database has no ${path}`}`,
     {
       hint: 'Connect a libSQL driver to /db/<database_id>/ with the password as authToken',
     },

@@ -274,7 +274,7 @@ export class HranaSockets implements Upgrades {
       const message = { socket, encoding, body: data, signal: left.signal };
       const answer = await databases.receive(client.database, message);
       if (left.signal.aborted) return;
-      if (answer === null) return webSocket.close(1002, 'The message is not one of Hrana');
+      if (answer === null) return webSocket.close(1002, 'The message is not valid Hrana');
       const read = door.holdUnread(answer.length, accountId);
       databases.egress.count(databaseId, answer.length);
       webSocket.send(answer, { binary: encoding === 'protobuf' }, read);
@@ -301,8 +301,8 @@ function refuseHello({ webSocket, encoding }: Pick<Client, 'webSocket' | 'encodi
 }
 
 function anotherDatabase(): AppError {
-  return new AppError('invalid_database_password', 'The password is that of another database', {
-    hint: 'Open a connection for each database',
+  return new AppError('invalid_database_password', 'The password belongs to another database', {
+    hint: 'Open one connection per database',
   });
 }
 

@@ -79,6 +79,6 @@ describe('credentials with TLS on this host', () => {
   test('SQLite says that there is none', async () => {
     const { status, body } = await credentialsOf('sqlite');
     assert.equal(status, 400);
-    assert.match(JSON.stringify(body), /this sqlite database is reached without TLS/);
+    assert.match(JSON.stringify(body), /this sqlite database does not offer TLS/);
   });
 });

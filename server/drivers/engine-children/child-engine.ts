@@ -392,7 +392,7 @@ function queryTimeout(ms: number | null, cause: unknown): AppError {
 function neverBegan(cause: unknown): AppError {
   const detail = `The statement was not run: it waited ${WAIT_MS / 1000} s for other statements of its database`;
   return new AppError('engine_unavailable', detail, {
-    hint: 'Retry when they are done, or run fewer at the same time',
+    hint: 'Retry when those are done, or run fewer statements at the same time',
     retryAfterSeconds: RETRY_SECONDS,
     cause,
   });

@@ -112,7 +112,7 @@ test('endless statements of two accounts give way to a third, and their owners a
     for (const { message, hint } of ended) {
       assert.match(
         message,
-        /^The statement was ended after \d+ s: another account waited for one of the 4 places/,
+        /^The statement was ended after \d+ s: another account waited for one of the 4 slots/,
       );
       assert.match(hint ?? '', /shorter statements/);
     }
@@ -159,7 +159,7 @@ test('the time in the queue is not the time of the statement: one that never ran
     const query = { statement: 'SELECT 1', params: [], readOnly: true, maxRows: 1, maxBytes: 1000, signal };
     await assert.rejects(engine.query(late, { ...query, timeoutMs: 500 }), {
       code: 'engine_unavailable',
-      message: /^The statement was not run: it waited 1.5 s for a place/,
+      message: /^The statement was not run: it waited 1.5 s for a slot/,
       retryAfterSeconds: 5,
     });
   } finally {

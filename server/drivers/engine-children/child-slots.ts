@@ -189,7 +189,7 @@ export class ChildSlots {
           placesOf(other.accountId) - placesOf(one.accountId) || one.since - other.since,
       );
     if (first === undefined) return false;
-    const why = `another account waited for one of the ${this.#most} places for databases that are active at the same time, of which this account had ${this.#takenBy(first.child.accountId)}`;
+    const why = `another account waited for one of the ${this.#most} slots for active databases, of which this account used ${this.#takenBy(first.child.accountId)}`;
     this.#end(first, () => first.user.endBusy(first.child.name, why));
     return true;
   }
@@ -229,7 +229,7 @@ export class ChildSlots {
   }
 
   #tooMany(accountId: number): AppError {
-    const waited = `The statement was not run: it waited ${this.#waitMs / 1000} s for a place`;
+    const waited = `The statement was not run: it waited ${this.#waitMs / 1000} s for a slot`;
     const own = this.#takenBy(accountId);
     return own < this.#fairShare
       ? new AppError('engine_unavailable', `${waited}, and too many databases are active at the same time`, {

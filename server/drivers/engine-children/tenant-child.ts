@@ -241,7 +241,9 @@ export class TenantChild {
 
   /** Rejects immediately; the child gets a little time to stop the call. */
   #giveUp(id: number, pending: Pending, reason: unknown): void {
-    pending.reject(reason instanceof Error ? reason : new Error('nobody waits for it any more'));
+    pending.reject(
+      reason instanceof Error ? reason : new Error('no client waits for the statement any more'),
+    );
     if (this.#over !== null || !this.#pending.has(id)) return;
     this.#send({ id, kind: 'cancel' });
     if (pending.hasBegun) this.#doubt = Promise.all([this.#doubt, this.#seeItEnd(id)]).then(() => {});

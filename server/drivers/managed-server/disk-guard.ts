@@ -47,7 +47,7 @@ const CHECKS_TO_MEASURE = 5000 / CHECK_MS;
 /** A disk that was low a moment ago is so again when all go on at once. */
 const LOW_CHECKS = 5000 / CHECK_MS;
 const GROWER = {
-  why: "the host's disk is nearly full, and data of this server grew meanwhile: writes wait for space",
+  why: "the host's disk is nearly full, and the data of this server grew: writes wait for space",
   isGrower: true,
 };
 const TOO_MUCH =

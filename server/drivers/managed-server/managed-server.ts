@@ -391,7 +391,7 @@ export class ManagedServer implements EngineServer {
     const { instead } = this.#deps.kind;
     const other = instead === undefined ? '' : `; ${instead}`;
     return new AppError('engine_unavailable', `${this.#deps.kind.title} ${what}`, {
-      hint: `ask the operator, who has an alarm with the reason; Cloudlet retries by itself${other}`,
+      hint: `ask the operator, who has an alarm with the reason; Cloudlet retries automatically${other}`,
       retryAfterSeconds: 5,
       cause: words === null ? cause : new ServerWords(words, { cause }),
     });

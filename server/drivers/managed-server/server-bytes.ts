@@ -19,7 +19,7 @@ const SPARE_BYTES = 256 * 2 ** 20;
 export function excessOf(bytes: number, limitBytes: number): string | null {
   if (bytes <= limitBytes * FAR_BEYOND + SPARE_BYTES) return null;
   const [takes, may] = [bytes, limitBytes].map((each) => `${Math.ceil(each / 2 ** 20)} MB`);
-  return `it uses ${takes} of disk, and the limit of its databases is ${may}`;
+  return `the server uses ${takes} of disk, and the limit of its databases is ${may}`;
 }
 
 /**

@@ -100,7 +100,7 @@ export class ServerTls {
       return { cert, key };
     } catch (error) {
       throw new AppError('engine_unavailable', 'The certificate of the database servers cannot be read', {
-        hint: 'correct CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY: PEM files that Cloudlet may read',
+        hint: 'correct CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY: PEM files that Cloudlet can read',
         cause: error,
       });
     }
@@ -165,6 +165,6 @@ function assertWhole({ cert, key }: Certificate): void {
   throw new AppError('engine_unavailable', 'The certificate authority of the database servers is damaged', {
     hint:
       'restore databases/tls/authority.pem in the data directory from a copy, or remove it and restart: ' +
-      'Cloudlet then makes a new one, which users of databases need',
+      'Cloudlet then creates a new one, which users of databases must trust',
   });
 }

@@ -77,7 +77,7 @@ export function asUnavailable(title: string) {
     if (isAppError(error)) throw error;
     throw new AppError(
       'engine_unavailable',
-      `${title} ended the connection, or refused, before it was done`,
+      `${title} ended or refused the connection before the work was done`,
       {
         hint: 'try again in a moment; the operator finds the reason in the log of the server',
         retryAfterSeconds: 5,

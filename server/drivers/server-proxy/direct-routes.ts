@@ -67,7 +67,7 @@ export class DirectRoutes {
    */
   async begin(port: number): Promise<void> {
     if (this.#isOff || this.#isClosed) return;
-    if (!(await this.#deps.claim.hold())) return this.#turnOff('this host has no sockets without a file');
+    if (!(await this.#deps.claim.hold())) return this.#turnOff('this host has no abstract sockets');
     this.#ports.add(port);
     if (this.#placed === null && this.#problem === null) return this.#place();
     const removals = await this.#removals();

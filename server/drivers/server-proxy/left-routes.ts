@@ -72,9 +72,10 @@ type Verdict = Pick<RouteTable, 'isAlive' | 'why'>;
 
 function judge(name: string, living: readonly LivingCloud[] | null): Verdict {
   const token = NAMED.exec(name)?.[1];
-  if (token === undefined || living === null) return { isAlive: true, why: 'whose it is cannot be told' };
+  if (token === undefined || living === null)
+    return { isAlive: true, why: 'the cloud of the rules is unknown' };
   const isAlive = living.some((cloud) => cloud.token === token);
-  return { isAlive, why: isAlive ? 'its cloud runs' : 'its cloud runs no more' };
+  return { isAlive, why: isAlive ? 'its cloud runs' : 'its cloud no longer runs' };
 }
 
 /**
@@ -85,7 +86,7 @@ function judgeByPath(name: string, ports: readonly number[]): Verdict {
   const hash = BY_PATH.exec(name)?.[1] ?? '';
   for (const port of ports) {
     const pids = listenersAt(port);
-    if (pids === null) return { isAlive: true, why: `whose port ${port} is cannot be told` };
+    if (pids === null) return { isAlive: true, why: `the cloud of port ${port} is unknown` };
     const isAlive = pids.some((pid) => pid !== process.pid && isCloud(pid, hash));
     if (isAlive) return { isAlive, why: `its cloud listens on port ${port}` };
   }

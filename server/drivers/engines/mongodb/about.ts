@@ -79,6 +79,6 @@ async function check(config: Config): Promise<Finding> {
   }
   const found = await findMongod(dataSeries({ keeper: join(folder, 'server/keeper') }));
   if (!('version' in found)) return notFound(subject, found);
-  const untried = 'Cloudlet manages it, but has never been tested with a real mongod';
+  const untried = 'managed by Cloudlet, which has never been tested with a real mongod';
   return { level: 'ok', subject, detail: `${found.version}, ${found.command}; ${untried}` };
 }

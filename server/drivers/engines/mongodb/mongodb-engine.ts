@@ -51,7 +51,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
 }
 
 const WHAT_IT_IS =
-  "An engine of Cloudlet's own, not a MongoDB server: docs/databases.md lists the commands it has";
+  "Cloudlet's own engine, not a MongoDB server: docs/databases.md lists the supported commands";
 
 const KIND: ChildEngineKind = {
   program: {

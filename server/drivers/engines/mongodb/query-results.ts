@@ -18,7 +18,10 @@ export function commandOf(
     return bounded(decode(serialize(EJSON.deserialize(statement, { relaxed: false }))), maxRows + 1);
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    throw new CommandError('FailedToParse', `the command is no Extended JSON: ${(error as Error).message}`);
+    throw new CommandError(
+      'FailedToParse',
+      `the command is not valid Extended JSON: ${(error as Error).message}`,
+    );
   }
 }
 

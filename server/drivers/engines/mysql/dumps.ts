@@ -81,7 +81,7 @@ export class MysqlDumps {
     const { links, warn } = this.#deps;
     const all = await links.asAdmin(testDatabases);
     if (all.length > MOST_TEST_DATABASES)
-      warn(`a dump of ${database} holds ${MOST_TEST_DATABASES} of ${all.length} databases for tests`);
+      warn(`a dump of ${database} contains ${MOST_TEST_DATABASES} of ${all.length} test databases`);
     return all.slice(0, MOST_TEST_DATABASES);
   }
 
@@ -128,11 +128,11 @@ export class MysqlDumps {
     if (!(await links.asAdmin((admin) => makeTest(admin, name)))) return;
     try {
       await this.#fill({ database: name, user, most }, parts.content(), signal);
-      if (await parts.isBroken()) throw new Error('its dump is not whole');
+      if (await parts.isBroken()) throw new Error('the dump is incomplete');
     } catch (error) {
       await links.asAdmin((admin) => dropTest(admin, name));
       signal.throwIfAborted();
-      warn(`the database ${JSON.stringify(name)} was not loaded with that of ${user}: ${error}`);
+      warn(`the database ${JSON.stringify(name)} was not loaded with the database of ${user}: ${error}`);
     }
   }
 
@@ -226,7 +226,7 @@ export class MysqlDumps {
 function asSaid(complaint: string): string {
   const line = complaint.split('\n').find((text) => /^ERROR/.test(text)) ?? complaint;
   const plain = line.trim().slice(0, 500);
-  return plain === '' ? 'the client was ended before it had read the whole dump' : plain;
+  return plain === '' ? 'the client ended before it had read the whole dump' : plain;
 }
 
 function dumpFailed(complaint: string): Error {

@@ -68,8 +68,8 @@ export async function serverFacts(admin: Admin): Promise<ServerFacts> {
     countsUse,
     missing,
     limits: [
-      'its memory, disk, temporary files and storage engines are not bounded by Cloudlet',
-      ...(kind === 'mysql' ? ['Cloudlet was never tried with MySQL, only with MariaDB'] : []),
+      'Cloudlet does not limit its memory, disk, temporary files and storage engines',
+      ...(kind === 'mysql' ? ['Cloudlet was only tested with MariaDB, never with MySQL'] : []),
       ...(countsUse ? [] : ['statements of a database are not counted (userstat is off)']),
       ...(open.length === 0 ? [] : [`users of databases can also use ${open.join(', ')}`]),
     ],
@@ -141,7 +141,7 @@ export function unmetNeed(facts: ServerFacts, { setting }: ServerAddress): AppEr
   const { kind, number, version, isReadOnly, hasFiles, hasPlainGrants, missing } = facts;
   const title = TITLES[kind];
   const oldest = OLDEST[kind];
-  const fixed = (setting: string) => `have an administrator run there: ${setting}`;
+  const fixed = (setting: string) => `have an administrator run on that server: ${setting}`;
   if (compareVersions(number, oldest) < 0)
     return unmet(
       `The operator's ${title} is ${version}, older than ${oldest}`,
@@ -149,7 +149,7 @@ export function unmetNeed(facts: ServerFacts, { setting }: ServerAddress): AppEr
     );
   if (isReadOnly)
     return unmet(
-      `The operator's ${title} takes no writes: it is read_only, as replicas are`,
+      `The operator's ${title} is read-only (read_only = ON), like a replica`,
       `name its primary in ${setting}, or ${fixed('SET GLOBAL read_only = OFF')}`,
     );
   if (!hasFiles)

@@ -155,7 +155,7 @@ export class PostgresqlDumps {
       await links.asAdmin((client) => store.makeDatabase(client, fresh, { roles, guest: guest() }));
       await links.inDatabase(fresh, (client) => store.giveSchema(client, roles.group));
       await this.#fill(fresh, { database, dump: parts.content(), signal });
-      if (await parts.isBroken()) throw new Error('its dump is not whole');
+      if (await parts.isBroken()) throw new Error('the dump is incomplete');
       await links.asAdmin((client) => handOver(client, { fresh, target, owner: roles.group }));
     } catch (error) {
       signal.throwIfAborted();
@@ -228,14 +228,14 @@ export class PostgresqlDumps {
 function asSaid(complaint: string): string {
   const line = complaint.split('\n').find((text) => /error:|ERROR:|FATAL:/.test(text)) ?? complaint;
   const plain = line.replace(/^psql:\S*?(\d+): /, 'line $1: ').slice(0, 500);
-  return plain.trim() === '' ? 'psql was ended before it had read the whole dump' : plain.trim();
+  return plain.trim() === '' ? 'psql ended before it had read the whole dump' : plain.trim();
 }
 
 function dumpFailed(complaint: string): Error {
   if (/lock timeout|canceling statement/.test(complaint)) {
     return new AppError(
       'engine_unavailable',
-      'A session holds a lock on a table, or has changed a role or database and not committed',
+      'A session holds a lock on a table, or has an uncommitted change of a role or database',
       {
         hint: 'end that session or its transaction, then try again',
         retryAfterSeconds: 5,

@@ -55,7 +55,7 @@ export async function serverFacts(client: ClientBase): Promise<ServerFacts> {
     encoding: row.encoding,
     extensions: row.extensions,
     limits: [
-      'its memory, disk and temporary files are not bounded by Cloudlet',
+      'Cloudlet does not limit its memory, disk and temporary files',
       ...(row.checksums === 'on' ? [] : ['its data directory has no checksums']),
       ...(row.open.length === 0
         ? []
@@ -73,7 +73,7 @@ export function unmetNeed(facts: ServerFacts, { setting, user }: ServerAddress):
   }
   if (isStandby)
     return unmet(
-      "The operator's PostgreSQL is a standby, which takes no writes",
+      "The operator's PostgreSQL is a standby, which is read-only",
       `name its primary in ${setting}`,
     );
   if (encoding !== 'UTF8')
@@ -85,6 +85,6 @@ export function unmetNeed(facts: ServerFacts, { setting, user }: ServerAddress):
   if (missing.length === 0) return null;
   return unmet(
     `The user in ${setting} lacks ${missing.join(' and ')} on the operator's PostgreSQL`,
-    `have an administrator run there: ALTER ROLE "${user.replaceAll('"', '""')}" ${missing.join(' ')}`,
+    `have an administrator run on that server: ALTER ROLE "${user.replaceAll('"', '""')}" ${missing.join(' ')}`,
   );
 }

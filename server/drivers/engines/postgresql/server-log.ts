@@ -118,6 +118,6 @@ function endOf(stream: Readable): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.once('end', resolve);
     stream.once('error', reject);
-    stream.once('close', () => reject(new Error('the copy broke off')));
+    stream.once('close', () => reject(new Error('the connection of the base copy was lost')));
   });
 }

@@ -103,7 +103,7 @@ interface Fetched {
   readonly truncated: boolean;
 }
 
-const NO_INPUT = 'COPY FROM STDIN reads what its client sends, and a query over the API sends nothing';
+const NO_INPUT = 'COPY FROM STDIN reads data from its client, and a query over the API sends no data';
 const FEATURE_NOT_SUPPORTED = '0A000';
 const UNTRANSLATABLE = '22P05';
 /** Fetched at a time: of large rows few more than wanted. */
@@ -257,8 +257,11 @@ function refuseNul(text: string, params: readonly unknown[]): void {
   const at = text.indexOf('\0');
   if (at < 0 && !params.some((value) => asText(value)?.includes('\0'))) return;
   const position = at < 0 ? null : [...text.slice(0, at)].length + 1;
-  const hint = 'Leave the character out, or keep such values as bytea';
-  throw new QueryFailed('PostgreSQL keeps no character U+0000 in text', UNTRANSLATABLE, { position, hint });
+  const hint = 'Remove the character, or store such values as bytea';
+  throw new QueryFailed('PostgreSQL cannot store the character U+0000 in text', UNTRANSLATABLE, {
+    position,
+    hint,
+  });
 }
 
 /** JSON as a parameter: objects and arrays go as JSON. */

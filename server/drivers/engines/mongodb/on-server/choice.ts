@@ -37,9 +37,9 @@ export function chooseMongodb(settings: Settings, folder: string, mongod = mongo
 function whyNot({ mongodbServer, databaseHost }: Settings, folder: string): string | null {
   if (mongodbServer === 'built-in') return 'CLOUDLET_MONGODB_SERVER is built-in';
   if (databaseHost !== '')
-    return 'CLOUDLET_DATABASE_HOST asks for TLS, which Cloudlet sets up on its own engine only';
+    return 'CLOUDLET_DATABASE_HOST requires TLS, which Cloudlet sets up only for its own engine';
   const hasOwn = existsSync(folder) && readdirSync(folder).some((name) => name.startsWith('d_'));
-  return hasOwn ? "there are databases in Cloudlet's own engine, where they and new ones stay" : null;
+  return hasOwn ? "this cloud already has databases in Cloudlet's own engine" : null;
 }
 
 /** By the settings; null: there is none. */

@@ -168,7 +168,7 @@ test('a server by URL comes first, then one that has databases, then the engine 
   assert.match(`${choose({ mongodbServer: 'built-in' })}`, /mongod is not used: CLOUDLET_MONGODB_SERVER/);
   assert.match(`${choose({ databaseHost: 'db.example' })}`, /CLOUDLET_DATABASE_HOST/);
   mkdirSync(join(folder, 'd_0123456789abcdef'));
-  assert.match(`${choose()}`, /there are databases in Cloudlet's own engine/);
+  assert.match(`${choose()}`, /already has databases in Cloudlet's own engine/);
   mkdirSync(join(folder, 'server/keeper'), { recursive: true });
   writeFileSync(join(folder, 'server/keeper/port'), '27117\n');
   assert.match(`${choose()}`, /own engine/, 'a server that never answered has none');

@@ -19,8 +19,8 @@ import { clientOf } from './operator-mongodb.ts';
 const ADMIN = 'cloudlet';
 const NOT_LET_IN = 18;
 const WHAT_IT_IS =
-  'The mongod of this host, managed by Cloudlet, which has not been tested with a real one; ' +
-  'CLOUDLET_MONGODB_SERVER=built-in has new clouds use the engine of Cloudlet itself';
+  'The mongod of this host, managed by Cloudlet, which has not been tested with a real mongod; ' +
+  "with CLOUDLET_MONGODB_SERVER=built-in a new cloud uses Cloudlet's own engine";
 
 export interface HostDeploymentOptions
   extends Pick<ManagedEngineOptions, 'folder' | 'processes' | 'uidBase' | 'alarms' | 'warn' | 'firstPort'> {

@@ -27,7 +27,7 @@ export const mongodPath = (): string | null => findHostProgram('mongod');
 export async function findMongod(series: string | null, path = mongodPath()): Promise<Mongod | NoPrograms> {
   const found = path === null ? null : await describe(path);
   if (series !== null && found?.series !== series) {
-    const fix = `install MongoDB ${series} again; or dump the databases there and load them into a newer one`;
+    const fix = `install MongoDB ${series} again; or dump its databases and load them into a newer server`;
     return { reason: `the data directory is MongoDB ${series}, which is not installed on this host`, fix };
   }
   const fix = `install MongoDB ${OLDEST} or newer`;

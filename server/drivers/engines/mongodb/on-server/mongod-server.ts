@@ -36,7 +36,7 @@ export class MongodServer implements ServerKind {
   readonly name = 'mongodb';
   readonly title = 'MongoDB';
   readonly memoryMb = MEMORY_MB;
-  readonly instead = 'CLOUDLET_MONGODB_SERVER=built-in does without it as long as it has no databases';
+  readonly instead = 'set CLOUDLET_MONGODB_SERVER=built-in if that server has no databases';
   readonly stop = { signal: 'SIGTERM', graceMs: 60_000 } as const;
   readonly firstPort: number;
   readonly #deps: MongodServerDeps;
@@ -75,7 +75,7 @@ export class MongodServer implements ServerKind {
 
   async ping(folders: ServerFolders, port: number): Promise<void> {
     // The driver would look for seconds before it says that nobody listens yet.
-    if (!(await hasListener(port))) throw new Error(`nobody listens on port ${port} yet`);
+    if (!(await hasListener(port))) throw new Error(`no program listens on port ${port} yet`);
     const isNew = dataSeries(folders) === null;
     await this.#deps.greet(isNew);
     if (!isNew) return;

@@ -32,7 +32,7 @@ const NEEDED_OF_SERVER = ['listDatabases', 'inprog', 'killop', 'killAnySession']
 const ROLES =
   'root, or userAdminAnyDatabase, readWriteAnyDatabase, dbAdminAnyDatabase, clusterMonitor and hostManager';
 const LIMITS = [
-  'its memory, disk and connections are not bounded by Cloudlet',
+  'Cloudlet does not limit its memory, disk and connections',
   'users of databases may run JavaScript in it unless security.javascriptEnabled is false',
 ];
 
@@ -76,7 +76,7 @@ export async function factsOf(client: MongoClient, address: OperatorMongodb): Pr
     const isReplicaSet = hello.setName !== undefined;
     const limits = isReplicaSet
       ? LIMITS
-      : [...LIMITS, 'dumps are not as of one moment: it is no replica set'];
+      : [...LIMITS, 'dumps are not consistent snapshots, because the server is not a replica set'];
     return { version: facts.version, isReplicaSet, limits };
   } catch (error) {
     throw whyNotReached(error, address);
@@ -144,7 +144,10 @@ export function unmetNeed(
       'set security.authorization: enabled in its configuration',
     );
   if (facts.missing.length === 0) return null;
-  return refuse(`does not let the user in ${setting} ${facts.missing.join(', ')}`, `give that user ${ROLES}`);
+  return refuse(
+    `does not allow the user in ${setting} to ${facts.missing.join(', ')}`,
+    `give that user ${ROLES}`,
+  );
 }
 
 /** Says nothing that the server or the network did not: never the password. */

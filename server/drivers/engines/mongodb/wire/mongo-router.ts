@@ -185,7 +185,7 @@ export class MongoRouter {
       sessionsOf: (database) => this.sessionsOf(database),
       admit: (login, who) => {
         if (onlyAccount !== null && login.database.accountId !== onlyAccount) {
-          throw new CommandError('AuthenticationFailed', 'This tunnel leads to databases of another account');
+          throw new CommandError('AuthenticationFailed', 'This tunnel belongs to another account');
         }
         this.#admit(login, who);
       },

@@ -74,7 +74,7 @@ export class TenantLogins {
   }
 
   #damaged(name: string): AppError {
-    const what = 'is damaged: nobody can log in with a driver';
+    const what = 'is damaged: drivers cannot log in';
     this.#alarms.raise(alarmOf(name), `The log-in of the MongoDB database ${name} ${what}`, FIX);
     return new AppError('engine_unavailable', `The log-in of this database ${what}`, { hint: FIX });
   }
