@@ -28,5 +28,5 @@ export async function followHost(
   const startable = INSTANCE_TYPES.map((type) => type.memoryMb).filter((size) => size <= memoryMb);
   const size = { diskBytes, memoryMb, largestMb: Math.max(0, ...startable), cores: availableParallelism() };
   const give = plans.followHost(limitsOfHost(size));
-  await give.catch((error: unknown) => log.warn({ err: error }, 'the limits of plans were not stored'));
+  await give.catch((error: unknown) => log.warn({ err: error }, 'storing the limits of plans failed'));
 }

@@ -200,7 +200,7 @@ async function flush(part: Part, log: Logger): Promise<void> {
     await part.flush?.();
   } catch (error) {
     // Figures of the last seconds are not worth a failed stop.
-    log.warn({ err: error }, 'figures of the last seconds were not stored');
+    log.warn({ err: error }, 'storing metrics of the last seconds failed');
   }
 }
 
@@ -344,13 +344,13 @@ function buildCalls(
     ...common,
     store: new OperationsStore(metadata),
     isOwner: (caller) => apiKeys.ownsAccount(caller),
-    onLost: (operation, err) => log.error({ operation, err }, 'the outcome of an operation was not stored'),
+    onLost: (operation, err) => log.error({ operation, err }, 'storing the outcome of an operation failed'),
   });
   const hourly = (name: string, run: () => Promise<unknown>): Job => {
     return { name, everyMs: HOUR_MS, per: 'cluster', run };
   };
   const countEarlier: Job = {
-    name: 'count what an earlier version kept of responses',
+    name: 'count responses stored by an earlier version',
     everyMs: MINUTE_MS,
     per: 'cluster',
     run: async () => {

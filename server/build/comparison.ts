@@ -72,7 +72,7 @@ async function compareAll(options: ComparisonOptions, point: Side, restored: Sid
   const starts = await restored.store.starts();
   if (starts > 0) {
     throw new NotCompared(
-      `the cloud in ${options.directory} was started ${plural(starts, 'time')} since: its data go on changing. ` +
+      `the cloud in ${options.directory} was started ${plural(starts, 'time')} after the restore, so its data has changed. ` +
         'Compare before the first start, or drill the recovery point',
     );
   }
@@ -94,8 +94,8 @@ async function compareAll(options: ComparisonOptions, point: Side, restored: Sid
 
 async function compareLedgers(point: Reads, restored: Reads): Promise<string> {
   const [one, other] = await Promise.all([point, restored].map(ledgerOf));
-  if (one !== other) throw new Error(`the point has ${one}; restored: ${other}`);
-  return `${one}: the same in both`;
+  if (one !== other) throw new Error(`the point has ${one}, the restored cloud ${other}`);
+  return `${one}: equal in both`;
 }
 
 async function ledgerOf(reads: Reads | undefined): Promise<string> {
@@ -133,7 +133,7 @@ async function compareFiles(checks: DrillChecks, options: FilesOptions): Promise
     if (wrong.length > NAMED) wrong.splice(NAMED, wrong.length, `and ${wrong.length - NAMED} more`);
     if (wrong.length > 0) throw new Error(wrong.join('\n'));
     const some = chosen.entries.length === chosen.total ? 'all' : `${chosen.entries.length} of`;
-    return `${some} ${plural(chosen.total, 'file')}: the same bytes (${(bytes / 2 ** 20).toFixed(1)} MiB)`;
+    return `${some} ${plural(chosen.total, 'file')}: equal bytes (${(bytes / 2 ** 20).toFixed(1)} MiB)`;
   });
 }
 

@@ -120,7 +120,7 @@ export async function buildCompute(deps: HostDeps) {
     imageSources: buildImageSources(config, outbound),
     announce: eventStatements,
     onError,
-    onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
+    onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'closed published ports'),
     outbound: config.vmOutbound === 'on',
     maxImageBytes: config.imageMaxGb * GIB,
     ungrantedMemoryPercent: ungrantedMemoryOf(config),

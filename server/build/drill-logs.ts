@@ -72,7 +72,7 @@ export interface LogTrial {
 export async function tryLog(checks: DrillChecks, trial: LogTrial): Promise<void> {
   await checks.run('replayed log', async () => {
     const all = await candidatesOf(trial);
-    if (all.length === 0) throw new CheckSkipped('no server has a whole base copy yet');
+    if (all.length === 0) throw new CheckSkipped('no server has a complete base copy yet');
     let refusal = '';
     while (all.length > 0) {
       const [chosen] = all.splice(randomBelow(all.length), 1);

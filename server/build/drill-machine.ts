@@ -92,12 +92,13 @@ async function signOfLife({ hypervisor }: Cloud['within']['compute'], id: string
     await sleep(STEP_MS);
     const text = Buffer.from(await hypervisor.consoleLog(id, CONSOLE_BYTES)).toString('utf8');
     const said = printable(text);
-    if (/kernel panic/i.test(said)) throw new Error(`its kernel panics: ${said.slice(-SHOWN_CHARACTERS)}`);
-    if (said !== '') return `its console says “${said.slice(-SHOWN_CHARACTERS).trim()}”`;
+    if (/kernel panic/i.test(said))
+      throw new Error(`the guest kernel panicked: ${said.slice(-SHOWN_CHARACTERS)}`);
+    if (said !== '') return `the last console output is “${said.slice(-SHOWN_CHARACTERS).trim()}”`;
     const { running, end } = await hypervisor.inspect(id);
-    if (!running) throw new Error(`it ended by itself (${end?.cause ?? 'unknown cause'})`);
+    if (!running) throw new Error(`the machine ended unexpectedly (${end?.cause ?? 'unknown cause'})`);
     const sample = await hypervisor.sample(id);
-    if (sample !== null && sample.memoryTotalBytes !== null) return 'its system reports its memory';
+    if (sample !== null && sample.memoryTotalBytes !== null) return 'the guest system reports its memory';
   }
   throw new Error(`no sign of life within ${WITHIN_MS / 60_000} minutes`);
 }

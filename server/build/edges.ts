@@ -161,7 +161,7 @@ function connectionGuard(
   const share = Math.min(1, connections / config.maxConnections);
   const maxConnections = Math.floor(config.maxConnections * share);
   if (share < 1)
-    log.warn({ maxConnections }, 'fewer connections than set: too few files may be open (ulimit -n)');
+    log.warn({ maxConnections }, 'connection limit lowered: the open file limit is too low (ulimit -n)');
   return new ConnectionGuard({
     clock,
     log,

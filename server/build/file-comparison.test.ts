@@ -65,12 +65,12 @@ test('a byte in a hole, or of the data, is a difference; zeros in a hole are non
   assert.equal(await differenceOf(repository, path, entry), null);
   const at = 3000 * MIB + 4321;
   write(Buffer.from('x'), at);
-  assert.equal(await differenceOf(repository, path, entry), `has other bytes from byte ${at} on`);
+  assert.equal(await differenceOf(repository, path, entry), `differs from byte ${at} on`);
   write(Buffer.from([0]), at);
   write(Buffer.from([(data[7] ?? 0) ^ 1]), (SIZE_MIB - 2) * MIB + 7);
   assert.equal(
     await differenceOf(repository, path, entry),
-    `has other bytes from byte ${(SIZE_MIB - 2) * MIB + 7} on`,
+    `differs from byte ${(SIZE_MIB - 2) * MIB + 7} on`,
   );
   truncateSync(path, MIB);
   assert.match(String(await differenceOf(repository, path, entry)), /has 1048576 bytes, and/);

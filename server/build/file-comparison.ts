@@ -25,7 +25,7 @@ export async function differenceOf(
   }
   try {
     const { size } = await file.stat();
-    if (size !== entry.size_bytes) return `has ${size} bytes, and ${entry.size_bytes} in the point`;
+    if (size !== entry.size_bytes) return `has ${size} bytes, but ${entry.size_bytes} in the point`;
     const isHole = (piece: string) => piece === repository.holeName;
     const holes = entry.pieces.filter(isHole).length >= MANY_HOLES ? await Holes.of(file) : undefined;
     const own = new OwnBytes(file);
@@ -37,7 +37,7 @@ export async function differenceOf(
       }
       for await (const bytes of isHole(piece) ? [HOLE] : repository.read([piece])) {
         const at = await own.differAt(bytes, from);
-        if (at !== undefined) return `has other bytes from byte ${from + at} on`;
+        if (at !== undefined) return `differs from byte ${from + at} on`;
         from += bytes.length;
       }
     }

@@ -108,7 +108,7 @@ export class OpenedPoints implements StoragePoints {
     if (this.#line.size >= MAX_WAITING) throw busy(`and ${MAX_WAITING} calls wait for another one`);
     return new Promise((resolve, reject) => {
       const giveUp = () => {
-        waiter.leave(busy(`and none was left within ${WAIT_SECONDS} s`));
+        waiter.leave(busy(`and none became free within ${WAIT_SECONDS} s`));
         this.#serve();
       };
       const timer = setTimeout(giveUp, WAIT_SECONDS * 1000).unref();

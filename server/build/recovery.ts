@@ -96,7 +96,7 @@ export function buildRecovery(deps: RecoveryDeps & AccountsBack) {
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
   const verifying = new RecoveryKeys({ secrets, target: reading, store, changes, clock });
   const onError = (id: string, err: unknown) =>
-    log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
+    log.error({ id, err }, 'creating, reading or removing a recovery point failed');
   const lease = buildLease({ config, clock, base }, target);
   const cloud = () => cloudName(secrets);
   const journals = buildJournals(metadata, { clock, find: () => keys.find(), cloud });
@@ -150,7 +150,7 @@ export function buildRecovery(deps: RecoveryDeps & AccountsBack) {
       every('drill the newest recovery point', HOUR_MS, () => drills.tick()),
       every('create scheduled recovery points', schedule.everyMs, () => scheduler.tick()),
       every('check the recovery repository', CHECK_MS, () => watch.check()),
-      every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
+      every('store the journal of revocations', config.recoveryJournalSeconds * 1000, () => journals.write()),
     ],
     start: () => {
       scheduler.start();
@@ -199,13 +199,13 @@ interface Kept {
 /** Cleans up after a kill, then removes deleted points. */
 function cleanUp({ points, removals, drills, watch, log, opened }: Kept): void {
   const tell = (err: unknown, what: string) => log.error({ err }, what);
-  void opened.sweep().catch((error) => tell(error, 'recovery points opened before were not removed'));
-  void drills.sweep().catch((error) => tell(error, 'a killed drill was not cleaned up'));
+  void opened.sweep().catch((error) => tell(error, 'removing recovery points opened earlier failed'));
+  void drills.sweep().catch((error) => tell(error, 'cleaning up after a killed drill failed'));
   void points
     .recover()
     .then(() => removals.reconcile())
     .finally(() => watch.check())
-    .catch((error) => tell(error, 'recovery points were not cleaned up'));
+    .catch((error) => tell(error, 'cleaning up recovery points failed'));
 }
 
 function every(name: string, everyMs: number, run: () => Promise<unknown>): Job {
@@ -240,10 +240,14 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
   const gauge = (name: string, help: string, read: () => number) =>
     meters.gauge(`cloudlet_recovery_${name}`, { help, type: 'gauge', read });
   gauge('points', 'Recovery points that can be restored', () => watch.figures().points);
-  gauge('point_age_seconds', 'Age of the newest of them', () => watch.figures().ageSeconds);
+  gauge(
+    'point_age_seconds',
+    'Age of the newest recovery point that can be restored',
+    () => watch.figures().ageSeconds,
+  );
   gauge(
     'rpo_seconds',
-    'Age of the point that a restore would take: so much would be lost now',
+    'Age of the recovery point that a restore would use (data loss if the cloud were lost now)',
     () => watch.figures().latestAgeSeconds,
   );
   gauge('drill_age_seconds', 'Time since a restore drill last passed', () => watch.figures().drillAgeSeconds);
@@ -251,7 +255,7 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
     Number(watch.figures().isTargetUp),
   );
   gauge('target_free_bytes', 'Free space of the recovery repository', () => watch.figures().freeBytes);
-  gauge('key_taken', '1 once somebody has proved to have the recovery key', () =>
+  gauge('key_taken', '1 once an administrator has confirmed the recovery key', () =>
     Number(watch.figures().isKeyTaken),
   );
 }
@@ -286,7 +290,7 @@ function buildWatch({
     location: target.location,
     probe: async () => {
       const fact = await inspect();
-      if (await keys.isLost()) throw new Error('the points that were made there are not in it');
+      if (await keys.isLost()) throw new Error('its recovery points are missing');
       return { ...fact, repositoryId: (await keys.find())?.id ?? null };
     },
   });

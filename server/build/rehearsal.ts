@@ -86,7 +86,7 @@ export async function rehearse(order: DrillOrder, say: (stage: string) => void):
   const none = { checks: checks.all, verdict, logs, cloud: null, ledgerHead: null };
   if (verdict.damagedFiles > 0) return none;
   const found = await repository.getManifest(pointId);
-  if (found === undefined) throw new Error('the manifest is gone');
+  if (found === undefined) throw new Error('the manifest is missing');
   const manifest = readManifest(found.bytes);
   const ledgerHead = await restoreAndTry(rehearsal, manifest, logs);
   return { ...none, cloud: manifest.cloud ?? null, ledgerHead };
@@ -239,7 +239,7 @@ async function statusOf({ api }: Cloud): Promise<string> {
   await api.ready();
   const headers = { host: 'localhost' };
   const { statusCode, body } = await api.inject({ method: 'GET', url: '/api/system/status', headers });
-  if (statusCode !== 200) throw new Error(`its status answers ${statusCode}: ${body.slice(0, 200)}`);
+  if (statusCode !== 200) throw new Error(`the status call returned ${statusCode}: ${body.slice(0, 200)}`);
   const { version } = JSON.parse(body) as { version: string };
   return `a second cloud, version ${version}, opens the data and answers`;
 }
@@ -267,7 +267,7 @@ async function tryMachine(
   await checks.run('machine', async () => {
     if (machine.hasRoom) return bootMachine(cloud, machine);
     const [needed, free] = [machine.bytes, await folder.freeBytes()].map(inMib);
-    throw new CheckSkipped(`not booted: it needs ${needed} of disk, and only ${free} can be used`);
+    throw new CheckSkipped(`not booted: ${needed} of disk are needed, and only ${free} can be used`);
   });
 }
 
@@ -278,7 +278,7 @@ async function tryEngines(checks: DrillChecks, cloud: Cloud, { gaps }: Manifest)
   for (const { engine, opened, tables, rows, ...found } of await tryDatabases(databases, SIGNAL)) {
     await checks.run(`${engine} databases`, async () => {
       const all = plural(found.databases, 'database');
-      if (found.unavailable !== null) throw new CheckSkipped(`${all} not tried: ${found.unavailable}`);
+      if (found.unavailable !== null) throw new CheckSkipped(`${all} not tested: ${found.unavailable}`);
       if (found.failures.length > 0)
         throw new Error(
           `${found.databases - opened} of ${all} cannot be opened: ${found.failures.join('; ')}`,

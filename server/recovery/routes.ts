@@ -44,7 +44,7 @@ export interface RecoveryRoutesDeps extends ScheduleRoutesDeps {
 const POINTS = '/api/disaster-recovery/points';
 const POINT = `${POINTS}/{point_id}`;
 const LATEST =
-  '`latest`: the newest complete point; only where there is none, the newest partial one, else a damaged one.';
+  '`latest`: the newest complete point; if there is none, the newest partial one, then a damaged one.';
 const common = { tag: 'recovery', permission: 'admin' } as const;
 
 export function recoveryRoutes(deps: RecoveryRoutesDeps): Route[] {
@@ -66,7 +66,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       name: 'createRecoveryPoint',
       summary: 'Create a recovery point of the whole cloud',
       description:
-        'Responds when the snapshot is taken; copying continues. `wait` waits until it has ended, as does the operation ' +
+        'Responds when the snapshot is taken; copying continues. `wait` waits until copying has ended, as does the operation ' +
         'of `Prefer: respond-async`.',
       query: NewPointQuery,
       responses: { 201: Point },
@@ -189,9 +189,9 @@ function drillRoute({ points, drills }: RecoveryRoutesDeps): Route {
     method: 'POST',
     path: `${POINT}/drill`,
     name: 'drillRecoveryPoint',
-    summary: 'Restore a recovery point beside this cloud, try it, and remove it',
+    summary: 'Test a recovery point by restoring it beside this cloud',
     description:
-      'Restores the point into a scratch directory, starts a second cloud on it that serves nobody, compares it ' +
+      'Restores the point into a scratch directory, starts a second, isolated cloud on it, compares it ' +
       'with the point, opens its databases and boots one of its machines without a network. Responds when the ' +
       'drill has begun; `drilling` is its stage, `drill` its result. `wait` waits for the end. ' +
       LATEST,
@@ -219,10 +219,10 @@ function accountRoute({ accounts }: RecoveryRoutesDeps): Route {
     summary: 'Restore one account of a recovery point as a new account',
     description:
       'The live accounts stay as they are. The new account gets the buckets with all versions, the databases and the ' +
-      'machines (stopped) of the old one, under its own quotas, and is charged for them from now on; it opens with the ' +
-      'credits of a new account, and with a key of its own. Passwords, keys, sessions, webhooks, the ledger and the ' +
-      'rights of other accounts do not come along. Repeat the call with the same user name to go on after an ' +
-      'interruption or a refusal: what is there is not made again.',
+      'machines (stopped) of the old one, under its own quotas, and is charged for them from now on; it starts with the ' +
+      'credits of a new account and a new key. Passwords, keys, sessions, webhooks, the ledger and the ' +
+      'rights of other accounts are not restored. Repeat the call with the same user name to continue after an ' +
+      'interruption or a refusal: restored resources are not created again.',
     params: AccountRestorePath,
     body: NewAccountRestore,
     isRepeatable: true,
@@ -264,7 +264,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       summary: 'List the files that the operator of the recovery target must remove',
       description:
         'Empty unless the credentials of the target may not remove objects (`reclaim`). Remove the files before the ' +
-        'next recovery point is created: it may use them again.',
+        'next recovery point is created, which may use them again.',
       responses: { 200: Removable },
       errors: ['point_in_progress', 'target_unavailable', 'target_in_use', 'data_corrupted'],
       handler: () => removals.removable(),
@@ -276,8 +276,8 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       name: 'getArchivedLogs',
       summary: 'Read what the last verification found of the archived logs of database servers',
       description:
-        'They are read whenever the newest recovery point is verified or drilled. `needed_by` of a piece is the base ' +
-        'copy that has it.',
+        'The logs are read whenever the newest recovery point is verified or drilled. `needed_by` of a piece is the base ' +
+        'copy that contains it.',
       responses: { 200: ArchivedLogs },
       handler: async () => presentLogs(await logs.report()),
     }),
@@ -297,7 +297,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/admin/recovery-key/confirm',
       name: 'confirmRecoveryKey',
-      summary: 'Confirm having the recovery key; it is not shown again',
+      summary: 'Confirm that you have stored the recovery key; it is not shown again',
       isRepeatable: true,
       body: KeyProof,
       responses: { 200: RecoveryKey },

@@ -11,16 +11,16 @@ const Gap = namedObject('RecoveryGap', { component: Type.String(), reason: Type.
 const Drill = namedObject('RecoveryDrill', {
   result: Type.String({
     enum: ['passed', 'failed', 'skipped'],
-    description: '`skipped`: it could not be tried on this host; `reason` says why',
+    description: '`skipped`: the check is not possible on this host; `reason` says why',
   }),
   started_at: Type.String(),
-  seconds: Type.Number({ description: 'How long it took' }),
-  reason: textOrNull('Why it failed or was skipped'),
+  seconds: Type.Number({ description: 'Duration of the drill' }),
+  reason: textOrNull('Reason for the failure or skip'),
   checks: Type.Array(
     namedObject('RecoveryDrillCheck', {
-      name: Type.String({ description: 'What was compared or tried' }),
+      name: Type.String({ description: 'Name of the check' }),
       state: Type.String({ enum: ['passed', 'failed', 'skipped'] }),
-      detail: Type.String({ description: 'What was found, what differs, or why it was skipped' }),
+      detail: Type.String({ description: 'Findings, differences, or the reason for the skip' }),
     }),
   ),
 });
@@ -38,15 +38,15 @@ export const Point = namedObject('RecoveryPoint', {
   }),
   created_at: Type.String({ description: 'Time of the snapshot' }),
   scheduled_at: textOrNull(
-    'When the schedule wanted it; null: created by hand or undeleted, so no keep rule removes it',
+    'Scheduled time; null: created by hand or undeleted, so no keep rule removes the point',
   ),
   completed_at: textOrNull('null if not complete'),
   verified_at: textOrNull('When the point was last verified successfully'),
   drilled_at: textOrNull('When a restore drill last passed'),
-  drilling: textOrNull('What its restore drill is doing; null if it is not being drilled'),
+  drilling: textOrNull('Stage of the running restore drill; null if none is running'),
   drill: Type.Union([Drill, Type.Null()], { description: 'The last restore drill; null: none yet' }),
   size_bytes: Type.Integer({ description: 'Total size' }),
-  stored_bytes: Type.Integer({ description: 'Bytes new in this point' }),
+  stored_bytes: Type.Integer({ description: 'Bytes that this point added to the target' }),
   contents: Type.Record(Type.String(), Type.Integer(), { description: 'Number of resources of each kind' }),
   gaps: Type.Array(Gap, {
     description: 'Data missing from the point',
@@ -57,7 +57,7 @@ export const Point = namedObject('RecoveryPoint', {
     namedObject('DamagedComponent', {
       file: Type.String({ description: 'Path in the target' }),
       problem: Type.String({ enum: ['missing', 'altered', 'unreadable'] }),
-      needed_by: Type.String({ description: 'First file of the cloud that depends on it' }),
+      needed_by: Type.String({ description: 'First file of the cloud that needs the damaged file' }),
     }),
     { description: 'At most the first 1,000' },
   ),
@@ -73,12 +73,12 @@ export type Point = Static<typeof Point>;
 
 const damage = Point.properties.damage;
 export const ArchivedLogs = namedObject('ArchivedLogs', {
-  verified_at: textOrNull('When they were last read, with the newest recovery point; null: never'),
-  servers: Type.Integer({ description: 'Database servers that have a log there' }),
+  verified_at: textOrNull('Last verification, with the newest recovery point; null: never'),
+  servers: Type.Integer({ description: 'Number of database servers with an archived log' }),
   base_copies: Type.Integer(),
   log_parts: Type.Integer(),
-  size_bytes: Type.Integer({ description: 'Of base copies and logs, as the servers have them' }),
-  unread_files: Type.Integer({ description: 'Not read, because a drill has only so much time' }),
+  size_bytes: Type.Integer({ description: 'Bytes of base copies and logs, uncompressed' }),
+  unread_files: Type.Integer({ description: 'Files not read within the time limit of a drill' }),
   damaged_files: Type.Integer(),
   damage,
 });
@@ -111,13 +111,16 @@ export const DrillQuery = VerifyQuery;
 
 export const DrillBody = namedObject('RecoveryDrillRequest', {
   recovery_key: Type.Optional(
-    Type.String({ maxLength: 200, description: 'Tries whether this recovery key opens the repository' }),
+    Type.String({
+      maxLength: 200,
+      description: 'Recovery key; the drill tests whether it opens the repository',
+    }),
   ),
 });
 
 export const RecoveryKey = namedObject('RecoveryKey', {
   recovery_key: Type.Optional(Type.String({ description: 'Store it outside this cloud' })),
-  taken: Type.Boolean({ description: 'Whether an administrator has confirmed having it' }),
+  taken: Type.Boolean({ description: 'Whether an administrator has confirmed the key' }),
 });
 export type RecoveryKey = Static<typeof RecoveryKey>;
 
@@ -125,7 +128,7 @@ export const KeyProof = namedObject('RecoveryKeyProof', { recovery_key: Type.Str
 
 export const Checked = namedObject('RecoveryCheck', {
   points: Type.Integer({ description: 'Points in the list' }),
-  damaged_points: Type.Array(Type.String(), { description: 'Their ids' }),
+  damaged_points: Type.Array(Type.String(), { description: 'Ids of the damaged points' }),
   removed_points: Type.Array(Type.String(), {
     description: 'Deleted points removed after their grace period',
   }),
@@ -141,11 +144,11 @@ export const Checked = namedObject('RecoveryCheck', {
 export type Checked = Static<typeof Checked>;
 
 const SAYS: Readonly<Record<(typeof RULES)[number], string>> = {
-  last: 'The newest points',
-  hourly: 'The newest point of each of so many hours',
-  daily: 'The newest point of each of so many days',
-  weekly: 'The newest point of each of so many weeks, from Monday',
-  monthly: 'The newest point of each of so many months',
+  last: 'Number of newest points that are kept',
+  hourly: 'Number of hours of which the newest point is kept',
+  daily: 'Number of days of which the newest point is kept',
+  weekly: 'Number of weeks, from Monday, of which the newest point is kept',
+  monthly: 'Number of months of which the newest point is kept',
 };
 const rule = (name: (typeof RULES)[number]) =>
   Type.Integer({ minimum: 0, maximum: 1000, description: SAYS[name] });
@@ -179,14 +182,16 @@ export const RecoverySchedule = namedObject('RecoverySchedule', {
   at,
   weekday,
   keep: KeepRules,
-  is_default: Type.Boolean({ description: 'Whether nobody has set it' }),
-  next_at: textOrNull('When the next point, or the next attempt, is due; null if it is off'),
-  making_point_id: textOrNull('The point it is creating now'),
-  last_point_id: textOrNull('The last point it created'),
-  last_at: textOrNull('When that point was taken'),
+  is_default: Type.Boolean({
+    description: 'Whether the schedule is the default, not set by an administrator',
+  }),
+  next_at: textOrNull('When the next point, or the next attempt, is due; null if the schedule is off'),
+  making_point_id: textOrNull('Point being created by the schedule'),
+  last_point_id: textOrNull('Last point created by the schedule'),
+  last_at: textOrNull('Time of the last point created by the schedule'),
   failures: Type.Integer({ description: 'Failed attempts since then' }),
-  failed_at: textOrNull('Time of the last of them'),
-  failed_reason: textOrNull('Its reason'),
+  failed_at: textOrNull('Time of the latest failed attempt'),
+  failed_reason: textOrNull('Reason for the latest failure'),
   target: Type.String({ description: 'Path of the recovery target' }),
   is_default_target: Type.Boolean({
     description: 'Whether the target is in the data directory: a point may then use half of the free space',
@@ -213,7 +218,7 @@ export const RetentionPreview = namedObject('RecoveryRetention', {
       ...keptPoint,
       reasons: Type.Array(Type.Enum([...REASONS]), {
         description:
-          'Each rule that keeps it, or: `newest_complete`, `newest_drilled`, `by_hand` (not created by the ' +
+          'Each rule that keeps the point, or: `newest_complete`, `newest_drilled`, `by_hand` (not created by the ' +
           'schedule), `future` (the clock was set back), `unfinished`, `failed_lately` (within a week)',
       }),
     }),
@@ -228,7 +233,7 @@ export const Removable = namedObject('RecoveryRemovable', {
   files: Type.Array(Type.String(), {
     description: 'Paths in the target, in the order in which to remove them; at most 100,000',
   }),
-  more: Type.Boolean({ description: 'Whether there are more: remove these and ask again' }),
+  more: Type.Boolean({ description: 'Whether there are more files: remove these, then call again' }),
 });
 export type Removable = Static<typeof Removable>;
 
@@ -238,20 +243,20 @@ export const AccountRestorePath = Type.Object({
 });
 
 export const NewAccountRestore = namedObject('NewAccountRestore', {
-  username: Type.String({ maxLength: 64, description: 'Of the new account: a free one' }),
-  email: Type.String({ maxLength: 254, description: 'Of the new account: a free one' }),
-  preview: Type.Optional(Type.Boolean({ description: 'Only list, change nothing', default: false })),
+  username: Type.String({ maxLength: 64, description: 'Username of the new account; must not be taken' }),
+  email: Type.String({ maxLength: 254, description: 'Email address of the new account; must not be taken' }),
+  preview: Type.Optional(Type.Boolean({ description: 'Only list what would be restored', default: false })),
 });
 export type NewAccountRestore = Static<typeof NewAccountRestore>;
 
 const RestoredItem = namedObject('RestoredItem', {
   kind: Type.Union([Type.Literal('bucket'), Type.Literal('database'), Type.Literal('machine')]),
   name: Type.String(),
-  source_id: Type.String({ description: 'Id in the recovery point; of a bucket, its name' }),
-  size: Type.Union([Type.Integer(), Type.Null()], { description: 'Bytes, about; null: unknown' }),
-  made_id: textOrNull('Id of the new one; null: it is not there yet'),
-  lacks: Type.Array(Type.String(), { description: 'What of it is missing or not as it was' }),
-  refusal: textOrNull('Why it could not be made: repeat the call when that is mended'),
+  source_id: Type.String({ description: 'Id in the recovery point; for a bucket, its name' }),
+  size: Type.Union([Type.Integer(), Type.Null()], { description: 'Approximate bytes; null: unknown' }),
+  made_id: textOrNull('Id of the restored resource; null: not yet restored'),
+  lacks: Type.Array(Type.String(), { description: 'Parts that are missing or changed' }),
+  refusal: textOrNull('Why the resource could not be restored: fix the cause, then repeat the call'),
 });
 export type RestoredItem = Static<typeof RestoredItem>;
 
@@ -259,15 +264,17 @@ export const RestoredAccount = namedObject('RestoredAccount', {
   point_id: Type.String(),
   from: namedObject('RestoredFrom', { account_id: Type.Integer(), username: Type.String() }),
   account: namedObject('RestoredAs', {
-    account_id: Type.Union([Type.Integer(), Type.Null()], { description: 'null: not made yet' }),
+    account_id: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Id of the new account; null: not created yet',
+    }),
     username: Type.String(),
     email: Type.String(),
-    api_key: textOrNull('The first key, in the response of the call that makes the account only'),
+    api_key: textOrNull('First API key; only in the response of the call that creates the account'),
   }),
   preview: Type.Boolean(),
   state: Type.String({
     enum: ['preview', 'complete', 'partial'],
-    description: '`partial`: something was refused or lacks something, as `items` tells',
+    description: '`partial`: a resource was refused or is incomplete, see `items`',
   }),
   items: Type.Array(RestoredItem),
 });

@@ -57,16 +57,16 @@ export class AccountStops<Row extends Identified> {
    */
   async stop(accountId: number, cause: StopCause): Promise<void> {
     const { stop, remove } = this.#kind;
-    await this.#each(accountId, `stopping it failed (${cause})`, (row) => stop(row, cause));
+    await this.#each(accountId, `stopping a resource failed (${cause})`, (row) => stop(row, cause));
     if (cause !== 'account_closed') return;
-    await this.#each(accountId, 'deleting it with its account failed', remove);
+    await this.#each(accountId, 'deleting a resource with its account failed', remove);
   }
 
   /** Resumes stopped resources unless the account was closed; `waiting`: how many are still stopped. */
   async resume(accountId: number): Promise<{ readonly waiting: number }> {
     const { idOf, find, isStopped, resume } = this.#kind;
     let waiting = 0;
-    await this.#each(accountId, 'resuming it failed', async (row) => {
+    await this.#each(accountId, 'resuming a resource failed', async (row) => {
       if (!isStopped(row)) return;
       try {
         await resume(row);

@@ -16,7 +16,7 @@ test('an account has one restore, also while it waits', async () => {
   const turns = new RestoreTurns({ what: 'things' });
   const { work, end } = held();
   const first = turns.run(1, work);
-  await assert.rejects(turns.run(1, work), isRefused(/^Your account restores things/));
+  await assert.rejects(turns.run(1, work), isRefused(/^Your account is already restoring things/));
   await turns.run(2, async () => {});
   end();
   await first;

@@ -51,12 +51,12 @@ export class RestoreTurns {
     const { what } = this.#options;
     if (this.#accounts.has(accountId)) {
       throw busy(
-        `Your account restores ${what} from a recovery point already`,
-        'Try again when that has ended',
+        `Your account is already restoring ${what} from a recovery point`,
+        'Try again when that restore has ended',
       );
     }
     if (this.#accounts.size >= MAX_ACCOUNTS) {
-      throw busy(`${MAX_ACCOUNTS} accounts restore ${what}, or wait for it`, 'Try again in a minute');
+      throw busy(`${MAX_ACCOUNTS} accounts are restoring ${what}, or waiting to`, 'Try again in a minute');
     }
     this.#accounts.add(accountId);
     try {
@@ -75,8 +75,8 @@ export class RestoreTurns {
     const { what, waitSeconds = WAIT_SECONDS } = this.#options;
     const waiting = new AbortController();
     const tooLate = () => {
-      const detail = `${plural(AT_ONCE, 'other account')} restore ${what} now, and ${waitSeconds} s did not free a place`;
-      waiting.abort(busy(detail, 'Try again later: nothing was restored yet'));
+      const detail = `${plural(AT_ONCE, 'other account')} are restoring ${what}, and no slot became free in ${waitSeconds} s`;
+      waiting.abort(busy(detail, 'Try again later; the restore has not begun'));
     };
     setTimeout(tooLate, waitSeconds * 1000).unref();
     return waiting.signal;

@@ -86,7 +86,7 @@ export class Supervision {
       this.#failures.delete(id);
       return null;
     } catch (error) {
-      onError(id, 'reconciling it with its engine failed', error);
+      onError(id, 'reconciling a resource with its engine failed', error);
       const count = (this.#failures.get(id)?.count ?? 0) + 1;
       const wait = error instanceof AppError ? 0 : Math.min(RETRY_MS * 2 ** (count - 1), MAX_RETRY_MS);
       this.#failures.set(id, { count, retryAt: clock.monotonic() + wait });
@@ -111,7 +111,7 @@ export class Supervision {
         await remove();
         firstFound.delete(id);
       } catch (error) {
-        onError(id, 'removing what no row names failed', error);
+        onError(id, 'removing leftovers without a row failed', error);
         firstFound.set(id, clock.monotonic() + ORPHAN_RETRY_MS);
       }
     }

@@ -110,7 +110,7 @@ export class TunnelLog {
     const seconds = Math.round((entry.endedAt - entry.beganAt) / 1000);
     const end = { bytes_in: bytesIn, bytes_out: bytesOut, seconds, tunnels, reason };
     const told = target.announce('tunnel_closed', { ...facts, ...end });
-    told.catch((error) => this.#deps.onError(target.id, 'the end of a tunnel was not stored', error));
+    told.catch((error) => this.#deps.onError(target.id, 'storing the end of a tunnel failed', error));
   }
 
   #untold(accountId: number): number {

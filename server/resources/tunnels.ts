@@ -62,10 +62,10 @@ type Ending = keyof typeof CLOSED;
 const REASONS: Readonly<Record<Ending, string>> = {
   ended: '',
   notUnderstood: 'Bytes go in binary frames; an empty text frame ends your side',
-  reset: 'The other side cut the connection',
+  reset: 'The other side closed the connection abruptly',
   gone: 'The machine or database was stopped, suspended or deleted',
-  idle: 'Nothing went through for too long',
-  displaced: 'The cloud has no more tunnels, and this account had most of them',
+  idle: 'The tunnel was idle for too long',
+  displaced: 'All tunnels of the cloud were in use, and this account had most of them',
 };
 
 export class Tunnels {

@@ -57,7 +57,7 @@ test('a restored directory is the same as its point', async () => {
     assert.equal(code, 0, `${stdout}${stderr}`);
     assert.match(stdout, /same +buckets +all 1 are the same/);
     assert.match(stdout, /same +ledger +\d+ transfers?, the last one [0-9a-f]{12}/);
-    assert.match(stdout, /same +files: objects +all 2 files: the same bytes \(2\.9 MiB\)/);
+    assert.match(stdout, /same +files: objects +all 2 files: equal bytes \(2\.9 MiB\)/);
     assert.match(stdout, /same +files: databases +all 1 file/);
     assert.match(stdout, /are the same\n$/);
   }
@@ -73,7 +73,7 @@ test('bytes that were changed, cut or removed are named by their object', async 
   assert.equal(changed.code, 1);
   assert.match(
     changed.stdout,
-    /DIFFERS +files: objects .*\(files\/(one|two) of .*\) has other bytes from byte 1200000 on/,
+    /DIFFERS +files: objects .*\(files\/(one|two) of .*\) differs from byte 1200000 on/,
   );
   assert.match(changed.stdout, /same +tables/);
   const cut = await hurt((directory) => writeFileSync(blobFiles(directory)[1] ?? '', 'x'));

@@ -81,7 +81,7 @@ describe('a drill', () => {
   test('tries the recovery key: the right one, another one, and a slot that was altered', async () => {
     await lost.keepKey();
     const right = await cli('drill', 'latest', '--key-file', lost.keyFile);
-    assert.match(right.stdout, /ok {6}recovery key +it opens the repository/);
+    assert.match(right.stdout, /ok {6}recovery key +the recovery key opens the repository/);
     await lost.admin.expect(400, `${POINTS}/${pointId}/drill`, { ...POST, json: { recovery_key: 'clr-1' } });
     const other = `clr-${'0'.repeat(52)}`;
     await lost.admin.expect(400, `${POINTS}/${pointId}/drill`, { ...POST, json: { recovery_key: other } });
@@ -100,7 +100,7 @@ describe('a drill', () => {
     await lost.admin.expect(200, '/api/admin/recovery-key/confirm', { ...POST, json: { recovery_key: key } });
     const kept = await drill();
     const slot = kept.drill.checks.find(({ name }: Check) => name === 'recovery key');
-    assert.deepEqual([kept.state, slot.detail], ['drilled', 'its slot is unaltered']);
+    assert.deepEqual([kept.state, slot.detail], ['drilled', 'the key slot is unchanged']);
   });
 });
 

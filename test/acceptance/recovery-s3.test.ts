@@ -154,7 +154,7 @@ test('a key that may only append needs a bucket with versions, and keeps every v
   });
   try {
     const refused = await lost.admin.refused(503, 'target_unavailable', [POINTS, POST]);
-    assert.match(refused.detail, /may not replace objects: if it may only append, enable versioning/);
+    assert.match(refused.detail, /may not replace objects: if the key may only append, enable versioning/);
     const alarm = await eventually('the alarm', async () =>
       (await alarmsOf(lost)).find(({ code }) => code === 'recovery_target_unavailable'),
     );
@@ -183,7 +183,7 @@ test('a bucket of the cloud itself is refused', async () => {
     const url = `s3://${keys.access_key_id}:${keys.secret_access_key}@127.0.0.1:${port}/own-points?tls=off`;
     await lost.startAgain({ CLOUDLET_RECOVERY_TARGET: url });
     const { detail } = await lost.admin.refused(503, 'target_unavailable', [POINTS, POST]);
-    assert.match(detail, /a bucket of this very cloud, and would be lost with it/);
+    assert.match(detail, /the bucket belongs to this cloud, and would be lost with it/);
   } finally {
     await lost.end();
   }

@@ -42,7 +42,7 @@ test('with a point the key is asked for, until it was taken', async () => {
   const { code, stdout } = await output(['status']);
   assert.equal(code, 0);
   assert.match(stdout, /^1 recovery point can be restored; the newest was taken at \S+ \S+ UTC\n/);
-  assert.match(stdout, /Nobody has confirmed having the recovery key: .* Fix: cloudlet recovery key\n/);
+  assert.match(stdout, /No administrator has confirmed the recovery key: .* Fix: cloudlet recovery key\n/);
   assert.match((await output(['create'])).stdout, /Fix: cloudlet recovery key\n/);
   await lost.keepKey();
   const proof = { json: { recovery_key: readFileSync(lost.keyFile, 'utf8') } };
@@ -82,7 +82,7 @@ test('a target whose points are gone is an alarm, and nothing new is begun there
     const found = await recovery();
     return found.status === 'degraded' && found;
   });
-  assert.match(problem, /target is unavailable: the points that were made there are not in it$/);
+  assert.match(problem, /target is unavailable: its recovery points are missing$/);
   assert.equal((await lost.admin.call(POINTS, POST)).body.code, 'target_unavailable');
   renameSync(away, lost.target);
   await lost.startAgain();

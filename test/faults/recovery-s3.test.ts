@@ -57,7 +57,7 @@ test('faults at random: a point is whole, or has failed', async (t) => {
     else {
       failures++;
       const said = status === 201 ? body.state_reason : body.detail;
-      assert.match(said, /s3:.*cannot be used|is writing|no longer there/, JSON.stringify(body));
+      assert.match(said, /s3:.*cannot be used|is writing|no longer available/, JSON.stringify(body));
       assert.ok(status === 503 || status === 409 || body.state === 'failed', JSON.stringify(body));
     }
     assert.equal((await lost.user.call('/api/buckets')).status, 200);

@@ -183,10 +183,10 @@ export class DrillProcesses implements DrillGround {
       signal.throwIfAborted();
       if (late.aborted) {
         const minutes = Math.round(this.#deps.withinMs / 60_000);
-        throw new Error(`it was ended after ${minutes} minutes (CLOUDLET_DRILL_MINUTES)`);
+        throw new Error(`the drill was stopped after ${minutes} minutes (CLOUDLET_DRILL_MINUTES)`);
       }
       const words = said.trim().split('\n').at(-1) ?? '';
-      throw new Error(`its process ended (${end})${words === '' ? '' : `: ${words}`}`);
+      throw new Error(`the process of the drill ended (${end})${words === '' ? '' : `: ${words}`}`);
     } finally {
       both.removeEventListener('abort', kill);
       kill();

@@ -74,7 +74,7 @@ export class RestoreDirectory implements RestoreFolder {
     const note = await this.#note();
     if (note !== undefined && note.pointId !== pointId) {
       throw new Error(
-        `${this.path} contains an unfinished restore of ${note.pointId}: finish it, or remove it`,
+        `${this.path} contains an unfinished restore of ${note.pointId}: finish the restore, or remove the directory`,
       );
     }
     const boot = hostBootId();

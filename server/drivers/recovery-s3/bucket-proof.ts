@@ -62,7 +62,10 @@ async function proveCreation({ objects, key, limits }: Trial): Promise<void> {
     if (isS3Fault(error, 'exists')) return;
     throw error;
   }
-  throw s3Fault('refused', 'it ignores If-None-Match, so two clouds could write to one repository at once');
+  throw s3Fault(
+    'refused',
+    'the S3 service ignores If-None-Match, so two clouds could write to one repository at once',
+  );
 }
 
 async function proveReplacement({ objects, key, prefix, isOwn, limits }: Trial): Promise<void> {
@@ -71,13 +74,14 @@ async function proveReplacement({ objects, key, prefix, isOwn, limits }: Trial):
     await objects.replace(key, bodyOf(content), limits);
   } catch (error) {
     if (!isS3Fault(error, 'denied')) throw error;
-    const fix = 'if it may only append, enable versioning of the bucket';
-    throw s3Fault('denied', `its key may not replace objects: ${fix}`);
+    const fix = 'if the key may only append, enable versioning of the bucket';
+    throw s3Fault('denied', `the key may not replace objects: ${fix}`);
   }
   const found = await objects.whole(key, 2 ** 20, limits);
-  if (found?.equals(content) !== true) throw s3Fault('refused', 'it answers other bytes than were stored');
+  if (found?.equals(content) !== true)
+    throw s3Fault('refused', 'the S3 service returned other bytes than were stored');
   if (await isOwn(`${prefix}${key}`, createHash('md5').update(content).digest('hex'))) {
-    throw s3Fault('foreign', 'it is a bucket of this very cloud, and would be lost with it');
+    throw s3Fault('foreign', 'the bucket belongs to this cloud, and would be lost with it');
   }
 }
 
@@ -90,7 +94,7 @@ async function proveChecksum({ objects, key, limits }: Trial): Promise<void> {
     if (isS3Fault(error, 'digest')) return;
     throw error;
   }
-  throw s3Fault('refused', 'it ignores Content-MD5, so bytes could be altered on their way');
+  throw s3Fault('refused', 'the S3 service ignores Content-MD5, so bytes could be altered in transit');
 }
 
 async function tryRemoval({ requests, key, limits }: Trial): Promise<Removal> {

@@ -106,7 +106,7 @@ export class Drills {
     if (this.#running !== undefined || this.#isBeginning) {
       throw new AppError('point_in_progress', 'Another recovery point is being drilled', {
         extra: this.#running === undefined ? {} : { point_id: this.#running.pointId },
-        hint: 'Wait until it ends, or cancel it',
+        hint: 'Wait until that drill ends, or cancel it',
       });
     }
     this.#isBeginning = true;
@@ -189,7 +189,12 @@ export class Drills {
       const reason = failed.length === 0 ? null : failed.map(({ name }) => name).join(', ');
       return reason === null
         ? { result: 'passed', reason, checks, findings }
-        : { result: 'failed', reason: `These differ or are damaged: ${reason}`, checks, findings };
+        : {
+            result: 'failed',
+            reason: `The restored cloud differs or is damaged: ${reason}`,
+            checks,
+            findings,
+          };
     } catch (error) {
       if (signal.aborted) return null;
       if (error instanceof DrillSkipped) return { result: 'skipped', reason: error.message, ...none };

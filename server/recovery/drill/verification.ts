@@ -114,7 +114,7 @@ class Findings implements Verdict {
   async add(file: DamagedFile): Promise<void> {
     // On an unmounted disk every file is missing.
     if (file.problem !== 'altered' && !(await this.#repository.isThere())) {
-      throw new AppError('target_unavailable', 'The recovery target is no longer there');
+      throw new AppError('target_unavailable', 'The recovery target is no longer available');
     }
     this.damagedFiles++;
     if (this.damage.length < NAMED) this.damage.push(file);

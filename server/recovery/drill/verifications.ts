@@ -59,7 +59,7 @@ export class Verifications {
     if (this.#running !== undefined) {
       throw new AppError('point_in_progress', 'Another recovery point is being verified', {
         extra: { point_id: this.#running.pointId },
-        hint: 'Wait until it ends, or cancel it',
+        hint: 'Wait until that verification ends, or cancel it',
       });
     }
     const cancel = new AbortController();

@@ -70,7 +70,7 @@ export async function verifyLogs(options: LogVerifyOptions): Promise<LogVerdict>
   for (const server of servers) await reading.server(server);
   const { flaws, bases, parts, bytes, unread } = reading;
   if (flaws.length > 0 && !(await repository.isThere())) {
-    throw new AppError('target_unavailable', 'The recovery target is no longer there');
+    throw new AppError('target_unavailable', 'The recovery target is no longer available');
   }
   const damage = flaws.slice(0, NAMED).map(({ owner: _, ...file }) => file);
   return { servers: servers.size, bases, parts, bytes, unread, damage, damagedFiles: flaws.length };

@@ -89,7 +89,7 @@ export class AccountRestores {
   ): Promise<RestoredAccount> {
     const { points } = this.#deps;
     const isKnown = (await points.points()).some((point) => point.pointId === pointId);
-    if (!isKnown) throw new AppError('point_not_found', `There is no sound recovery point ${pointId}`);
+    if (!isKnown) throw new AppError('point_not_found', `No usable recovery point has the id ${pointId}`);
     const found = await points.during(pointId, ({ reads }) => this.#find(reads, pointId, account));
     if (wanted.preview === true) return this.#preview(pointId, found, wanted);
     return this.#turns.run(found.old.id, () => this.#restore(pointId, found, { ...wanted, work }));
@@ -195,8 +195,8 @@ function bytesOf(things: readonly Thing[]): number {
 function cancelled(reason: unknown, items: readonly RestoredItem[]): unknown {
   if (!isAppError(reason)) return reason;
   const there = items.filter(({ made_id }) => made_id !== null).length;
-  const detail = `${reason.message}; ${plural(there, 'thing')} of the account had been restored`;
-  return new AppError(reason.code, detail, { hint: 'Repeat the call with the same user name to go on' });
+  const detail = `${reason.message}; ${plural(there, 'resource')} of the account had been restored`;
+  return new AppError(reason.code, detail, { hint: 'Repeat the call with the same user name to continue' });
 }
 
 const sourceOf = ({ kind, id }: Thing): string => `${kind} ${id}`;

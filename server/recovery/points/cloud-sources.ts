@@ -26,7 +26,7 @@ export function cloudSources({ files, blobs, more }: CloudData): Source[] {
 function keys(files: DataFiles): Source {
   return {
     name: KEYS,
-    consistency: 'the keys that the metadata is sealed under',
+    consistency: 'the keys that encrypt the metadata',
     async *files() {
       yield plainFile(files, KEY_FILE, 'in_place');
     },

@@ -6,7 +6,7 @@ import type { PointRow } from '../store.ts';
 /** `pointId`: of the point being created; empty before it has one. */
 export function inProgress(pointId: string | null, which = 'Another recovery point'): AppError {
   const extra = pointId ? { point_id: pointId } : {};
-  const hint = 'Wait until it ends, or cancel it';
+  const hint = 'Wait until the creation ends, or cancel it';
   return new AppError('point_in_progress', `${which} is being created`, { extra, hint });
 }
 
@@ -19,9 +19,13 @@ export function invalidState({ point_id, state }: PointRow, what: string, hint?:
 /** A point in the data directory must leave room for the data. */
 export function tooLarge(storesAtMost: number): AppError {
   const half = `half of the free space, ${formatSize(storesAtMost)}`;
-  return new AppError('out_of_space', `The point has more new data than ${half}: the data needs the rest`, {
-    hint: 'Set CLOUDLET_RECOVERY_TARGET to a directory on another disk, or free space',
-  });
+  return new AppError(
+    'out_of_space',
+    `The point has more new data than ${half}, which is reserved for the data`,
+    {
+      hint: 'Set CLOUDLET_RECOVERY_TARGET to a directory on another disk, or free space',
+    },
+  );
 }
 
 /** Why a point failed, for people. */

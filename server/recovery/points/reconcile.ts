@@ -65,7 +65,7 @@ function mayBeBetter({ point_id, state, damage }: PointRow): boolean {
 
 /** State of a point that is missing from the target. */
 export function lostPoint(id: string) {
-  return { reason: 'The point is no longer in the target', damage: [manifestDamage(id, 'missing')] };
+  return { reason: 'The recovery point is missing in the target', damage: [manifestDamage(id, 'missing')] };
 }
 
 function manifestDamage(id: string, problem: Problem): DamagedFile {

@@ -149,7 +149,7 @@ export async function findPoint(repository: Repository, wanted: string): Promise
   const left = ids.filter((id) => !deleted.includes(id)).reverse();
   const id = wanted === 'latest' ? await newestWhole(repository, left) : ids.find((one) => one === wanted);
   if (id === undefined) {
-    const which = ids.length === 0 ? 'there is none' : `there are ${ids.join(', ')}`;
+    const which = ids.length === 0 ? 'there are none' : `there are ${ids.join(', ')}`;
     const none =
       ids.length === 0 ? 'The repository has no recovery point' : `Every point is deleted: ${which}`;
     throw new Error(wanted === 'latest' ? none : `No point ${wanted}: ${which}`);
@@ -164,7 +164,8 @@ export async function findPoint(repository: Repository, wanted: string): Promise
     if (!(error instanceof Damaged)) throw error;
   }
   const others = ids.filter((one) => one !== id);
-  const hint = others.length === 0 ? 'there is no other' : `name another with --point: ${others.join(', ')}`;
+  const hint =
+    others.length === 0 ? 'there are no others' : `pass another one with --point: ${others.join(', ')}`;
   throw new Error(
     `${manifestFile(id)} is missing or damaged, so nothing of this point can be restored; ${hint}`,
   );

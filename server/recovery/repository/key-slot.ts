@@ -41,9 +41,11 @@ export class KeySlot {
     if (typed !== undefined) return this.#open(digest, readRecoveryKey(typed));
     if (!(await isKeyTaken(repositoryId))) return this.#open(digest, await secrets.get(RECOVERY_KEY));
     const proven = await store.provenSlot(repositoryId);
-    if (proven === digest) return { name: NAME, state: 'passed', detail: 'its slot is unaltered' };
-    if (proven !== null) return failed('its slot was altered: the recovery key may not open the repository');
-    const detail = 'not tried since this cloud was updated or restored: try it once with --with-key';
+    if (proven === digest) return { name: NAME, state: 'passed', detail: 'the key slot is unchanged' };
+    if (proven !== null)
+      return failed('the key slot was changed: the recovery key may not open the repository');
+    const detail =
+      'the recovery key was not tried since this cloud was updated or restored: run a drill with --with-key';
     return { name: NAME, state: 'skipped', detail };
   }
 
@@ -52,7 +54,7 @@ export class KeySlot {
     try {
       const { repositoryId } = await Repository.unlock(target, key);
       await changes.run(BACKGROUND, (change) => void change.add(store.setProvenSlot(repositoryId, digest)));
-      return { name: NAME, state: 'passed', detail: 'it opens the repository' };
+      return { name: NAME, state: 'passed', detail: 'the recovery key opens the repository' };
     } catch (error) {
       if (isAppError(error)) throw error;
       return { name: NAME, state: 'failed', detail: (error as Error).message };

@@ -157,7 +157,7 @@ class HeldLease {
     if (highest === name) return;
     const lost =
       highest === undefined
-        ? new AppError('target_unavailable', 'The recovery target is no longer there')
+        ? new AppError('target_unavailable', 'The recovery target is no longer available')
         : inUse('Another Cloudlet is writing to the recovery target now', silenceMs);
     this.#cancel.abort(lost);
     throw lost;
@@ -209,7 +209,7 @@ function readNote(text: string): Note | undefined {
 function inUse(detail: string, silenceMs: number): AppError {
   const seconds = Math.ceil(silenceMs / 1000);
   return new AppError('target_in_use', detail, {
-    hint: `Give each cloud its own target. If the other cloud is gone, retry after ${seconds} seconds, and then once more`,
+    hint: `Give each cloud its own target. If the other cloud is gone, retry after ${seconds} seconds; a second retry may be needed`,
   });
 }
 

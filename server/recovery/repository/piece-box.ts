@@ -69,7 +69,7 @@ export class PieceBox {
     const bytes = open(this.#sealing, name, sealed);
     const isRight = this.nameOf(bytes) === name;
     release(bytes);
-    if (!isRight) throw new Damaged(`the piece ${name} holds other bytes`);
+    if (!isRight) throw new Damaged(`the piece ${name} contains other bytes`);
   }
 
   /** Checks the seal without decompressing: the fastest check. */
@@ -158,7 +158,7 @@ function unseal(key: Uint8Array, context: string, sealed: Uint8Array): { how: Bu
   try {
     decipher.final();
   } catch {
-    throw new Damaged(`${context} was changed, or is sealed under another key`);
+    throw new Damaged(`${context} was changed, or encrypted with another key`);
   }
   return { how, bytes };
 }

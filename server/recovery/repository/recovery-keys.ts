@@ -54,13 +54,9 @@ export class RecoveryKeys {
     const found = await this.find();
     if (found !== undefined) return found;
     if ((await store.newestSound(target.location)) !== undefined) {
-      throw new AppError(
-        'target_unavailable',
-        `${target.location} contains none of the points created there`,
-        {
-          hint: 'Mount it. If it is lost, `cloudlet recovery fsck` marks its points as damaged, and the next point starts a new repository',
-        },
-      );
+      throw new AppError('target_unavailable', `${target.location} contains none of its recovery points`, {
+        hint: 'Mount it. If it is lost, `cloudlet recovery fsck` marks its points as damaged, and the next point starts a new repository',
+      });
     }
     const key = await secrets.get(REPOSITORY_KEY);
     const recoveryKey = await secrets.get(RECOVERY_KEY);
@@ -69,7 +65,7 @@ export class RecoveryKeys {
     // Somebody was faster: a copy of this cloud, or another cloud.
     const other = await this.find();
     if (other !== undefined) return other;
-    throw new AppError('target_unavailable', `${target.location} was emptied just now`, {
+    throw new AppError('target_unavailable', `${target.location} has just been emptied`, {
       hint: 'Try again',
     });
   }
@@ -108,7 +104,7 @@ export class RecoveryKeys {
         'recovery_key_taken',
         'The recovery key was confirmed and is no longer stored here',
         {
-          hint: 'Ask the person who keeps it; `cloudlet recovery verify --from` checks it',
+          hint: 'Ask the person who has the key; `cloudlet recovery verify --from` checks it',
         },
       );
     }

@@ -97,7 +97,7 @@ function opens(sealed: Uint8Array, context: string, { keys, known }: Pick<Trial,
     return true;
   } catch (error) {
     if (keyId === undefined || known.has(keyId)) return false;
-    throw new AppError('data_corrupted', `master.key has no key ${keyId}, under which ${context} is sealed`, {
+    throw new AppError('data_corrupted', `master.key has no key ${keyId}, which encrypts ${context}`, {
       hint: 'Restore your copy of master.key',
       cause: error,
     });

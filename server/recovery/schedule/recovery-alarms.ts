@@ -61,21 +61,21 @@ export function alarmsOf(
     const times = failures === 1 ? '' : ` ${failures} times`;
     const next = nextAt === null ? '' : `. The next attempt is at ${formatTime(nextAt)} UTC`;
     const detail = `The scheduled recovery point failed${times}: ${failedReason}${next}`;
-    add('recovery_schedule_failed', detail, 'Fix the cause; the schedule tries again by itself');
+    add('recovery_schedule_failed', detail, 'Fix the cause; the schedule retries automatically');
   } else if (summary.failed_at !== null) {
     const detail = `The last recovery point failed: ${summary.failed_reason}`;
     add('recovery_point_failed', detail, 'Fix the cause, then create another: cloudlet recovery create');
   }
   if (retentionFailure !== null) {
-    const detail = `Recovery points that the keep rules let go could not be deleted: ${retentionFailure}`;
-    add('recovery_retention_failed', detail, 'Fix the cause; it is tried again by itself');
+    const detail = `Recovery points that no keep rule keeps could not be deleted: ${retentionFailure}`;
+    add('recovery_retention_failed', detail, 'Fix the cause; Cloudlet retries automatically');
   }
   const late = summary.latest_at === null ? 0 : now - summary.latest_at;
   if (late > overdueMs(planned.schedule)) {
     const detail =
-      `The newest recovery point to restore from is ${sayAge(late)} old, ` +
+      `The newest usable recovery point is ${sayAge(late)} old, ` +
       `but the schedule is ${planned.schedule.every}`;
-    add('recovery_point_overdue', detail, 'cloudlet recovery schedule shows why; then create one');
+    add('recovery_point_overdue', detail, 'cloudlet recovery schedule shows the reason; then create one');
   }
   const drillLateMs = drillMs === 0 ? 0 : now - drillDueAt(summary, drillMs);
   if (drillLateMs > DRILL_GRACE_MS) {
@@ -102,7 +102,7 @@ export function alarmsOf(
     const are = logs.damagedFiles === 1 ? 'is' : 'are';
     const detail = `${files} ${are} missing or damaged: some moments of databases cannot be restored`;
     const fix =
-      'cloudlet recovery verify latest lists the files. A new copy of each server is made by itself; the alarm ends ' +
+      'cloudlet recovery verify latest lists the files. A new base copy of each server is made automatically; the alarm ends ' +
       'once the damaged log is too old to be kept';
     add('recovery_logs_damaged', detail, fix);
   }

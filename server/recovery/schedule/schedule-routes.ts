@@ -51,8 +51,8 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
       name: 'updateRecoverySchedule',
       summary: 'Change the schedule of recovery points',
       description:
-        'Members that are left out stay. Without any point the first one is created at once. After each scheduled ' +
-        'point those that no keep rule keeps are deleted, and can be undeleted; points created by hand stay.',
+        'Omitted members do not change. If there is no point, the first one is created immediately. After each scheduled ' +
+        'point, the scheduled points that no keep rule keeps are deleted, and can be undeleted; points created by hand stay.',
       body: ScheduleChange,
       responses: { 200: RecoverySchedule },
       handler: async (call) => present(await scheduler.set(call, call.body)),
@@ -62,8 +62,8 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
       method: 'GET',
       path: '/api/disaster-recovery/retention',
       name: 'previewRecoveryRetention',
-      summary: 'Preview which recovery points stay, and which go',
-      description: 'By the rules of the schedule, or by those of the query instead. Nothing is deleted.',
+      summary: 'Preview which recovery points would be kept and deleted',
+      description: 'Uses the rules of the schedule, or those of the query. No point is deleted.',
       query: Type.Object(OptionalRules),
       responses: { 200: RetentionPreview },
       handler: async ({ query }) => {
@@ -76,9 +76,9 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
       method: 'POST',
       path: '/api/disaster-recovery/retention',
       name: 'applyRecoveryRetention',
-      summary: 'Delete the recovery points that no rule of the schedule keeps, now',
+      summary: 'Delete the recovery points that no rule of the schedule keeps',
       description:
-        'As after each scheduled recovery point. Responds with what stayed and what went, which can be undeleted.',
+        'Does what happens after each scheduled recovery point. Responds with the points kept and deleted; the latter can be undeleted.',
       responses: { 200: RetentionPreview },
       errors: ['target_in_use', 'target_unavailable'],
       handler: async () => {

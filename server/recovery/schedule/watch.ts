@@ -199,7 +199,7 @@ function warningsOf(of: {
   }
   if (isKeyTaken === false) {
     const detail =
-      'Nobody has confirmed having the recovery key: if this host is lost, its points cannot be restored';
+      'No administrator has confirmed the recovery key: if this host is lost, its points cannot be restored';
     warn('recovery_key_not_taken', detail, 'cloudlet recovery key');
   }
   if (isOnDataDisk) {
