@@ -30,7 +30,7 @@ const BucketReach = namedObject('BucketReach', {
 const BucketAccess = namedObject('BucketAccess', {
   is_public: Type.Boolean({ description: 'Whether the policy or the ACL grants access to everyone' }),
   reach: Type.Array(BucketReach, {
-    description: 'All callers but the owner; `conditional` depends on the request',
+    description: 'Access of all callers other than the owner; `conditional` depends on the request',
   }),
 });
 
@@ -41,9 +41,9 @@ export function accessRoutes({ buckets, downloads }: AccessRoutesDeps): Route[] 
       path: '/api/buckets/{name}/access',
       name: 'getBucketAccess',
       tag: 'storage',
-      summary: 'Show who but its owner may reach a bucket by S3',
+      summary: 'Show who besides the owner can access a bucket over S3',
       description:
-        'What policy, lists and public access block come to, by the code that decides requests; with `object`, for ' +
+        'Evaluates the policy, access control lists and public access block like a request; with `object`, for ' +
         'that object.',
       permission: 'storage:read',
       params: BucketPath,

@@ -13,7 +13,7 @@ const REGION = 'us-east-1';
 
 const S3Endpoint = namedObject('S3Endpoint', {
   endpoint: Type.String({ description: 'URL for S3 clients, with path style' }),
-  region: Type.String({ description: 'The one that requests are signed for' }),
+  region: Type.String({ description: 'Region that requests are signed for' }),
   domains: Type.Array(Type.String(), {
     description: 'Host names for virtual-host style: the bucket is the first label before one of them',
   }),

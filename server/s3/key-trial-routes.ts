@@ -21,7 +21,7 @@ export function keyTrialRoutes({ accessKeys, keyOf, dataUrl }: KeyTrialRoutesDep
       path: '/api/account/access-keys/{id}/test',
       name: 'testAccessKey',
       tag: 'accounts',
-      summary: 'Try an access key at the S3 endpoint',
+      summary: 'Test an access key at the S3 endpoint',
       description:
         'The cloud signs requests with the key and sends them to its own public endpoint, as an S3 client does. ' +
         'Nothing is stored or changed.',

@@ -3,13 +3,13 @@ import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 export const KeyTrialStep = namedObject('AccessKeyTestStep', {
   step: Type.Enum(['endpoint', 'signature', 'list_buckets', 'read', 'write'] as const, {
-    description: 'Steps after the first failure are omitted',
+    description: 'Steps of the test; those after the first failure are omitted',
   }),
   ok: Type.Boolean(),
   code: Type.Union([Type.String(), Type.Null()], {
-    description: 'Of S3, or of the connection, such as `SignatureDoesNotMatch` or `ECONNREFUSED`',
+    description: 'Error code of S3 or of the connection, such as `SignatureDoesNotMatch` or `ECONNREFUSED`',
   }),
-  message: Type.String({ description: 'What was found' }),
+  message: Type.String({ description: 'Result of the step' }),
 });
 export type KeyTrialStep = Static<typeof KeyTrialStep>;
 
@@ -22,7 +22,7 @@ export type KeyTrialBody = Static<typeof KeyTrialBody>;
 
 export const KeyTrialResult = namedObject('AccessKeyTestResult', {
   endpoint: Type.String({ description: 'URL for S3 clients' }),
-  ok: Type.Boolean({ description: 'Whether every step is as the rights of the key promise' }),
+  ok: Type.Boolean({ description: 'Whether every step gave the result that the rights of the key imply' }),
   steps: Type.Array(KeyTrialStep),
 });
 export type KeyTrialResult = Static<typeof KeyTrialResult>;

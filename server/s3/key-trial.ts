@@ -62,7 +62,7 @@ async function* stepsOf(trial: KeyTrial): AsyncGenerator<KeyTrialStep> {
   }
   const answers = first.isS3
     ? said('The endpoint answers')
-    : said('Something answers there that is not the S3 service of this cloud', first.code);
+    : said('The endpoint answers, but is not the S3 service of this cloud', first.code);
   yield { step: 'endpoint', ok: first.isS3, ...answers };
   if (!first.isS3) return;
   // Rights are looked at only once the signature was found good.

@@ -23,15 +23,15 @@ const SHOWN = 100;
 const LeavingObject = namedObject('LeavingObject', {
   name: Type.String(),
   size: Type.Integer(),
-  leaves_at: Type.String({ description: 'A midnight UTC' }),
-  rule: Type.String({ description: 'The id of the rule that removes it' }),
+  leaves_at: Type.String({ description: 'Midnight (UTC) of the removal' }),
+  rule: Type.String({ description: 'Id of the rule that removes the object' }),
 });
 
 const LifecyclePreview = namedObject('LifecyclePreview', {
   looked_at: Type.Integer({ description: 'Current objects under the prefixes, at most 1,000' }),
-  is_cut: Type.Boolean({ description: 'Whether there are more' }),
-  due: Type.Integer({ description: 'How many of them would be removed now' }),
-  objects: Type.Array(LeavingObject, { description: 'The first 100 to leave' }),
+  is_cut: Type.Boolean({ description: 'Whether there are more objects' }),
+  due: Type.Integer({ description: 'Number of these objects that would be removed now' }),
+  objects: Type.Array(LeavingObject, { description: 'First 100 objects to be removed' }),
 });
 
 const PreviewBody = namedObject('LifecyclePreviewBody', { lifecycle: LifecycleShape });
@@ -44,7 +44,7 @@ export function lifecyclePreviewRoutes({ buckets, names, clock }: LifecyclePrevi
       name: 'previewBucketLifecycle',
       tag: 'storage',
       summary: 'Show which objects lifecycle rules would remove, and when',
-      description: 'Nothing is set or removed. Older versions and uploads in progress are left out.',
+      description: 'Rules and objects do not change. Older versions and uploads in progress are ignored.',
       permission: 'storage:read',
       params: BucketPath,
       body: PreviewBody,

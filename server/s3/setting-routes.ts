@@ -55,7 +55,7 @@ export function settingRoutes({ buckets, accounts }: SettingRoutesDeps): Route[]
       path: PATH,
       name: 'changeBucketSettings',
       tag: 'storage',
-      summary: 'Change what S3 clients can set on a bucket',
+      summary: 'Change the S3 settings of a bucket',
       description:
         'Each setting is replaced as a whole; null removes it, and others stay as they are. ' +
         'Object lock stays once it is set, and needs versioning.',

@@ -10,16 +10,21 @@ const Tags = Type.Record(Type.String(), Type.String(), {
 
 const CorsRule = namedObject('BucketCorsRule', {
   id: Type.Optional(Type.String()),
-  origins: Type.Array(Type.String(), { minItems: 1, description: 'With at most one `*` each' }),
+  origins: Type.Array(Type.String(), {
+    minItems: 1,
+    description: 'Allowed origins, each with at most one `*`',
+  }),
   methods: Type.Array(Type.String(), { minItems: 1, description: '`GET`, `HEAD`, `PUT`, `POST`, `DELETE`' }),
-  headers: Type.Optional(Type.Array(Type.String(), { description: 'That scripts may send' })),
-  exposed_headers: Type.Optional(Type.Array(Type.String(), { description: 'That they may read' })),
+  headers: Type.Optional(Type.Array(Type.String(), { description: 'Headers that scripts may send' })),
+  exposed_headers: Type.Optional(
+    Type.Array(Type.String(), { description: 'Response headers that scripts may read' }),
+  ),
   max_age_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 999_999_999 })),
 });
 
 const Cors = Type.Array(CorsRule, {
   minItems: 1,
-  description: 'Pages of other origins that may reach it; the first rule that fits counts',
+  description: 'Origins whose pages may access the bucket; the first matching rule applies',
 });
 
 const LifecycleRuleShape = namedObject('BucketLifecycleRule', {
@@ -29,18 +34,25 @@ const LifecycleRuleShape = namedObject('BucketLifecycleRule', {
   tags: Type.Optional(Type.Record(Type.String(), Type.String())),
   larger_than: Type.Optional(Type.Integer({ description: 'Bytes' })),
   smaller_than: Type.Optional(Type.Integer({ description: 'Bytes' })),
-  days: Type.Optional(Type.Integer({ description: 'Age of the current version' })),
-  date: Type.Optional(Type.String({ description: 'Instead: from this day on', examples: ['2027-01-31'] })),
-  markers: Type.Optional(Type.Boolean({ description: 'Instead: lone delete markers' })),
+  days: Type.Optional(Type.Integer({ description: 'Age of the current version, days' })),
+  date: Type.Optional(
+    Type.String({
+      description: 'Date from which objects are removed, instead of days',
+      examples: ['2027-01-31'],
+    }),
+  ),
+  markers: Type.Optional(
+    Type.Boolean({ description: 'Whether delete markers without versions are removed, instead of days' }),
+  ),
   noncurrent_days: Type.Optional(Type.Integer({ description: 'Days after a version was replaced' })),
-  noncurrent_kept: Type.Optional(Type.Integer({ description: 'Older versions that stay' })),
-  abort_days: Type.Optional(Type.Integer({ description: 'Of uploads in progress' })),
+  noncurrent_kept: Type.Optional(Type.Integer({ description: 'Number of older versions that are kept' })),
+  abort_days: Type.Optional(Type.Integer({ description: 'Age of uploads in progress, days' })),
 });
 
 export const LifecycleShape = Type.Array(LifecycleRuleShape, {
   minItems: 1,
   maxItems: 1000,
-  description: 'Rules that remove objects; the earliest counts',
+  description: 'Rules that remove objects; the earliest date applies',
 });
 
 const Lock = namedObject('BucketLock', {
@@ -48,12 +60,12 @@ const Lock = namedObject('BucketLock', {
     [
       namedObject('BucketLockDefault', {
         mode: Type.Union([Type.Literal('GOVERNANCE'), Type.Literal('COMPLIANCE')]),
-        days: Type.Optional(Type.Integer({ description: 'Or `years`' })),
+        days: Type.Optional(Type.Integer({ description: 'Retention in days; or `years`' })),
         years: Type.Optional(Type.Integer()),
       }),
       Type.Null(),
     ],
-    { description: 'The retention of new versions that bring none; null: none' },
+    { description: 'Default retention of new versions; null: none' },
   ),
 });
 
@@ -62,10 +74,10 @@ const Policy = Type.Record(Type.String(), Type.Unknown(), {
 });
 
 const PublicAccessShape = namedObject('BucketPublicAccess', {
-  block_acls: Type.Boolean({ description: 'Refuses new public lists' }),
-  ignore_acls: Type.Boolean({ description: 'Ignores public grants of lists' }),
+  block_acls: Type.Boolean({ description: 'Refuses new public access control lists' }),
+  ignore_acls: Type.Boolean({ description: 'Ignores public grants of access control lists' }),
   block_policy: Type.Boolean({ description: 'Refuses new public policies' }),
-  restrict: Type.Boolean({ description: 'Ignores what public policies allow' }),
+  restrict: Type.Boolean({ description: 'Ignores public policies' }),
 });
 
 const OwnershipShape = Type.Enum(['BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter'] as const, {
@@ -73,11 +85,11 @@ const OwnershipShape = Type.Enum(['BucketOwnerEnforced', 'BucketOwnerPreferred',
 });
 
 const GrantShape = namedObject('BucketGrant', {
-  account: Type.Optional(Type.String({ description: 'Its canonical id' })),
-  account_name: Type.Optional(Type.String({ description: 'Only shown' })),
+  account: Type.Optional(Type.String({ description: 'Canonical id of the account' })),
+  account_name: Type.Optional(Type.String({ description: 'Display name; read-only' })),
   group: Type.Optional(
     Type.Enum(['all', 'authenticated', 'logs'] as const, {
-      description: 'Instead of an account: everyone, every account, the writer of logs',
+      description: 'Group instead of an account: everyone, every account, or the log writer',
     }),
   ),
   permission: Type.Enum(['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL'] as const),
@@ -102,7 +114,7 @@ const SCHEMAS = {
 };
 
 const orNull = <S extends (typeof SCHEMAS)[keyof typeof SCHEMAS]>(schema: S) =>
-  Type.Union([schema, Type.Null({ description: 'Not set' })]);
+  Type.Union([schema, Type.Null({ description: 'Setting that is not set' })]);
 
 export const BucketSettingsShown = namedObject('BucketSettings', {
   acl: orNull(AclShape),

@@ -138,7 +138,7 @@ export async function storagePart(deps: StorageDeps) {
   const orphansMs = Math.max(garbageGraceMs * 6, blobs.minOrphanAgeMs / 6);
   const jobs: Job[] = [
     { name: 'flush access times', everyMs: FLUSH_MS, per: 'node', run: () => accessTimes.flush() },
-    { name: 'flush bytes sent', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
+    { name: 'store egress of buckets', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
     { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', run: () => sweeper.sweepGarbage() },
     { name: 'abort uploads', everyMs: HOUR_MS, per: 'cluster', run: () => partUploads.abortForgotten() },
     restJob(deps, changes),
@@ -182,7 +182,7 @@ export async function storagePart(deps: StorageDeps) {
 function restJob({ base, clock }: StorageDeps, changes: Changes): Job {
   const resting = new RestingNamesStore(base.metadata);
   const run = () => changes.store([resting.sweep(clock.now())]);
-  return { name: 'end rests of names', everyMs: HOUR_MS, per: 'cluster', run };
+  return { name: 'release reserved bucket names', everyMs: HOUR_MS, per: 'cluster', run };
 }
 
 /** Runs the rules that remove objects by themselves; days that are short, for tests, make it run often. */

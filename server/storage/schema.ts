@@ -14,11 +14,11 @@ export const Bucket = namedObject('Bucket', {
   total_size: Type.Integer({ description: 'Bytes of all versions' }),
   metadata_size: Type.Integer({
     description:
-      'Bytes of the names, types, metadata, headers, tags and ACLs of all versions and delete markers; they count ' +
+      'Bytes of the names, types, metadata, headers, tags and ACLs of all versions and delete markers, which count ' +
       'as stored, like total_size',
   }),
   object_lock: Type.Boolean({
-    description: 'Whether versions may be locked against removal, which S3 clients do',
+    description: 'Whether S3 clients may lock versions against removal',
   }),
 });
 export type Bucket = Static<typeof Bucket>;
@@ -143,7 +143,7 @@ export const ObjectDetails = namedObject('StorageObjectDetails', {
   version_id: Type.String(),
   is_delete_marker: Type.Boolean(),
   lock: Type.Optional(ObjectLock),
-  versions: Type.Array(ObjectEntry, { description: 'Newest first' }),
+  versions: Type.Array(ObjectEntry, { description: 'Versions, newest first' }),
   versions_truncated: Type.Boolean({
     description: 'Whether there are older versions; the `Link` header has the next page',
   }),
@@ -188,7 +188,7 @@ export const OpenUpload = namedObject('OpenUpload', {
   size: Type.Integer({ description: 'Bytes of the parts that have arrived' }),
   size_formatted: Type.String(),
   created_at: Type.String(),
-  ends_at: Type.String({ description: 'When it is aborted if it was not completed' }),
+  ends_at: Type.String({ description: 'When the upload is aborted unless completed' }),
 });
 export type OpenUpload = Static<typeof OpenUpload>;
 
@@ -196,7 +196,7 @@ export const EndedUpload = namedObject('EndedUpload', { upload_id: Type.String()
 
 export const BucketPoint = namedObject('BucketPoint', {
   point_id: Type.String(),
-  created_at: Type.String({ description: 'The objects are restored as they were then' }),
+  created_at: Type.String({ description: 'Time of the recovery point' }),
 });
 export type BucketPoint = Static<typeof BucketPoint>;
 
@@ -204,38 +204,40 @@ export const NewBucketRestore = namedObject('NewBucketRestore', {
   point_id: Type.String(),
   name: Type.Optional(Type.String({ description: 'Only this object' })),
   version_id: Type.Optional(
-    Type.String({ description: 'With `name`: this version of it. Default: the one that was current' }),
+    Type.String({
+      description: 'Version to restore, with `name`. Default: the version current at the recovery point',
+    }),
   ),
-  prefix: Type.Optional(Type.String({ description: 'Only objects whose names begin with it' })),
+  prefix: Type.Optional(Type.String({ description: 'Only objects whose names begin with this prefix' })),
   to_bucket: Type.Optional(
     Type.String({
       description:
-        'Created like the bucket of the point if you have none of that name. Default: the same bucket',
+        'Target bucket; created with the settings in the point if missing. Default: the same bucket',
     }),
   ),
   existing: Type.Optional(
     Type.Union([Type.Literal('keep'), Type.Literal('replace')], {
       description:
-        'What happens to a live object of the same name with other content. Where versioning is on, the replaced version stays',
+        'What happens to a live object of the same name with other content. With versioning, the replaced version stays',
       default: 'keep',
     }),
   ),
   versions: Type.Optional(
     Type.Boolean({
       description:
-        'All versions and delete markers, in their order, with their times and locks. A bucket that is created gets ' +
-        'the settings of the bucket too; one that is there must have versioning and object lock like it, and a name ' +
-        'that has other versions there is kept as it is. Not with `name` or `existing`',
+        'Restores all versions and delete markers, in their order, with their times and locks. A new bucket also gets ' +
+        'the settings; an existing one must have the same versioning and object lock, and a name ' +
+        'that already has other versions is skipped. Not with `name` or `existing`',
       default: false,
     }),
   ),
-  preview: Type.Optional(Type.Boolean({ description: 'Only count, change nothing', default: false })),
+  preview: Type.Optional(Type.Boolean({ description: 'Only count what would be restored', default: false })),
 });
 export type NewBucketRestore = Static<typeof NewBucketRestore>;
 
 const RestoreRefusal = namedObject('RestoreRefusal', {
   name: Type.String({ description: 'The object' }),
-  code: Type.String({ description: 'Code of the problem' }),
+  code: Type.String({ description: 'Error code' }),
   reason: Type.String(),
 });
 
@@ -248,7 +250,7 @@ const LeftOut = namedObject('RestoreLeftOut', {
     Type.Literal('public_access'),
     Type.Literal('encryption_key'),
   ]),
-  count: Type.Integer({ description: 'Objects, or rules, that it concerns' }),
+  count: Type.Integer({ description: 'Number of objects or rules concerned' }),
   reason: Type.String(),
 });
 export type LeftOut = Static<typeof LeftOut>;
@@ -259,25 +261,25 @@ export const BucketRestore = namedObject('BucketRestore', {
   to_bucket: Type.String(),
   preview: Type.Boolean(),
   objects: Type.Integer({
-    description: 'Restored, or to be restored after a preview; with `versions`, each version counts',
+    description: 'Objects restored, or to be restored after a preview; with `versions`, each version counts',
   }),
   markers: Type.Integer({ description: 'Delete markers, restored with `versions`' }),
-  size: Type.Integer({ description: 'Their bytes' }),
+  size: Type.Integer({ description: 'Bytes of the restored objects' }),
   size_formatted: Type.String(),
-  same: Type.Integer({ description: 'Skipped, because the live object is the same' }),
-  kept: Type.Integer({ description: 'Not restored, because the live object differs' }),
-  replaced: Type.Integer({ description: 'Those of `objects` that replace a live object' }),
+  same: Type.Integer({ description: 'Objects skipped, because the existing object is equal' }),
+  kept: Type.Integer({ description: 'Objects not restored, because the existing object differs' }),
+  replaced: Type.Integer({ description: 'Objects among `objects` that replace an existing object' }),
   refused: Type.Integer({ description: 'Objects that could not be restored' }),
-  refusals: Type.Array(RestoreRefusal, { description: 'The first 20 of them' }),
-  left_out: Type.Array(LeftOut, { description: 'What does not come back as it was' }),
+  refusals: Type.Array(RestoreRefusal, { description: 'First 20 objects that could not be restored' }),
+  left_out: Type.Array(LeftOut, { description: 'Items that cannot be restored unchanged' }),
   refusal: Type.Union([Type.String(), Type.Null()], {
-    description: 'After a preview: why the restore would be refused now, such as a quota',
+    description: 'After a preview: why the restore would be refused, such as a quota',
   }),
 });
 export type BucketRestore = Static<typeof BucketRestore>;
 
 export const CdnLink = namedObject('CdnLink', {
-  cdn_url: Type.String({ description: 'Needs no header; supports GET, HEAD, ranges and ETags' }),
+  cdn_url: Type.String({ description: 'Signed URL; needs no header, supports GET, HEAD, ranges and ETags' }),
   expires_at: Type.String(),
 });
 export type CdnLink = Static<typeof CdnLink>;

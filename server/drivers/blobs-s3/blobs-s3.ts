@@ -110,7 +110,7 @@ export class S3BlobStore implements BlobStore {
       if (!isS3Fault(cause) || isS3Fault(cause, 'away', 'full')) return store.#watched();
       await store.close();
       const { label } = deps.address;
-      throw new StartupError(`The bucket ${label} cannot be used: ${cause.message}. ${fixOf(cause)}`);
+      throw new StartupError(`The bucket ${label} is not usable: ${cause.message}. ${fixOf(cause)}`);
     }
     return store.#watched();
   }

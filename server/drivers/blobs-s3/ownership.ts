@@ -40,9 +40,9 @@ export class Ownership {
     const { objects, cloudId, mayMark } = this.#deps;
     const found = await readMark(objects, limits);
     if (found === undefined) {
-      if (!mayMark) throw s3Fault('foreign', 'it has no objects of this cloud');
+      if (!mayMark) throw s3Fault('foreign', 'the bucket has no objects of this cloud');
       for await (const _ of objects.list(BLOBS, limits)) {
-        throw s3Fault('foreign', `it has blobs, but no ${MARK} that names their cloud`);
+        throw s3Fault('foreign', `the bucket has blobs, but no ${MARK} that names their cloud`);
       }
       await tryOut(objects, limits);
       const mark = Buffer.from(`${JSON.stringify({ cloud_id: cloudId })}\n`);
@@ -60,8 +60,9 @@ export class Ownership {
     const found = await readMark(objects, limits);
     this.#seenAt = found === cloudId ? now() : Number.NEGATIVE_INFINITY;
     if (found === cloudId) return;
-    if (found === undefined) throw s3Fault('foreign', `its ${MARK}, which names its cloud, is missing`);
-    throw s3Fault('foreign', `it belongs to the cloud ${found}, and this one is ${cloudId}`);
+    if (found === undefined)
+      throw s3Fault('foreign', `the object ${MARK}, which names the cloud, is missing`);
+    throw s3Fault('foreign', `the bucket belongs to the cloud ${found}, and this one is ${cloudId}`);
   }
 
   /** Like assertOurs(), unless that was seen less than a minute ago. */
@@ -89,8 +90,8 @@ export async function tryOut(objects: S3Objects, limits?: S3Limits): Promise<voi
   await objects.put(key, bodyOf(Buffer.from(content)), limits);
   const found = await objects.text(key, limits);
   await objects.remove(key, limits);
-  if (found !== content) throw s3Fault('refused', 'it answers other bytes than were stored');
+  if (found !== content) throw s3Fault('refused', 'the bucket returned other bytes than were stored');
   if ((await objects.text(key, limits)) !== undefined) {
-    throw s3Fault('refused', 'it shows an object after its removal');
+    throw s3Fault('refused', 'the bucket still lists an object after its removal');
   }
 }

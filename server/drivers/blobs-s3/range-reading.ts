@@ -127,7 +127,7 @@ export class RangeReading {
     } catch (error) {
       throw faultOfConnection(error);
     }
-    if (next.done) throw s3Fault('away', 'the answer broke off');
+    if (next.done) throw s3Fault('away', 'the response ended early');
     this.#deps.counters.add('receivedBytes', next.value.length);
     return next.value;
   }

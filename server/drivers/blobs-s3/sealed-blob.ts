@@ -85,7 +85,7 @@ export class SealedBlob {
   /** Ends requests under way. What they stored all the same is there when it resolves. */
   async discard(): Promise<void> {
     this.#parts.clear();
-    this.#abort.abort(s3Fault('away', 'the write was ended'));
+    this.#abort.abort(s3Fault('away', 'the write was aborted'));
     await Promise.allSettled(this.#requests);
   }
 }

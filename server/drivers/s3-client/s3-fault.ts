@@ -70,7 +70,7 @@ export function faultOfAnswer(status: number, body: string, skew: Skew = null): 
   const kind = BY_CODE[code] ?? BY_STATUS[status] ?? (status >= 500 && status !== 501 ? 'away' : 'refused');
   const seconds = kind === 'clock' && skew !== null ? `, by ${Math.round(Math.abs(skew))} s` : '';
   const said = [status, code, message.slice(0, 200)].filter((part) => part !== '').join(' ');
-  return s3Fault(kind, `it answered ${said}${seconds}`);
+  return s3Fault(kind, `the S3 service returned ${said}${seconds}`);
 }
 
 /** The fault of a request without an answer. */
@@ -103,7 +103,7 @@ const FIXES: Readonly<Partial<Record<S3Problem, (setting: string) => string>>> =
   bucket: (setting) => `Create the bucket, or correct its name in ${setting}`,
   tls: (setting) =>
     `Check tls= and the port in ${setting}; for a certificate of your own CA set NODE_EXTRA_CA_CERTS to its file`,
-  refused: (setting) => `Check ${setting}: host, tls= and style= must suit this S3`,
+  refused: (setting) => `Check ${setting}: host, tls= and style= must fit this S3 service`,
   full: () => 'Free space in S3 or raise the quota; deleting objects and old versions helps',
   foreign: (setting) => `Correct bucket or prefix in ${setting}`,
 };

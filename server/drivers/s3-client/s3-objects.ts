@@ -124,8 +124,8 @@ export class S3Objects {
     const [from, to, total] = found?.slice(1).map(Number) ?? [];
     if (from === start && to === end - 1 && total === totalBytes) return answer;
     answer.destroy();
-    if (found === null) throw s3Fault('refused', 'it does not answer ranges of objects');
-    throw s3Fault('range', `it returned bytes ${from} to ${to} of ${total}`);
+    if (found === null) throw s3Fault('refused', 'the S3 service does not support ranges of objects');
+    throw s3Fault('range', `the S3 service returned bytes ${from} to ${to} of ${total}`);
   }
 
   /** The whole of a small object as text, or undefined. */
@@ -169,7 +169,7 @@ export class S3Objects {
   async initiate(key: string, limits?: S3Limits): Promise<string> {
     const answer = await this.#requests.sendForText({ method: 'POST', key, query: { uploads: '' } }, limits);
     const uploadId = textOf(parse(answer), 'UploadId');
-    if (uploadId === '') throw s3Fault('refused', 'it did not name the upload');
+    if (uploadId === '') throw s3Fault('refused', 'the S3 service returned no upload id');
     return uploadId;
   }
 
@@ -187,7 +187,7 @@ export class S3Objects {
     );
     answer.resume();
     const { etag } = answer.headers;
-    if (etag === undefined) throw s3Fault('refused', 'it answered no ETag of a part');
+    if (etag === undefined) throw s3Fault('refused', 'the S3 service returned no ETag of a part');
     return etag;
   }
 
@@ -206,7 +206,7 @@ export class S3Objects {
       const answer = await this.#requests.sendForText(request, { silenceMs: COMPLETE_SILENCE_MS, ...limits });
       // S3 answers 200 before it begins, and may still fail.
       const root = parse(answer.trim());
-      if (root.name === 'Error') throw s3Fault('away', `it answered ${textOf(root, 'Code')}`);
+      if (root.name === 'Error') throw s3Fault('away', `the S3 service returned ${textOf(root, 'Code')}`);
     } catch (error) {
       // An attempt may have succeeded although its answer was lost; then the upload is not known any more.
       if (!isS3Fault(error, 'no_upload', 'missing', 'away')) throw error;
@@ -238,7 +238,8 @@ export class S3Objects {
       }
       if (textOf(root, 'IsTruncated') !== 'true') return;
       token = textOf(root, 'NextContinuationToken');
-      if (token === '') throw s3Fault('refused', 'it truncates a listing without a continuation token');
+      if (token === '')
+        throw s3Fault('refused', 'the S3 service truncated a list without a continuation token');
     }
   }
 
@@ -270,7 +271,8 @@ export class S3Objects {
   /** Below the prefix. */
   #keyOf(entry: XmlElement): string {
     const key = textOf(entry, 'Key');
-    if (!key.startsWith(this.#prefix)) throw s3Fault('refused', 'it listed objects that were not requested');
+    if (!key.startsWith(this.#prefix))
+      throw s3Fault('refused', 'the S3 service listed objects that were not requested');
     return key.slice(this.#prefix.length);
   }
 }
@@ -279,7 +281,7 @@ function parse(text: string): XmlElement {
   try {
     return readXml(text);
   } catch (error) {
-    throw s3Fault('refused', `its answer cannot be read: ${(error as Error).message}`);
+    throw s3Fault('refused', `the response of the S3 service is malformed: ${(error as Error).message}`);
   }
 }
 

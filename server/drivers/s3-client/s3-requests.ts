@@ -151,7 +151,7 @@ export class S3Requests {
       signal?.addEventListener('abort', onAbort, { once: true });
       outgoing.on('close', () => signal?.removeEventListener('abort', onAbort));
       outgoing.on('socket', (socket) => limitConnect(socket, give));
-      outgoing.on('timeout', () => give(s3Fault('away', `no answer for ${silenceMs / 1000} s`)));
+      outgoing.on('timeout', () => give(s3Fault('away', `no response for ${silenceMs / 1000} s`)));
       outgoing.on('error', (error) => reject(faultOfConnection(error)));
       outgoing.on('response', resolve);
       outgoing.cork();
@@ -207,7 +207,7 @@ async function readBody(answer: http.IncomingMessage, maxBytes: number): Promise
   try {
     for await (const piece of answer as AsyncIterable<Buffer>) {
       bytes += piece.length;
-      if (bytes > maxBytes) throw new Error('the answer is too long');
+      if (bytes > maxBytes) throw new Error('the response is too large');
       pieces.push(piece);
     }
   } catch (error) {

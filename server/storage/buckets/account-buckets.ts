@@ -37,6 +37,6 @@ function lacksOf({ refusals, refused, kept }: BucketRestore): string[] {
   return [
     ...named,
     ...(more > 0 ? [`and ${plural(more, 'more version')}`] : []),
-    ...(kept > 0 ? [`${plural(kept, 'version')} of names that have other versions by now`] : []),
+    ...(kept > 0 ? [`${plural(kept, 'version')} of names that now have other versions`] : []),
   ];
 }

@@ -45,7 +45,7 @@ export function isSoundBucket(row: CheckedBucket): boolean {
 
 /** The refusal of a row that is damaged. */
 export function damagedBucket(row: Pick<BucketFacts, 'name'>): AppError {
-  return new AppError('data_corrupted', `What is kept about the bucket ${row.name} is damaged`, {
+  return new AppError('data_corrupted', `The settings of the bucket ${row.name} are damaged`, {
     hint: 'List and download its objects over the REST API, store them in a new bucket, then delete this one; or restore it from an earlier recovery point',
   });
 }

@@ -123,8 +123,8 @@ function pointRoutes({ pointRestores }: BucketRoutesDeps): Route[] {
       tag: 'storage',
       summary: 'List the recovery points that a bucket can be restored from, newest first',
       description:
-        'All sound recovery points since your account was created, also for a bucket that you deleted: for 30 ' +
-        'days, or when you make one of that name. A preview of `POST /api/buckets/{name}/restore` says what one ' +
+        'All usable recovery points since your account was created, also for a bucket that you deleted: for 30 ' +
+        'days, or if you create a bucket of that name. A preview of `POST /api/buckets/{name}/restore` shows what a point ' +
         'has.',
       permission: 'storage:read',
       params: BucketPath,
@@ -139,9 +139,9 @@ function pointRoutes({ pointRestores }: BucketRoutesDeps): Route[] {
       tag: 'storage',
       summary: 'Restore a bucket, a folder, an object or a version from a recovery point',
       description:
-        'Each object comes back as a new version, with its metadata, tags and lock, and is charged like an upload; ' +
-        'with `versions` the whole history comes back. `left_out` tells what does not come back as it was. Objects that ' +
-        'are there already are skipped, so an interrupted call can be repeated. For large buckets use ' +
+        'Each object is restored as a new version, with its metadata, tags and lock, and is charged like an upload; ' +
+        'with `versions` the whole history is restored. `left_out` lists what cannot be restored unchanged. Objects that ' +
+        'already exist are skipped, so an interrupted call can be repeated. For large buckets use ' +
         '`Prefer: respond-async`.',
       permission: 'storage:write',
       isCancellable: true,

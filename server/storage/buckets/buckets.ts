@@ -320,9 +320,9 @@ function bucketExists(name: string): AppError {
 function nameTaken(name: string): AppError {
   return new AppError(
     'bucket_name_taken',
-    `The name ${name} is taken by a bucket of another account, or was until lately`,
+    `The name ${name} belongs, or recently belonged, to a bucket of another account`,
     {
-      hint: 'Choose another name: one that was given up rests for 30 days',
+      hint: 'Choose another name: a released name stays reserved for 30 days',
     },
   );
 }

@@ -57,7 +57,7 @@ export class CustomerKey {
 
 /** Refuses what only a client that has the key can read. */
 export function customerKeyRequired(name: string): AppError {
-  return new AppError('customer_key_required', `${name} is encrypted with a key of the client (SSE-C)`, {
-    hint: 'Read it by S3, with the headers x-amz-server-side-encryption-customer-*',
+  return new AppError('customer_key_required', `${name} is encrypted with a customer-provided key (SSE-C)`, {
+    hint: 'Read it over S3, with the headers x-amz-server-side-encryption-customer-*',
   });
 }

@@ -44,7 +44,7 @@ export function encryptionKeyRoutes({ namedKeys }: EncryptionKeyRoutesDeps): Rou
       tag: 'storage',
       summary: 'Disable or enable an encryption key',
       description:
-        'While a key is disabled, what it encrypts is kept, but not read, and nothing new is encrypted with it.',
+        'While a key is disabled, objects encrypted with it are kept but cannot be read, and no new ones can be encrypted.',
       permission: 'storage:admin',
       params: Type.Object({ keyId: Type.String() }),
       body: EncryptionKeyChange,

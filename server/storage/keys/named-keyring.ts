@@ -83,7 +83,7 @@ export class NamedKeyring {
 function enabled(key: NamedKey): NamedKey {
   if (!key.isDisabled) return key;
   throw new AppError('encryption_key_disabled', `The encryption key ${key.keyId} is disabled`, {
-    hint: 'Who administers the storage of the account can enable it',
+    hint: 'A key with the scope storage:admin can enable it',
   });
 }
 
@@ -105,7 +105,7 @@ function wrapping(key: Uint8Array): Pick<NamedKey, 'wrap' | 'unwrap'> {
         decipher.setAuthTag(wrapped.subarray(end));
         return Buffer.concat([decipher.update(wrapped.subarray(NONCE_BYTES, end)), decipher.final()]);
       } catch (cause) {
-        throw new AppError('data_corrupted', 'A data key cannot be opened with its named key', { cause });
+        throw new AppError('data_corrupted', 'A data key cannot be decrypted with its named key', { cause });
       }
     },
   };

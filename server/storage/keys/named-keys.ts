@@ -96,7 +96,7 @@ function keyExists(keyId: string): AppError {
 
 function keyInUse(keyId: string): AppError {
   return new AppError('encryption_key_in_use', `Objects or uploads are encrypted with ${keyId}`, {
-    hint: 'Delete their versions or copy them with another key; removed bytes count for a few minutes more',
+    hint: 'Delete their versions, or copy them with another key; removed bytes still count for a few minutes',
   });
 }
 

@@ -145,7 +145,7 @@ export class Downloads {
   async #opened(row: ContentRow): Promise<Content> {
     if (isSound(row)) return this.#watch(row.blob, () => this.#open(row));
     this.#deps.onDamagedRow(row.id);
-    throw new AppError('data_corrupted', 'What is kept about the object is damaged', {
+    throw new AppError('data_corrupted', 'The metadata of the object is damaged', {
       hint: 'Upload it again; a recovery point may have an intact copy',
     });
   }

@@ -91,7 +91,7 @@ export class Links {
       return { holder: await this.#deps.keys.holderOf(keyId), secondsLeft };
     } catch (error) {
       if (isAppError(error, 'invalid_api_key'))
-        throw ended('The key that this link was created with has ended');
+        throw ended('The key that created this link is no longer valid');
       if (isAppError(error, 'account_suspended')) throw notFound(objectId);
       throw error;
     }

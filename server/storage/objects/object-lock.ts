@@ -145,7 +145,8 @@ export function withRetention(
   const mayWeaken = !isRetained(row, time) || (bypass && row.lock_mode === 'GOVERNANCE');
   if (mayWeaken) return { ...after, legal_hold: row.legal_hold };
   const isWeaker = wanted === null || wanted.mode !== row.lock_mode || wanted.until < (row.retain_until ?? 0);
-  if (isWeaker) throw objectLocked(`The version is kept ${untilText(row)}; that can only be extended`);
+  if (isWeaker)
+    throw objectLocked(`The version is kept ${untilText(row)}; the retention can only be extended`);
   const locked_until = Math.max(after.locked_until ?? 0, row.locked_until ?? 0);
   return { ...after, locked_until, legal_hold: row.legal_hold };
 }
@@ -155,7 +156,9 @@ function untilText({ lock_mode, retain_until }: LockRow): string {
 }
 
 export function objectLocked(why: string): AppError {
-  return new AppError('object_locked', why, { hint: 'Object lock keeps it from being removed or weakened' });
+  return new AppError('object_locked', why, {
+    hint: 'Object lock prevents removing the version or weakening its lock',
+  });
 }
 
 /**
@@ -183,7 +186,7 @@ export function assertMayRemove(
 }
 
 function appendsOnly(deed: string): AppError {
-  return new AppError('scope_required', `This key may only append, so it cannot ${deed} for good`, {
+  return new AppError('scope_required', `This key may only append, so it cannot ${deed} permanently`, {
     hint: 'Enable the versioning of the bucket, or use a key with the scope storage:write',
   });
 }

@@ -124,7 +124,7 @@ export class Objects {
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
       const newest = target.object && (await store.newestVersion(target.object.id, 0));
       if ((newest?.version_id ?? null) === after) return objectChanges.append(change, { ...past, target });
-      throw new AppError('precondition_failed', `${name} has other versions by now`);
+      throw new AppError('precondition_failed', `${name} now has other versions`);
     });
   }
 

@@ -44,14 +44,18 @@ export async function likeBucket(source: BucketRow, { metadata, accountId, maySh
     if (then.lifecycle !== undefined) {
       const rules = then.lifecycle.rules.map((rule) => ({ ...rule, isEnabled: false }));
       settings = { ...settings, lifecycle: { ...then.lifecycle, rules } };
-      leave('lifecycle', 'The rules are disabled, or they would remove what is restored', rules.length);
+      leave(
+        'lifecycle',
+        'The lifecycle rules are disabled, because they would remove restored objects',
+        rules.length,
+      );
     }
     settings = withoutRights(settings, { source, mayShare, name, leave });
     if (then.namedKey !== undefined && !(await isThere(metadata, accountId, then.namedKey.keyId))) {
       settings = { ...settings, namedKey: undefined };
       leave(
         'encryption_key',
-        `The account has no key ${then.namedKey.keyId}: the cloud encrypts new objects`,
+        `The account has no encryption key ${then.namedKey.keyId}, so new objects use the default encryption`,
       );
     }
   }
@@ -75,7 +79,7 @@ function withoutRights(settings: SettingsChange, { source, mayShare, name, leave
   const { policy, acl, publicAccess } = settingsOf(source);
   const isShared = policy !== undefined || acl !== undefined;
   if (isShared && !mayShare) {
-    leave('policy', 'The rights of others need the scope storage:admin, and never come with another account');
+    leave('policy', "Restoring other accounts' access requires storage:admin and the same account");
     return { ...settings, policy: undefined, acl: undefined };
   }
   if (publicAccess === undefined || Object.values(publicAccess).includes(false)) {

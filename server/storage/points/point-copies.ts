@@ -197,5 +197,5 @@ function versionNotFound({ name, version_id: versionId }: EntryRow): AppError {
 }
 
 function isThere(name: string): AppError {
-  return new AppError('precondition_failed', `There is an object ${name} by now`);
+  return new AppError('precondition_failed', `An object ${name} now exists`);
 }

@@ -352,8 +352,8 @@ export class PointRestores {
 }
 
 const ACL_STAYS = 'Each object belongs to the owner of the bucket alone, like a new upload: share it again';
-const ACL_NEEDS = 'The rights of others need the scope storage:admin, and never come with another account';
-const NO_LOCKS = 'The bucket has no object lock, so the objects are not locked in it';
+const ACL_NEEDS = "Restoring other accounts' access requires storage:admin and the same account";
+const NO_LOCKS = 'The bucket has no object lock, so its objects are not locked';
 
 /** Members in which equal versions agree. */
 const MEMBERS = ['size_bytes', 'etag', 'mime_type', 'metadata', 'headers', 'tags', 'checksum'] as const;
@@ -362,7 +362,7 @@ const MEMBERS = ['size_bytes', 'etag', 'mime_type', 'metadata', 'headers', 'tags
 function after({ objects }: Tally, error: unknown): unknown {
   if (!isAppError(error) || objects === 0) return error;
   const detail = `${error.message}; ${plural(objects, 'object')} had been restored`;
-  const again = 'Repeat the call to go on: what is there already is skipped';
+  const again = 'Repeat the call to continue: restored objects are skipped';
   const hint = error.hint === undefined ? again : `${error.hint}. ${again}`;
   return new AppError(error.code, detail, { hint, cause: error });
 }

@@ -184,7 +184,7 @@ export class Upload {
       this.#deps.assertSpace(bytes);
     } catch (error) {
       if (!isAppError(error, 'out_of_space')) throw error;
-      const detail = `The disk of this cloud has no space for these ${this.#sizeBytes} bytes; nothing was stored`;
+      const detail = `The disk of this cloud has no space for ${this.#sizeBytes} bytes; nothing was stored`;
       throw new AppError('out_of_space', detail, { ...(error.hint && { hint: error.hint }), cause: error });
     }
   }
