@@ -23,7 +23,7 @@ const MAX_DETAIL = 1000;
 const NOT_KEPT = JSON.stringify({
   response_not_kept: true,
   message:
-    'The call is done. Its response was larger than 16 KiB and was not kept. Read the resource instead',
+    'The call succeeded. Its response was larger than 16 KiB and was not stored. Read the resource instead',
 });
 
 /** The response as it is kept: a larger one becomes a short one with the same status. */

@@ -181,7 +181,7 @@ export class Operations {
     const { name } = await this.#rowFor(caller, operationId);
     const running = this.#running.get(operationId);
     if (running?.isCancellable === false) {
-      throw new AppError('operation_not_cancellable', `${name} cannot be cancelled: it ends by itself`);
+      throw new AppError('operation_not_cancellable', `${name} cannot be cancelled`);
     }
     running?.cancelled.abort(new AppError('operation_cancelled', 'The call was cancelled'));
     return this.find(caller, operationId, wait);

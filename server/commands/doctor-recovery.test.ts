@@ -57,7 +57,7 @@ test('what is not fit is named, with its fix and without the secret', async () =
     [s3.url('hurt'), /other bytes/, /must suit/, ({ method }) => (method === 'GET' ? 'hurt' : undefined)],
     [
       s3.url('append'),
-      /may not replace objects: if it may only append, enable versioning/,
+      /may not replace objects: if the key may only append, enable versioning/,
       /CLOUDLET_RECOVERY_TARGET/,
       ({ method }) =>
         method === 'PUT' && s3.count('PUT', 'append') === 3

@@ -254,7 +254,10 @@ describe('doctor', () => {
     const barred = join(dataDir, 'kvm');
     writeFileSync(barred, '', { mode: 0 });
     const [finding] = await checkKvm(auto, false, barred);
-    assert.match(finding?.detail ?? '', /may not open \S+: it is of user \d+ and group \d+, mode 0: virtual/);
+    assert.match(
+      finding?.detail ?? '',
+      /may not open \S+: it belongs to user \d+ and group \d+, mode 0: virtual/,
+    );
     assert.match(finding?.fix ?? '', /^chgrp kvm/);
     assert.match((await checkKvm(auto, true, dataDir))[0]?.detail ?? '', /cannot be opened \(EISDIR\)/);
     assert.match(await detail({ dataDir, vmAccel: 'tcg' }, false), /disabled by CLOUDLET_VM_ACCEL/);

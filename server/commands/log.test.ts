@@ -10,9 +10,9 @@ const read = (more: object) => readableLine(`${JSON.stringify({ ...LINE, ...more
 
 describe('a line for people', () => {
   test('has time, level, message and fields, and not what is the same in every line', () => {
-    const line = read({ vm_id: 'vm-1', ports: [22, 80], why: 'two words', msg: 'ports that stay closed' });
+    const line = read({ vm_id: 'vm-1', ports: [22, 80], why: 'two words', msg: 'closed published ports' });
     const fields = 'vm_id=vm-1 ports=[22,80] why="two words"';
-    assert.equal(line, `2026-11-21 18:01:38Z warn  ports that stay closed ${fields}\n`);
+    assert.equal(line, `2026-11-21 18:01:38Z warn  closed published ports ${fields}\n`);
   });
 
   test('has errors with their stack below', () => {

@@ -186,7 +186,10 @@ test('the domain of machines is not above a name of the cloud, nor are published
     ['CLOUDLET_DATA_URL', 'https://data.example.org'],
     ['CLOUDLET_S3_DOMAIN', 's3.example.org'],
   ] as const) {
-    assert.throws(() => loadConfig({ ...apps, [name]: value }), /must not be above \w+\.example\.org/);
+    assert.throws(
+      () => loadConfig({ ...apps, [name]: value }),
+      /must not be a parent domain of \w+\.example\.org/,
+    );
   }
   assert.equal(
     loadConfig({ ...apps, CLOUDLET_DATA_URL: 'https://data.example.net' }).appsDomain,

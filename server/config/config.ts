@@ -64,7 +64,9 @@ function assertOwnNames({ appsDomain, publicUrl, dataUrl, s3Domain }: Config): v
   const hosts = [publicUrl, dataUrl].filter((url) => url !== '').map((url) => new URL(url).hostname);
   const taken = [...hosts, ...s3Domain.split(',')].find((name) => name.endsWith(`.${appsDomain}`));
   if (appsDomain !== '' && taken !== undefined)
-    throw new ConfigError(`CLOUDLET_APPS_DOMAIN must not be above ${taken}, a name of this cloud`);
+    throw new ConfigError(
+      `CLOUDLET_APPS_DOMAIN must not be a parent domain of ${taken}, a name of this cloud`,
+    );
 }
 
 function serviceLinks(environment: Texts): string[] {

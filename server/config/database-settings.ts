@@ -14,14 +14,14 @@ export const DATABASE_SETTINGS = {
     80,
     1,
     1000,
-    'Maximum connections, or concurrent statements, of a database; existing databases have a changed limit from the next start on',
+    'Maximum connections, or concurrent statements, of a database; existing databases get a changed limit at the next start',
   ),
   databaseServerConnections: integer(
     'CLOUDLET_DATABASE_SERVER_CONNECTIONS',
     100,
     1,
     1000,
-    'Maximum connections of all PostgreSQL databases of an account together, and of all MySQL ones; at least those of one database',
+    'Maximum connections of all PostgreSQL databases of an account together, and of all MySQL databases; at least the limit of one database',
   ),
   databaseStatementSeconds: integer(
     'CLOUDLET_DATABASE_STATEMENT_SECONDS',
@@ -42,7 +42,7 @@ export const DATABASE_SETTINGS = {
     10,
     1,
     64,
-    'Maximum size of a libSQL driver’s call, MiB: statements and parameters',
+    'Maximum size of a call of a libSQL driver, MiB: statements and parameters',
   ),
   databaseProcesses: integer(
     'CLOUDLET_DATABASE_PROCESSES',
@@ -70,14 +70,14 @@ export const DATABASE_SETTINGS = {
     72,
     0,
     24 * 365,
-    'Retention of the last dump of a deleted database; 0: none is made',
+    'How long the last dump of a deleted database is kept; 0: no dump is made',
   ),
   databaseKeptMb: integer(
     'CLOUDLET_DATABASE_KEPT_MB',
     10_240,
     1,
     1024 * 1024 * 1024,
-    'Maximum size of the last dumps of an account’s deleted databases, MiB, of which there are at most 50; beyond, the oldest are deleted earlier',
+    'Maximum size of the last dumps of an account’s deleted databases, MiB; beyond it, or beyond 50 dumps, the oldest are deleted earlier',
   ),
   postgresqlPort: integer(
     'CLOUDLET_POSTGRESQL_PORT',

@@ -11,7 +11,7 @@ export const RECOVERY_SETTINGS = {
   recoveryCredentialsFile: text(
     'CLOUDLET_RECOVERY_CREDENTIALS_FILE',
     '',
-    'File with `KEY:SECRET` for an S3 URL in CLOUDLET_RECOVERY_TARGET or `--from`, which then needs none',
+    'File with `KEY:SECRET` for an S3 URL in CLOUDLET_RECOVERY_TARGET or `--from`, which then needs no credentials',
     absolutePath,
   ),
   recoveryLockDays: integer(
@@ -19,7 +19,7 @@ export const RECOVERY_SETTINGS = {
     0,
     0,
     3650,
-    'Days for which object lock keeps a new recovery point in an S3 bucket from being removed; 0: those of the rule of the bucket, if it has one',
+    'Days for which object lock keeps a new recovery point in an S3 bucket from being removed; 0: the default retention of the bucket, if it has one',
   ),
   recoveryUndeleteHours: integer(
     'CLOUDLET_RECOVERY_UNDELETE_HOURS',
@@ -54,7 +54,7 @@ export const RECOVERY_SETTINGS = {
     60,
     1,
     100_000,
-    'Timeout of a database dump for a recovery point, which is then made, and marked, without it',
+    'Timeout of a database dump for a recovery point; the point is then created without the dump, and marked as partial',
   ),
   recoverySilenceSeconds: integer(
     'CLOUDLET_RECOVERY_SILENCE_SECONDS',

@@ -41,7 +41,7 @@ export const SETTINGS = {
   blobsCredentialsFile: text(
     'CLOUDLET_BLOBS_CREDENTIALS_FILE',
     '',
-    'File with `KEY:SECRET` for CLOUDLET_BLOBS_URL, which then needs none',
+    'File with `KEY:SECRET` for CLOUDLET_BLOBS_URL, which then needs no credentials',
     absolutePath,
   ),
   blobsMemoryMb: integer(
@@ -75,7 +75,7 @@ export const SETTINGS = {
     86_400,
     1,
     86_400,
-    'Length of a day for lifecycle rules of S3, for tests; headers tell real days',
+    'Length of a day for lifecycle rules of S3, for tests; headers show real days',
   ),
   s3OldSignatures: oneOf(
     'CLOUDLET_S3_SIGV2',
@@ -126,7 +126,7 @@ export const SETTINGS = {
     'CLOUDLET_REGISTRATION',
     'open',
     ['open', 'closed'],
-    'Who gets an account: everybody who registers, or only those for whom an administrator makes one',
+    'Who gets an account: everyone who registers, or only users for whom an administrator creates one',
   ),
   registrationsPerWindow: integer(
     'CLOUDLET_RATE_REGISTRATIONS',
@@ -148,7 +148,7 @@ export const SETTINGS = {
     7,
     0,
     365,
-    'Days in which the closing of an account is undone by signing in; then it is removed; 0: at once',
+    'Days in which a closed account can be reopened by signing in; then it is removed; 0: at once',
   ),
   maxConnections: integer(
     'CLOUDLET_MAX_CONNECTIONS',
@@ -191,8 +191,8 @@ export const SETTINGS = {
     900,
     1,
     86_400,
-    'Time after which a response whose reader takes less than 30 KiB is aborted. When connections or memory run short, ' +
-      'readers that are slow for 2 s are cut before, of the account with most of them',
+    'Time after which a response is aborted if its reader takes less than 30 KiB. When connections or memory run short, ' +
+      'readers slow for 2 s are disconnected earlier, starting with the account that has most of them',
   ),
   unreadResponsesMb: integer(
     'CLOUDLET_UNREAD_RESPONSES_MB',
@@ -275,7 +275,7 @@ export const SETTINGS = {
     0,
     0,
     100,
-    'Percentage of the memory for machines that accounts to which no administrator granted credits may use together, each at most a quarter of it; 100: no limit; 0: 100 while only this computer reaches the cloud, else 50',
+    'Percentage of the machine memory available to all accounts without credits granted by an administrator, each at most a quarter of it; 100: no limit; 0: 100 while only this computer reaches the cloud, else 50',
   ),
   vmUidBase: integer(
     'CLOUDLET_VM_UID_BASE',
@@ -311,13 +311,13 @@ export const SETTINGS = {
   publishedPorts: text(
     'CLOUDLET_PUBLISHED_PORTS',
     '62100-62999',
-    'Ports of this host on which users may publish ports of their machines; `off`: none. Ports that were published before a change stay',
+    'Ports of this host on which users may publish ports of their machines; `off`: none. Ports published before a change stay',
     portRange,
   ),
   publishedHost: text(
     'CLOUDLET_PUBLISHED_HOST',
     '',
-    'Name, or address of this host, by which published ports are reached; on an address they listen there alone. Should not be the console’s; empty: CLOUDLET_HOST or, where that is 127.0.0.1, 127.0.0.2',
+    'Host name or address of published ports; with an address, they listen only there. It should differ from the console’s; empty: CLOUDLET_HOST or, where that is 127.0.0.1, 127.0.0.2',
     nameOrAddress,
   ),
   maxPublishedPorts: integer(

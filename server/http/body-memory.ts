@@ -129,7 +129,7 @@ export class BodyMemory {
 
 function overloaded(): AppError {
   return new AppError('overloaded', 'Too many large requests are in progress', {
-    hint: 'Send fewer requests at the same time, or smaller ones, or send them faster',
+    hint: 'Send fewer or smaller requests at the same time, or send them faster',
     retryAfterSeconds: 1,
   });
 }

@@ -105,7 +105,7 @@ export async function readBody(request: FastifyRequest, bounds: BodyBounds): Pro
 function tooSlow(allowedMs: number): AppError {
   const seconds = Math.round(allowedMs / 1000);
   return new AppError('request_timeout', `The body did not arrive within ${seconds} s`, {
-    hint: `A body has ${DEADLINE_MS / 1000} s, and a second more per 100 KB`,
+    hint: `The limit is ${DEADLINE_MS / 1000} s, plus a second per 100 KB of the body`,
   });
 }
 

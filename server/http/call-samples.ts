@@ -34,7 +34,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   resetPassword: { body: { token: '$RESET_TOKEN', password: 'a new password' } },
   updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
   confirmPassword: {
-    instead: 'Only a session is asked for the password again, so no call with a key is shown.',
+    instead: 'Only sessions use this call, so there is no example with a key.',
   },
   approveLogin: {
     body: {
@@ -111,10 +111,11 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   verifyRecoveryPoint: { query: '?wait=60' },
   cancelRecoveryPoint: {
     instead:
-      'Only while the point is being made: `curl -X POST …/api/disaster-recovery/points/$POINT_ID/cancel`.',
+      'Works only while the point is being created: `curl -X POST …/api/disaster-recovery/points/$POINT_ID/cancel`.',
   },
   confirmRecoveryKey: {
-    instead: 'Run `bin/cloudlet recovery key` on the machine itself: it shows the key, and asks for it back.',
+    instead:
+      'Run `bin/cloudlet recovery key` on the host itself: it shows the key, and asks you to confirm it.',
   },
   createWebhook: { body: { url: 'https://hooks.example.com/cloudlet', events: ['vm.stopped'] } },
   changeWebhook: { body: { enabled: false } },

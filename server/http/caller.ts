@@ -99,7 +99,9 @@ export function assertOwnPage(request: IncomingMessage, publicUrl: string): void
   if (method === 'GET' || method === 'HEAD') return;
   assertSameSite(request, publicUrl);
   if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) return;
-  throw crossSite('A change by a session needs Origin or Sec-Fetch-Site, which say what page asks');
+  throw crossSite(
+    'A change by a session needs the header Origin or Sec-Fetch-Site, which names the calling page',
+  );
 }
 
 function crossSite(detail: string): AppError {

@@ -78,7 +78,7 @@ export class ClientPackage {
 }
 
 function insecure(): AppError {
-  return new AppError('https_required', 'The client is not served over http beyond this host', {
+  return new AppError('https_required', 'The client is served over http only to this host', {
     hint: 'Ask the operator for https (deploy/Caddyfile), or copy build/cli/cloudlet.tgz from the server',
   });
 }

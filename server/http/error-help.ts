@@ -8,7 +8,7 @@ interface Help {
 
 const SEE_ERRORS = 'See `detail` and, for each field, `errors`.';
 const LATER = 'Send the request again after the seconds in `Retry-After`.';
-const NOT_YOURS = 'It does not exist, no longer exists, or belongs to another account.';
+const NOT_YOURS = 'The resource does not exist, no longer exists, or belongs to another account.';
 const help = (cause: string, fix: string): Help => ({ cause, fix });
 
 export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
@@ -37,10 +37,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   bad_http: help('The request is not valid HTTP/1.1, or its path is not a URL.', 'Fix the client.'),
   invalid_grant: help(
-    'The code of a log-in is unknown, used, expired or for another program, or who approved it has logged out.',
+    'The code of a log-in is unknown, used, expired or for another program, or the user who approved it has logged out.',
     'Log in again.',
   ),
-  authorization_pending: help('Nobody has decided about this log-in yet.', LATER),
+  authorization_pending: help('The user has not yet approved or refused the log-in.', LATER),
   slow_down: help('The program polled before its interval was over.', LATER),
   missing_api_key: help(
     'The call needs a key, but none was sent.',
@@ -52,7 +52,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   invalid_session: help('The session has expired or was ended.', 'Log in again.'),
   incomplete_session: help(
-    'The cookie of a session came without its token, or the token without its cookie.',
+    'The request has the cookie of a session without its token, or the token without the cookie.',
     'Send both, or log in again.',
   ),
   invalid_ticket: help('The ticket was already used, has expired or is for another path.', 'Get a new one.'),
@@ -68,11 +68,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The account does not have enough credits.',
     'Ask an administrator for credits. Stored data can still be read and deleted.',
   ),
-  admin_required: help("The key is not an administrator's, or its scopes are limited.", 'Use another key.'),
+  admin_required: help(
+    'The key does not belong to an administrator, or its scopes are limited.',
+    'Use another key.',
+  ),
   scope_required: help('The key lacks the scope, or is limited to other buckets.', 'Use a broader key.'),
   password_required: help(
-    'A session asks for what opens the account for good, and its password was given over 15 minutes ago.',
-    'Send it to `POST /api/account/confirm-password`, then repeat the request.',
+    'The call gives permanent access to the account, and the password of the session was given over 15 minutes ago.',
+    'Send the password to `POST /api/account/confirm-password`, then repeat the request.',
   ),
   quota_exceeded: help(
     'The quota of the account is used up.',
@@ -84,11 +87,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Use an API key for calls from other origins.',
   ),
   https_required: help(
-    'The client would cross a network unprotected.',
-    'Fetch it over https, or on the server itself.',
+    'The client would be sent over a network without encryption.',
+    'Download it over https, or on the server itself.',
   ),
   registration_closed: help(
-    'Nobody can register on this cloud (`CLOUDLET_REGISTRATION=closed`).',
+    'Registration is closed on this cloud (`CLOUDLET_REGISTRATION=closed`).',
     'Ask its administrator for an account.',
   ),
   access_denied: help('The user refused the log-in.', 'Log in again.'),
@@ -96,12 +99,12 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The link was changed, was used, or has expired.',
     'Ask for a new one: the owner for a link to a file, the administrator for one that sets a password.',
   ),
-  not_found: help('There is nothing at this path.', '`hint` suggests the intended path.'),
+  not_found: help('No resource has this path.', '`hint` suggests the intended path.'),
   account_not_found: help('There is no such account, or it was closed.', 'List the accounts.'),
   access_key_not_found: help(NOT_YOURS, 'List the access keys.'),
   login_code_not_found: help(
-    'No log-in waits for this code, it was decided, or it is older than 10 minutes.',
-    'Compare it with what the program shows.',
+    'No log-in request has this code, it was decided already, or it is older than 10 minutes.',
+    'Compare the code with the one that the program shows.',
   ),
   session_not_found: help(NOT_YOURS, 'List the sessions.'),
   bucket_not_found: help(NOT_YOURS, 'List the buckets; create it first.'),
@@ -121,13 +124,13 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   webhook_not_found: help(NOT_YOURS, 'List the webhooks.'),
   delivery_not_found: help('The delivery does not exist, or no longer does.', 'List the deliveries.'),
   operation_not_found: help(
-    'It never existed, is older than 24 hours, or belongs to another key.',
+    'The operation never existed, is older than 24 hours, or belongs to another key.',
     'Send the request again.',
   ),
   method_not_allowed: help('The path does not support this method.', 'See the `Allow` header.'),
   query_timeout: help(
     'The statement exceeded the time limit.',
-    'Make it cheaper (an index, a LIMIT), or run it through a driver.',
+    'Make the statement cheaper (an index, a LIMIT), or run it with a driver.',
   ),
   request_timeout: help('The request arrived too slowly.', 'Try again over a faster connection.'),
   username_taken: help('Another account has the user name.', 'Choose another.'),
@@ -147,7 +150,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   point_invalid_state: help('The recovery point is in another state.', 'Read its `state`.'),
   target_in_use: help(
-    'Another Cloudlet holds the lease of the recovery repository, or was killed a moment ago.',
+    'Another Cloudlet has the lease of the recovery repository, or was killed a moment ago.',
     'Use a separate repository for each cloud. The lease of a killed cloud expires by itself.',
   ),
   target_unavailable: help(
@@ -164,10 +167,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Use it, or choose another name.',
   ),
   operation_cancelled: help(
-    'The call was cancelled; what it did until then stays.',
-    'Repeat the call to go on.',
+    'The call was cancelled; its effects until then stay.',
+    'Repeat the call to continue.',
   ),
-  operation_not_cancellable: help('The call cannot be cancelled.', 'Wait until it has ended.'),
+  operation_not_cancellable: help('The call cannot be cancelled.', 'Wait until the call has ended.'),
   encryption_key_disabled: help('The encryption key is disabled.', 'Enable it, or use another one.'),
   encryption_key_in_use: help('Stored bytes are encrypted with the key.', 'Delete them first.'),
   bucket_name_taken: help(
@@ -176,15 +179,15 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   bucket_not_empty: help('The bucket still contains objects or versions.', 'Empty it, or add `?force=true`.'),
   object_locked: help(
-    'Object lock keeps a version from being removed, or a bucket from losing its versions.',
+    'Object lock prevents the removal of a version, or versioning from being turned off.',
     'Wait until the date, or, in the mode GOVERNANCE, delete it by S3 with `x-amz-bypass-governance-retention`.',
   ),
   account_inactive: help(
-    'The account is suspended, or its owner has closed it: no link lets it in.',
-    'Resume it first; one that was closed is opened by signing in.',
+    'The account is suspended or closed, so links to set a password do not work.',
+    'Resume the account first; a closed account is reopened by signing in.',
   ),
   last_administrator: help(
-    'Without this account nobody could administer the cloud.',
+    'The account is the last active administrator.',
     'Make another administrator first: `bin/cloudlet admin create --username NAME` on the host.',
   ),
   administrator_exists: help(
@@ -197,10 +200,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'See `state` in the response.',
   ),
   vm_not_running: help('The machine is not running.', 'Start it first.'),
-  no_tunnel: help(
-    'The database is not reached through a tunnel.',
-    'Use the address that its `connection` names.',
-  ),
+  no_tunnel: help('The database does not support tunnels.', 'Use the address in its `connection`.'),
   port_closed: help(
     'No program of the machine answers on that port.',
     'Start the program, or choose the port on which it listens.',
@@ -219,7 +219,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Another machine, a program of the host or Cloudlet itself uses the port, or another machine has the name.',
     'Choose another one, or leave `public_port` out.',
   ),
-  no_free_port: help('All ports that the operator lets users publish are in use.', 'Remove an unused one.'),
+  no_free_port: help('All ports reserved for published ports are in use.', 'Remove an unused one.'),
   too_many_ports: help('The account has reached the limit.', 'Remove unused ones.'),
   too_many_access_keys: help('The account has reached the limit.', 'Delete unused ones.'),
   too_many_webhooks: help('The account has reached the limit.', 'Delete unused ones.'),
@@ -240,15 +240,18 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     "Send `Content-Type: application/json`, which curl's `-d` alone does not. Uploads are forms: `-F`.",
   ),
   customer_key_required: help(
-    'The object is encrypted with a key that only its client has (SSE-C).',
-    'Read it by S3, with that key in the headers.',
+    'The object is encrypted with a customer-provided key (SSE-C).',
+    'Read the object over S3, with the key in the headers.',
   ),
   range_not_satisfiable: help('The range begins after the end.', '`Content-Range` has the size.'),
   misdirected_request: help(
     'This cloud listens on loopback only and does not serve this `Host`.',
     'Use localhost, or ask the operator to set `CLOUDLET_PUBLIC_URL`.',
   ),
-  idempotency_mismatch: help('The key was used for another request.', 'A new request needs a new key.'),
+  idempotency_mismatch: help(
+    'The Idempotency-Key was used for another request.',
+    'Use a new key for a new request.',
+  ),
   upgrade_required: help('The path is a WebSocket.', 'Use a WebSocket client.'),
   rate_limited: help('Too many requests, or failed logins, in a short time.', LATER),
   headers_too_large: help('The headers are larger than 16 KiB.', 'Send fewer or shorter ones.'),
@@ -266,11 +269,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   data_missing: help(
     'The files of this database are missing on the host.',
-    'Load its latest dump, or ask the operator to put the files back.',
+    'Load its latest dump, or ask the operator to restore the files.',
   ),
   overloaded: help('The cloud is overloaded.', LATER),
   engine_unavailable: help(
-    'A program or feature that machines or databases need is missing on this host.',
+    'A program or feature required by machines or databases is missing on this host.',
     '`hint` has the fix.',
   ),
   host_disk_full: help(
@@ -290,10 +293,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Check whether the call took effect before you repeat it.',
   ),
   billing_inconsistent: help(
-    'A check found an inconsistency in the ledger, so nothing that costs credits can start.',
+    'A check found an inconsistency in the ledger, so resources that cost credits cannot start.',
     'The system status shows the operator the reason.',
   ),
-  starting: help('Not all ports of Cloudlet listen yet.', LATER),
+  starting: help('Cloudlet is starting: some of its ports do not listen yet.', LATER),
   shutting_down: help('Cloudlet is being stopped.', LATER),
   out_of_space: help(
     'The disk of the cloud is full. Nothing was stored.',

@@ -124,7 +124,8 @@ export class FormParser {
   #passDelimiter(bytes: Buffer, at: number): number {
     let end = at;
     while (bytes[end] === 0x20 || bytes[end] === 0x09) end++;
-    if (end - at > MAX_PADDING_BYTES) throw new MalformedForm('a boundary is followed by too many blanks');
+    if (end - at > MAX_PADDING_BYTES)
+      throw new MalformedForm('a boundary is followed by too much white space');
     if (end + 2 > bytes.length) return at;
     const two = bytes.readUInt16BE(end);
     if (two === LINE_END) this.#state = 'headers';

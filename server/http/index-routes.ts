@@ -12,14 +12,14 @@ import { defineRoute, type Route, type RouteInput } from './route.ts';
 const Index = namedObject('ApiIndex', {
   name: Type.Literal('Cloudlet'),
   version: Type.String(),
-  docs: Type.String({ description: 'For people' }),
-  openapi: Type.String({ description: 'For programs' }),
+  docs: Type.String({ description: 'Documentation for people' }),
+  openapi: Type.String({ description: 'OpenAPI document for programs' }),
   status: Type.String(),
   register: Type.String({ description: 'Path for registering an account, with POST' }),
   registration: Type.Enum(['open', 'closed'], {
-    description: 'closed: only administrators make accounts',
+    description: 'closed: only administrators create accounts',
   }),
-  needs_setup: Type.Boolean({ description: 'Whether there is no administrator yet' }),
+  needs_setup: Type.Boolean({ description: 'Whether the cloud still has no administrator' }),
 });
 
 const LINKS = {
@@ -97,7 +97,7 @@ interface IndexFacts {
 function indexPage({ url, needsSetup, registration }: IndexFacts): string {
   const notice = needsSetup
     ? `<p class="notice">There is no administrator yet. Run <code>bin/cloudlet admin setup-link</code>
-on the machine itself: it prints a link that creates one.</p>`
+on the machine itself: it prints a link to create one.</p>`
     : '';
   return `<!doctype html>
 <html lang="en">
@@ -130,8 +130,8 @@ ${registration === 'open' ? REGISTER : ASK_FOR_ACCOUNT}
 `;
 }
 
-const REGISTER = '<p>Register. The response holds your API key.</p>';
-const ASK_FOR_ACCOUNT = '<p>Nobody can register here: ask the administrator for an account.</p>';
+const REGISTER = '<p>Register. The response contains your API key.</p>';
+const ASK_FOR_ACCOUNT = '<p>Registration is closed: ask the administrator for an account.</p>';
 const KEY_LINE = 'KEY=clk_…   # your API key';
 
 function register(url: string): string {

@@ -63,7 +63,7 @@ export const Paging = {
       $id: 'Limit',
       minimum: 1,
       maximum: MAX_LIMIT,
-      description: 'Turns on paging; the `Link` header has the next page',
+      description: 'Page size; turns on paging, and the `Link` header has the next page',
     }),
   ),
   cursor: Type.Optional(

@@ -243,7 +243,7 @@ const UNREACHABLE = {
   title: 'No answer',
   text: 'The virtual machine is running, but its web server does not answer.',
 };
-const NO_BODY = { title: 'Not understood', text: 'A request for another protocol has no body here.' };
+const NO_BODY = { title: 'Bad request', text: 'A protocol upgrade request must not have a body.' };
 const STOPPED = { title: 'Not running', text: 'The virtual machine with this name is not running.' };
 
 /** Refuses in the words of an error; of what else failed nothing is known but that nobody answers. */

@@ -188,9 +188,9 @@ const IDEMPOTENCY_KEY = {
   in: 'header',
   description:
     'Within 24 h, requests with the same key and credential take effect once and get the same response. Each access key and ' +
-    'session has its own keys; those of your main API key pass to its successor. Without a credential ' +
-    'only a success is stored. Of a response above 16 KiB only that the call is done is stored: it is repeated with its ' +
-    'status and `{"response_not_kept":true,…}`. A call that only reads is done again. At most 64 MiB are kept per account; ' +
+    'session has its own Idempotency-Keys; a rotated main API key keeps those of the old one. Without a credential ' +
+    'only a success is stored. For a response above 16 KiB only the success is stored: the repeated call returns its ' +
+    'status and `{"response_not_kept":true,…}`. Read-only calls are executed again. At most 64 MiB are stored per account; ' +
     'beyond, the oldest are deleted earlier',
   schema: { type: 'string', maxLength: 255 },
 };
@@ -200,8 +200,8 @@ const PREFER = {
   name: 'Prefer',
   in: 'header',
   description:
-    '`respond-async`: responds at once with 202 and an operation. Its `result` is kept up to 16 KiB. A call that only ' +
-    'reads is answered as usual',
+    '`respond-async`: responds immediately with 202 and an operation. Its `result` is stored up to 16 KiB. A read-only call ' +
+    'responds as usual',
   schema: { type: 'string' },
 };
 
@@ -242,7 +242,7 @@ function successes(route: Route): Record<string, unknown> {
 
 const OPERATION = {
   $id: 'Accepted',
-  description: 'Accepted; the operation has the outcome once it has ended',
+  description: 'Accepted; the operation shows the outcome once the call has ended',
   content: { 'application/json': { schema: OperationView } },
 };
 

@@ -31,16 +31,18 @@ export const OperationView = namedObject(
     progress: Type.Union(
       [
         namedObject('OperationProgress', {
-          done: Type.Integer({ description: 'Things dealt with, such as objects' }),
-          total: Type.Union([Type.Integer(), Type.Null()], { description: 'Of so many; null: unknown' }),
+          done: Type.Integer({ description: 'Number of items processed, such as objects' }),
+          total: Type.Union([Type.Integer(), Type.Null()], {
+            description: 'Total number of items; null: unknown',
+          }),
           bytes: Type.Integer(),
           total_bytes: Type.Union([Type.Integer(), Type.Null()]),
         }),
         Type.Null(),
       ],
-      { description: 'How far a running call is; null: it has ended, or does not tell' },
+      { description: 'Progress of a running call; null: ended, or no progress available' },
     ),
-    is_cancellable: Type.Boolean({ description: 'Whether it can be cancelled now' }),
+    is_cancellable: Type.Boolean({ description: 'Whether the operation can be cancelled now' }),
     created_at: Type.String(),
     ended_at: Type.Union([Type.String(), Type.Null()]),
   },
@@ -122,7 +124,8 @@ const WaitQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: MAX_WAIT_SECONDS,
-      description: 'Seconds to wait for its end; the response is sent as soon as it has ended',
+      description:
+        'Seconds to wait for the end of the operation; the response is sent as soon as it has ended',
     }),
   ),
 });
@@ -140,7 +143,7 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
       tag: 'system',
       summary: 'List calls sent with Prefer: respond-async, newest first',
       description:
-        'Those of the last 24 hours: of the account for its own key and its sessions, else of the same key.',
+        'Operations of the last 24 hours: all of the account for its main key and its sessions, otherwise those of the same key.',
       permission: 'authenticated',
       query: Type.Object(Paging),
       responses: { 200: Type.Array(OperationEntry) },
@@ -178,8 +181,8 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
       tag: 'system',
       summary: 'Cancel a call sent with Prefer: respond-async',
       description:
-        'What it did until then stays: its error says how much. Only operations with `is_cancellable` can be cancelled; ' +
-        'one that has ended stays as it is. `wait` waits for the end.',
+        'The effects until then stay, and the error says how much was done. Only operations with `is_cancellable` can be cancelled; ' +
+        'an operation that has ended does not change. `wait` waits for the end.',
       permission: 'authenticated',
       params: OperationPath,
       query: WaitQuery,
@@ -215,7 +218,7 @@ export function updateRoutes(): Route[] {
       tag: 'system',
       summary: 'Receive resource changes over a WebSocket',
       description:
-        'Messages are JSON. `{"type":"sync"}` is sent first, and when too much has changed to list: read ' +
+        'Messages are JSON. `{"type":"sync"}` is sent first, and when too many resources have changed to list them: read ' +
         'everything again. `{"type":"changed","things":[{"kind":"vm","id":"vm-…"}]}` names changed resources, not their new state: ' +
         'kinds are `vm`, `database`, `balance`, `operation` and, for administrators, `recovery_point`; a key only ' +
         'gets changes that it may read. `{"type":"alive"}` is sent every 20 seconds. Changes during a disconnection are ' +

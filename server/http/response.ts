@@ -35,9 +35,9 @@ export const PROBLEM_SCHEMA = namedObject(
     detail: Type.String({ description: 'Names the rule that was violated' }),
     code: Type.String({ description: 'Stable error code', enum: Object.keys(ERRORS) }),
     request_id: Type.String(),
-    hint: Type.Optional(Type.String({ description: 'How to fix it' })),
+    hint: Type.Optional(Type.String({ description: 'How to fix the problem' })),
     errors: Type.Optional(Type.Array(FieldProblemShape)),
-    error: Type.String({ description: 'The same as detail' }),
+    error: Type.String({ description: 'Same text as detail' }),
   },
   { description: 'RFC 9457 problem details' },
 );
@@ -71,7 +71,7 @@ export function problemHeaders(error: AppError): Record<string, string> {
 
 /** Fastify's errors before a handler runs. Any other unknown error is internal and stays private. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'This Content-Type is not accepted here'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'This call does not accept the Content-Type'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad_http', 'The body does not match its Content-Length'],
   FST_ERR_BAD_URL: ['bad_http', 'The path is not a valid percent-encoded URL'],
   FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'A path segment is too long'],

@@ -99,7 +99,9 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
 
 /** Member `ticket` of the query of a route that accepts one. */
 export const TicketField = Type.Optional(
-  Type.String({ description: 'Of POST /api/account/tickets for this path and query, instead of a key' }),
+  Type.String({
+    description: 'Ticket from POST /api/account/tickets for this path and query, instead of a key',
+  }),
 );
 
 /** A declared route with its types erased, as the server mounts it. */
@@ -166,7 +168,7 @@ export function unknownPath(routes: readonly Route[], method: string, url: strin
   }
   const meant = meantPath(routes, path);
   const hint = meant === undefined ? 'See all calls at /api/docs' : `Did you mean ${meant}?`;
-  return new AppError('not_found', `There is nothing at ${path}`, { hint });
+  return new AppError('not_found', `No resource has the path ${path}`, { hint });
 }
 
 /** Empty segments and a version are no part of any path here, and `/api` is part of most. */

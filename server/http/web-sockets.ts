@@ -360,12 +360,15 @@ interface Ending {
   readonly withinMs?: number;
 }
 
-const NO_LONGER: Ending = { code: 1008, reason: 'The key or session that opened this has ended' };
+const NO_LONGER: Ending = { code: 1008, reason: 'The key or session of this WebSocket has ended' };
 const TOO_SLOW: Ending = { code: 1013, reason: 'Client too slow; reconnect for the latest output' };
 
 function redeem(route: SocketRoute, ticket: string, params: SocketParams): Principal {
   if (route.redeem !== undefined) return route.redeem(ticket, params);
-  throw new AppError('invalid_ticket', 'This WebSocket takes no ticket; send an API key in X-API-Key');
+  throw new AppError(
+    'invalid_ticket',
+    'This WebSocket does not accept tickets; send an API key in X-API-Key',
+  );
 }
 
 function crossSite(): AppError {

@@ -23,14 +23,14 @@ export class StoreFigures {
       meters.gauge(`cloudlet_metadata_${name}_total`, { help, type: 'counter', read });
     count('commits', 'Commits sent to the metadata store', () => this.commits);
     count('batches', 'Transactions that the commits shared', () => this.batches);
-    count('batch_seconds', 'Time of these transactions', () => this.batchSeconds);
-    count('retries', 'Transactions run again after a conflict or refusal', () => this.retries);
+    count('batch_seconds', 'Total time of these transactions', () => this.batchSeconds);
+    count('retries', 'Transactions repeated after a conflict or refusal', () => this.retries);
     count('lost_connections', 'Connections to the store that were lost', () => this.lostConnections);
     count(
       'outcomes_asked',
       'Transactions whose outcome was queried after a lost connection',
       () => this.outcomesAsked,
     );
-    count('outcomes_unknown', 'Those of them that stayed unknown', () => this.outcomesUnknown);
+    count('outcomes_unknown', 'Transactions whose outcome stayed unknown', () => this.outcomesUnknown);
   }
 }

@@ -39,7 +39,7 @@ const ELSEWHERE = 'set CLOUDLET_DATA_DIR';
 function makeDirectory(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
-  if (found !== undefined) throw new StartupError(`${path} is a file, no directory: ${ELSEWHERE}`);
+  if (found !== undefined) throw new StartupError(`${path} is a file, not a directory: ${ELSEWHERE}`);
   makeDirectory(dirname(path));
   mkdirSync(path, { mode: 0o700 });
 }
@@ -63,7 +63,7 @@ function assertOurs(path: string): void {
   if (others.length === 0) return;
   const some = others.slice(0, 3).join(', ') + (others.length > 3 ? ', …' : '');
   throw new StartupError(
-    `The data directory ${path} holds no cloud, but other files (${some}): choose an empty directory, or ${ELSEWHERE}`,
+    `The data directory ${path} contains files (${some}), but no cloud: choose an empty directory, or ${ELSEWHERE}`,
   );
 }
 

@@ -41,7 +41,7 @@ class Walk {
     const next = this.#text[this.at] ?? '';
     const closing = this.#closing.at(-1);
     if (next === closing) {
-      if (this.#last === ',') return `something between the comma and ${closing}`;
+      if (this.#last === ',') return `a value between the comma and ${closing}`;
       if (this.#due === 'more' || this.#last === '{' || this.#last === '[') return this.#close();
     }
     if (this.#due === 'more') return this.#takeComma(next);
@@ -57,7 +57,7 @@ class Walk {
 
   #takeComma(next: string): string | undefined {
     const closing = this.#closing.at(-1);
-    if (closing === undefined) return 'nothing more';
+    if (closing === undefined) return 'the end of the text';
     if (next === ',') return this.#take(next, closing === '}' ? 'name' : 'value');
     return `a comma or ${closing}`;
   }

@@ -65,7 +65,7 @@ test('a missing, open or damaged key file is refused with what to do', (t) => {
   MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' });
   const good = readFileSync(path, 'utf8');
   chmodSync(path, 0o640);
-  assert.throws(open, /can be read by others \(mode 640\): run chmod 600/);
+  assert.throws(open, /other users can read .* \(mode 640\): run chmod 600/);
   chmodSync(path, 0o600);
   const file = JSON.parse(good) as { current: string; keys: Record<string, string> };
   const bad = [

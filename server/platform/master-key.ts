@@ -76,7 +76,7 @@ function readKeyFile(path: string): KeySet | null {
     const mode = statSync(path).mode & 0o777;
     if ((mode & 0o077) !== 0) {
       const octal = mode.toString(8).padStart(3, '0');
-      throw new Error(`${path} can be read by others (mode ${octal}): run chmod 600 on it`);
+      throw new Error(`other users can read ${path} (mode ${octal}): run chmod 600 on it`);
     }
     text = readFileSync(path, 'utf8');
   } catch (error) {
@@ -178,7 +178,7 @@ export class MasterKeys {
       const opened = decipher.update(bytes.subarray(CIPHERTEXT_AT, bytes.length - TAG_BYTES));
       return Buffer.concat([opened, decipher.final()]);
     } catch (error) {
-      throw damaged(`${context}: does not open`, error);
+      throw damaged(`${context}: cannot be decrypted`, error);
     }
   }
 
@@ -225,7 +225,7 @@ export class MasterKeys {
 }
 
 function damaged(detail: string, cause?: unknown): AppError {
-  return new AppError('data_corrupted', 'A sealed value cannot be opened', {
+  return new AppError('data_corrupted', 'A sealed value cannot be decrypted', {
     cause: cause ?? new Error(detail),
   });
 }

@@ -3,8 +3,8 @@ import { namedObject, type Static, Type } from './json-schema.ts';
 
 export const Preparing = namedObject('Preparing', {
   percent: Type.Union([Type.Integer({ minimum: 0, maximum: 100 }), Type.Null()], {
-    description: 'null: it waits for another part',
+    description: 'Progress in percent; null: waiting for another part',
   }),
-  step: Type.String({ description: 'The present step, for people: `fetching packages`' }),
+  step: Type.String({ description: 'Current step, such as `fetching packages`' }),
 });
 export type Preparing = Static<typeof Preparing>;

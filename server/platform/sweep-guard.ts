@@ -51,7 +51,7 @@ export class SweepGuard {
       const fix =
         `If ${rowsPlace} was lost or replaced by an older copy, restore a recovery point; ` +
         `if they are not needed, remove them from ${place} by hand while Cloudlet is stopped`;
-      alarms.raise(code, `${about}: too many to be left over from a crash, so none is removed`, fix);
+      alarms.raise(code, `${about}: too many to be left over from a crash, so none are removed`, fix);
       return false;
     }
     alarms.clear(code);

@@ -38,8 +38,8 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       name: 'getSystemStatus',
       summary: 'Status of the cloud, with CPU, memory and disk usage of the host in percent',
       description:
-        "Alarms that concern accounts are told in full with an administrator's key, and to an account as far as " +
-        'they are about itself. Others see that there is one.',
+        'Alarms about accounts are shown in full to administrators, and to an account if ' +
+        'they concern it. Other callers only see that there is an alarm.',
       knowsCaller: true,
       responses: { 200: SystemStatus },
       handler: ({ principal }) => {

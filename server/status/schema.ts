@@ -32,8 +32,12 @@ const RecoveryFailure = namedObject('RecoveryFailure', { at: Type.String(), reas
 const RecoveryLatest = namedObject('RecoveryLatest', {
   point_id: Type.String(),
   created_at: Type.String(),
-  age_seconds: Type.Integer({ description: 'Recovery point objective now: so much would be lost' }),
-  gaps: Type.Integer({ description: 'Number of components that it lacks; 0 unless no point is complete' }),
+  age_seconds: Type.Integer({
+    description: 'Age of the point that a restore would use (data loss if the cloud were lost now)',
+  }),
+  gaps: Type.Integer({
+    description: 'Number of components missing in that point; 0 unless no point is complete',
+  }),
 });
 const RecoveryPlan = namedObject('RecoveryPlan', {
   every: Type.String({ description: '`off`, `hourly`, `daily`, `weekly`' }),
@@ -61,13 +65,13 @@ export const SystemStatus = namedObject('SystemStatus', {
     metadata: namedObject('MetadataComponent', {
       ...component,
       engine: Type.Union([Type.Literal('sqlite'), Type.Literal('postgresql')], {
-        description: 'Where the metadata are: a file of the data directory, or a PostgreSQL',
+        description: 'Where the metadata is stored: a file in the data directory, or PostgreSQL',
       }),
     }),
     storage: namedObject('StorageComponent', {
       ...component,
       engine: Type.Union([Type.Literal('files'), Type.Literal('s3')], {
-        description: 'Where objects over 16 KiB are: files of the data directory, or a bucket of S3',
+        description: 'Where objects over 16 KiB are stored: files in the data directory, or an S3 bucket',
       }),
       scrub: ScrubStatus,
     }),
@@ -79,7 +83,8 @@ export const SystemStatus = namedObject('SystemStatus', {
       accel: Type.String({ description: 'Accelerator that new machines use' }),
       accel_reason: Type.String({ description: 'Why no faster accelerator is used' }),
       preparing: Type.Union([Preparing, Type.Null()], {
-        description: 'The host still builds the image of machines: those that start wait for it',
+        description:
+          'Whether the host is still building the image of machines: starting machines wait for it',
       }),
       problem: component.problem,
       fix: component.fix,
@@ -95,7 +100,8 @@ export const SystemStatus = namedObject('SystemStatus', {
           reason: OrNull,
           fix: OrNull,
           preparing: Type.Union([Preparing, Type.Null()], {
-            description: 'The host still fetches the engine: databases can be created, and wait for it',
+            description:
+              'Whether the host is still installing the engine: databases can be created, and wait for it',
           }),
         }),
         { description: 'A missing engine is a problem only if databases of it exist' },
@@ -107,7 +113,7 @@ export const SystemStatus = namedObject('SystemStatus', {
       newest_at: Time,
       newest_age_seconds: Type.Union([Type.Integer(), Type.Null()]),
       latest: Type.Union([RecoveryLatest, Type.Null()], {
-        description: 'The point that a restore of `latest` would take now; null if there is none',
+        description: 'Point that a restore of `latest` would use now; null if there is none',
       }),
       verified_at: Time,
       drilled_at: Type.Union([Type.String(), Type.Null()], {
@@ -115,11 +121,10 @@ export const SystemStatus = namedObject('SystemStatus', {
       }),
       schedule: RecoveryPlan,
       last_failure: Type.Union([RecoveryFailure, Type.Null()], {
-        description: 'Failure of the last recovery point, if it failed',
+        description: 'Error of the last recovery point, if it failed',
       }),
       key_taken: Type.Union([Type.Boolean(), Type.Null()], {
-        description:
-          'Whether an administrator has confirmed having the recovery key; null if there is no key yet',
+        description: 'Whether an administrator has confirmed the recovery key; null if there is no key yet',
       }),
       on_data_disk: Type.Union([Type.Boolean(), Type.Null()]),
       free_bytes: Type.Union([Type.Integer(), Type.Null()]),

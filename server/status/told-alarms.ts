@@ -49,6 +49,6 @@ export function toldTo({ accountId, seesAll }: Viewer, alarms: Pick<Alarms, 'lis
 }
 
 const HIDDEN = {
-  detail: 'A fault that an administrator sees in full',
-  fix: 'The operator is told how to fix it',
+  detail: 'A fault whose details only administrators see',
+  fix: 'The operator sees how to fix the problem',
 };

@@ -98,7 +98,7 @@ describe('a wrong request is told what to send instead', () => {
   test('broken JSON, by line and column', async () => {
     const { status, body } = await post('/api/buckets', '{\n  "name": "a",\n}', 'application/json');
     assert.deepEqual([status, body.code], [400, 'invalid_json']);
-    assert.match(body.detail, /at line 3, column 1: something between the comma and } was expected/);
+    assert.match(body.detail, /at line 3, column 1: a value between the comma and } was expected/);
   });
 
   test('broken metadata of an upload, by its name', async () => {

@@ -184,7 +184,7 @@ test('the mark that sweeps of an earlier version took is put back', async () => 
 test('a directory of other files is not taken for a data directory', async () => {
   const home = mkdtempSync(join(saved, 'home-'));
   writeFileSync(join(home, 'thesis.txt'), 'mine');
-  assert.match(await refusalOf(home), /holds no cloud, but other files \(thesis\.txt\)/);
+  assert.match(await refusalOf(home), /contains files \(thesis\.txt\), but no cloud/);
 });
 
 describe('when far too much is named by no row', () => {

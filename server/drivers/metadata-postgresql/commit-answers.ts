@@ -31,7 +31,7 @@ export function failureOf(error: unknown): Error {
 export function outcomeUnknown(error: unknown): CommitOutcomeUnknown {
   return new CommitOutcomeUnknown(
     String(error),
-    'The connection to the metadata store was lost, and whether this was stored is unknown',
+    'The connection to the metadata store was lost, so it is unknown whether the change was stored',
     'Read the resource before you send the request again',
   );
 }

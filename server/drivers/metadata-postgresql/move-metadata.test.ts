@@ -146,7 +146,7 @@ test('a move that was cut off after its last step can be run again; another clou
   await metadata.close();
   assert.equal(await moveToPostgresql({ directory, url, now }), null, 'it was moved, and used there');
   rmSync(join(directory, MOVED_FILE));
-  await assert.rejects(moveToPostgresql({ directory, url, now }), /the metadata of a cloud already/);
+  await assert.rejects(moveToPostgresql({ directory, url, now }), /already has the metadata of a cloud/);
 });
 
 test('the metadata of another cloud in the data directory are not replaced', async () => {
@@ -157,7 +157,7 @@ test('the metadata of another cloud in the data directory are not replaced', asy
   await other.commit([{ sql: "UPDATE identity SET cloud_id = 'cld-2'", params: [] }]);
   await other.close();
   const before = rowsOf(directory);
-  await assert.rejects(moveToSqlite({ directory, url, now }), /is of another cloud, or newer/);
+  await assert.rejects(moveToSqlite({ directory, url, now }), /belongs to another cloud, or is newer/);
   assert.deepEqual(rowsOf(directory), before);
   await assert.rejects(moveToPostgresql({ directory: `${directory}/none`, url, now }), /has no metadata\.db/);
 });

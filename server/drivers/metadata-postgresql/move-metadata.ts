@@ -142,7 +142,7 @@ async function isFree(client: pg.Client, sqlite: Database.Database, isMoved: boo
   const ours = sqlite.prepare(IDENTITY).get() as IdentityRow | undefined;
   if (isOlder(theirs, ours)) return true;
   if (isMoved && ours !== undefined && isOlder(ours, theirs)) return false;
-  throw new Error('the database has the metadata of a cloud already: name an empty one');
+  throw new Error('the database already has the metadata of a cloud: use an empty one');
 }
 
 /**
@@ -161,7 +161,7 @@ function isReplaceable(directory: string, theirs: IdentityRow | undefined, isMov
     sqlite.close();
   }
   throw new Error(
-    `${join(directory, DATABASE_FILE)} is of another cloud, or newer than the database: nothing was moved`,
+    `${join(directory, DATABASE_FILE)} belongs to another cloud, or is newer than the database: nothing was moved`,
   );
 }
 
@@ -205,7 +205,7 @@ async function assertSame(
     for (const row of rows) {
       const { value: own } = ours.next() as { value?: SqlValue[] };
       if (own === undefined || !row.every((value, i) => isSame(value, own[i]))) {
-        throw new Error(`row ${seen + 1} of ${name} is not the same on both sides: nothing was moved`);
+        throw new Error(`row ${seen + 1} of ${name} differs between both sides: nothing was moved`);
       }
       seen++;
     }

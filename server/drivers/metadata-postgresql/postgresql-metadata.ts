@@ -41,7 +41,7 @@ const MAX_RECONNECT_MS = 5000;
 const OUTCOME_MS = 30_000;
 /** A transaction that waits for a next statement is of a connection that is lost. */
 const IDLE_MS = 30_000;
-const FIX = 'Start PostgreSQL, or correct CLOUDLET_METADATA_URL; Cloudlet goes on by itself';
+const FIX = 'Start PostgreSQL, or correct CLOUDLET_METADATA_URL; Cloudlet reconnects automatically';
 
 interface Writer {
   readonly client: pg.Client;
@@ -213,7 +213,7 @@ export class PostgresqlMetadata implements Metadata {
   #endWrites(by: string): void {
     if (this.#isTakenOver) return;
     this.#isTakenOver = true;
-    const detail = `The Cloudlet ${by}, has taken over the database of the metadata; this one stores nothing more`;
+    const detail = `The Cloudlet ${by}, has taken over the metadata database; this Cloudlet no longer writes`;
     this.#deps.alarms.raise(
       TAKEN_OVER,
       detail,

@@ -64,7 +64,7 @@ describe('one Cloudlet for a database', { skip: noPostgresql }, () => {
       assert.equal(error.name, 'StartupError');
       const place = `on ${hostname()}, process ${process.pid}, since 20`;
       assert.ok(error.message.includes(place), error.message);
-      return /: stop that one, or name a database of its own/.test(error.message);
+      return /: stop that Cloudlet, or use a separate database/.test(error.message);
     });
     await first.commit([put('first')]);
     await first.close();

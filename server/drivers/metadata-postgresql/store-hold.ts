@@ -199,7 +199,7 @@ async function takeOver(
 function heldBy(row: Row): StartupError {
   return new StartupError(
     `The database in CLOUDLET_METADATA_URL is in use by the Cloudlet ${nameOf(row)}: ` +
-      'stop that one, or name a database of its own for this one',
+      'stop that Cloudlet, or use a separate database for this one',
   );
 }
 

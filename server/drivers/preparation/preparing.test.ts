@@ -33,5 +33,5 @@ test('it is said how far it is', () => {
     saysPreparing({ percent: 40, step: 'fetching packages' }),
     'it is being prepared: fetching packages (40 %)',
   );
-  assert.equal(saysPreparing({ percent: null, step: 'waiting' }), 'it is being prepared: waiting');
+  assert.equal(saysPreparing({ percent: null, step: 'waiting' }), 'it is being installed: waiting');
 });

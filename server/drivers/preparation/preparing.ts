@@ -24,8 +24,8 @@ export function preparing(part: Part, folder = FOLDER): Preparing | null {
 
 /** `it is being prepared: fetching packages (42 %)` */
 export function saysPreparing({ percent, step }: Preparing): string {
-  return `it is being prepared: ${step}${percent === null ? '' : ` (${percent} %)`}`;
+  return `it is being installed: ${step}${percent === null ? '' : ` (${percent} %)`}`;
 }
 
 /** Advice to a caller meanwhile. */
-export const WAIT_FOR_IT = 'wait a minute: what you create now starts when it is there';
+export const WAIT_FOR_IT = 'wait a minute: resources created now start when it is ready';
