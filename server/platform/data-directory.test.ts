@@ -38,7 +38,7 @@ test('one that others could read is closed to them, and what is in it stays', ()
 test('a path that cannot be a directory is refused in one clear line', () => {
   const file = join(scratch, 'file');
   writeFileSync(file, '');
-  for (const path of [file, join(file, 'below')]) refused(path, /is a file, no directory/);
+  for (const path of [file, join(file, 'below')]) refused(path, /is a file, not a directory/);
 });
 
 test(

@@ -52,12 +52,12 @@ test('who waits for too long, or behind too many, learns it', async () => {
   assert.equal(turns.isWanted, false);
   const late = turns.run(5, async () => {});
   assert.equal(turns.isWanted, true);
-  await assert.rejects(late, isRefused(/^4 other accounts restore things now, and 0.05 s /));
+  await assert.rejects(late, isRefused(/^4 other accounts are restoring things, and no slot /));
   assert.equal(turns.isWanted, false);
   const waiting = Array.from({ length: 28 }, (_, i) => turns.run(10 + i, async () => {}));
   await assert.rejects(
     turns.run(50, async () => {}),
-    isRefused(/^32 accounts restore things, or wait/),
+    isRefused(/^32 accounts are restoring things, or wait/),
   );
   end();
   await Promise.all([...all, ...waiting]);

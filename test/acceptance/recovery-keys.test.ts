@@ -25,7 +25,7 @@ test('a point whose master.key is another one fails, saying so', async () => {
   writeFileSync(file, JSON.stringify({ current: other, keys }));
   const failed = await lost.point();
   assert.equal(failed.state, 'failed');
-  assert.match(failed.state_reason, /^master\.key has no key [0-9a-f]{16}, under which \S+ is sealed$/);
+  assert.match(failed.state_reason, /^master\.key has no key [0-9a-f]{16}, which encrypts \S+$/);
   assert.equal(failed.manifest_sha256, null);
   writeFileSync(file, right);
   const { state, gaps } = await lost.point();

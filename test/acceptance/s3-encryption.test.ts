@@ -157,7 +157,7 @@ describe('a key of the client', () => {
       for (const path of [`/api/storage/${id}/download`, `/api/storage/${id}/cdn-url`]) {
         const { status, body } = await owner.call(path);
         assert.deepEqual([status, body.code], [400, 'customer_key_required'], path);
-        assert.match(body.hint, /by S3/);
+        assert.match(body.hint, /over S3/);
       }
     }
     await s3.ok('PUT', pathOf(lone, 'a-plain-one'), { body: 'x' });

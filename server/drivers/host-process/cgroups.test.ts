@@ -88,7 +88,7 @@ test('elsewhere nothing is made, and it is said why', () => {
   fs.rmdirSync(join(root, 'systemd'));
   assert.match(refused(paths('/docker/1', { systemd: false })), /belong to another program/);
   const few = paths(`${DELEGATED}/cloudlet-control`, { controllers: 'hugetlb memory' });
-  assert.match(refused(few), /limit no cpu, pids$/);
+  assert.match(refused(few), /have no controller for cpu, pids$/);
   assert.match(refused({ ...few, mount: join(root, 'none') }), /no cgroup version 2/);
   assert.match(
     findParent({ ...few, self: join(root, 'none') }).problem,

@@ -49,7 +49,7 @@ test('keys of before a rotation are refused, naming the key that is missing', as
   await rotateMasterKey({ metadata, keys, waitMs: 0 });
   await assert.rejects(trySealedValues(metadata, old, never), (error) => {
     assert.ok(isAppError(error, 'data_corrupted'));
-    assert.match(error.message, new RegExp(`no key ${keys.currentId}, under which secret:s0 is sealed`));
+    assert.match(error.message, new RegExp(`no key ${keys.currentId}, which encrypts secret:s0`));
     return true;
   });
 });

@@ -227,7 +227,7 @@ test('a full disk refuses inline bytes too', async () => {
   };
   const isFull = (error: unknown) => isAppError(error, 'out_of_space');
   const refusal = receive(open({ assertSpace: full }), randomSecret(10), 10);
-  await assert.rejects(refusal, (error) => isFull(error) && /for these 10 bytes;/.test(String(error)));
+  await assert.rejects(refusal, (error) => isFull(error) && /for 10 bytes;/.test(String(error)));
 });
 
 test('what comes while the blob is being created is stored in order, also if the end comes too', async () => {
