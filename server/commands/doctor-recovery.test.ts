@@ -46,15 +46,15 @@ test('what is not fit is named, with its fix and without the secret', async () =
       /key and secret in CLOUDLET_RECOVERY/,
     ],
     [s3.url('x', { bucket: 'none' }), /NoSuchBucket/, /Create the bucket/],
-    [s3.url('lax'), /ignores If-None-Match/, /must suit/, () => 'lax'],
+    [s3.url('lax'), /ignores If-None-Match/, /must fit/, () => 'lax'],
     [
       s3.url('lax-sums'),
       /ignores Content-MD5/,
-      /must suit/,
+      /must fit/,
       // The fourth request that stores something has the wrong checksum.
       ({ method }) => (method === 'PUT' && s3.count('PUT', 'lax-sums') === 4 ? 'lax' : undefined),
     ],
-    [s3.url('hurt'), /other bytes/, /must suit/, ({ method }) => (method === 'GET' ? 'hurt' : undefined)],
+    [s3.url('hurt'), /other bytes/, /must fit/, ({ method }) => (method === 'GET' ? 'hurt' : undefined)],
     [
       s3.url('append'),
       /may not replace objects: if the key may only append, enable versioning/,

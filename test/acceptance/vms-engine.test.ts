@@ -150,7 +150,7 @@ test('machines have no more memory together than the host lets them have; any si
   ];
   await user.expect(200, ...start(one));
   const full = await user.refused(503, 'insufficient_capacity', start(other));
-  assert.match(full.detail, /other (?:accounts|machines) use 2048 MiB of the 4032 MiB/);
+  assert.match(full.detail, /other machines use 2048 MiB of the 4032 MiB/);
   assert.match(full.hint, /^stop a machine, /);
   await user.expect(200, `${one}/stop?force=true`, { method: 'POST' });
   await user.expect(200, ...start(other));
