@@ -311,7 +311,10 @@ test('accounts without granted credits leave memory for one that has some, howev
   const refusals = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as AppError] : []));
   assert.ok(refusals.every(code('insufficient_capacity')));
   const [{ message, hint } = new AppError('internal_error', 'none')] = refusals;
-  assert.match(message, /other accounts use 16384 MiB of the 18432 MiB that accounts without granted credits/);
+  assert.match(
+    message,
+    /other accounts use 16384 MiB of the 18432 MiB that accounts without granted credits/,
+  );
   assert.match(hint ?? '', /grant you credits.*CLOUDLET_UNGRANTED_MEMORY_PERCENT/);
   for (let n = 0; n < 2; n++) {
     assert.equal((await shared.power.start(victim, await newVm(victim))).state, 'running');
