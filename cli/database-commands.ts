@@ -1,5 +1,5 @@
 /** Databases, which are named by their name or id. */
-import type { Cloud, Database } from '../sdk/index.ts';
+import type { Cloud, Database, DatabaseEngine } from '../sdk/index.ts';
 import type { Command } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
 import { cleaned, sizeText } from './output.ts';
@@ -23,6 +23,14 @@ const findAny = (cloud: Cloud, word: string) =>
       return findDeleted(cloud, word, 'database');
     throw error;
   });
+
+/** The engine of a database, in the words of the cloud. */
+export async function engineOf(cloud: Cloud, { engine, name }: Database): Promise<DatabaseEngine> {
+  const found = (await cloud.listDatabaseEngines()).find((one) => one.engine === engine);
+  if (found === undefined)
+    throw new ClientError(`the cloud does not know the engine of ${name}`, EXIT.failure);
+  return found;
+}
 
 async function credentialsOf(
   cloud: Cloud,
@@ -52,7 +60,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     words: 'NAME',
     summary: 'create a database, and print its connection URI with the password',
     options: {
-      engine: { value: 'ENGINE', summary: 'sqlite (default), postgresql, mysql or mongodb' },
+      engine: { value: 'ENGINE', summary: 'one of db engines; default: sqlite' },
       from: { value: 'DATABASE', summary: 'copy this database' },
       point: { value: 'POINT', summary: 'restore it from this recovery point (see db points)' },
       at: { value: 'TIME', summary: 'restore it as of this time, UTC or RFC 3339 (see db moments)' },

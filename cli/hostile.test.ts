@@ -318,7 +318,11 @@ test('what a cloud says of a database is no option of its client', async () => {
   const { installedClient } = await import('./tunnels/db-clients.ts');
   const before = process.env['PATH'];
   process.env['PATH'] = `${folder}:${before}`;
-  const client = installedClient('mysql');
+  const clientOf = (...programs: string[]) => installedClient({ client: { programs, package: 'p' } });
+  // A program that the cloud names and this client does not know is never run.
+  for (const program of ['sh', 'constructor', `${folder}/mariadb`])
+    assert.equal(clientOf(program), undefined);
+  const client = clientOf('sh', 'mariadb');
   assert.ok(client !== undefined);
   const names = { username: 'u\npager=sh', password: 'p"\n', database: '--pager=sh' };
   const connection = { host: 'h', port: 1, tls: false, uri: '', ...names };

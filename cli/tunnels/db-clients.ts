@@ -1,9 +1,9 @@
-/** The programs of each engine, and how they are told a password: never on their command line. */
+/** Programs that connect to databases, and how they are told a password: never on their command line. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DatabaseConnection } from '../../sdk/index.ts';
+import type { DatabaseConnection, DatabaseEngine } from '../../sdk/index.ts';
 import { hasProgram, homeFolder, withVariables } from '../environment.ts';
 import type { ExitCode } from '../failures.ts';
 import { runChild } from './child.ts';
@@ -110,23 +110,20 @@ function mongosh({ connection, ca, port, folder, words }: Login): Call {
   return { program: 'mongosh', args, env: { [MONGOSH_URI]: uri.href }, without: /^$/ };
 }
 
-/** Each engine's, the preferred first. */
-const CLIENTS: Readonly<Record<string, readonly { program: string; call: (login: Login) => Call }[]>> = {
-  postgresql: [{ program: 'psql', call: psql }],
-  mysql: ['mariadb', 'mysql'].map((program) => ({ program, call: mysqlClient(program) })),
-  mongodb: [{ program: 'mongosh', call: mongosh }],
-};
-
-/** Where a missing program comes from, by engine. */
-export const PACKAGES: Readonly<Record<string, string>> = {
-  postgresql: 'postgresql-client',
-  mysql: 'mariadb-client',
-  mongodb: 'mongosh',
+/** Programs of engines (`client` of GET /api/database-engines) that can be run here. */
+const CLIENTS: Readonly<Record<string, (login: Login) => Call>> = {
+  psql,
+  mariadb: mysqlClient('mariadb'),
+  mysql: mysqlClient('mysql'),
+  mongosh,
 };
 
 /** The client of that engine on this computer, or undefined. */
-export function installedClient(engine: string): ((login: Login) => Call) | undefined {
-  return CLIENTS[engine]?.find(({ program }) => hasProgram(program))?.call;
+export function installedClient({
+  client,
+}: Pick<DatabaseEngine, 'client'>): ((login: Login) => Call) | undefined {
+  const found = client?.programs.find((program) => Object.hasOwn(CLIENTS, program) && hasProgram(program));
+  return found === undefined ? undefined : CLIENTS[found];
 }
 
 /** Runs it at a port of this computer; resolves with its exit code. */

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Database } from '../../sdk/index.ts';
+import type { Database, DatabaseEngine } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
-import { findDatabase } from '../database-commands.ts';
+import { engineOf, findDatabase } from '../database-commands.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { confirm } from '../prompt.ts';
 import { YES } from '../things.ts';
-import { installedClient, PACKAGES, runClient } from './db-clients.ts';
+import { installedClient, runClient } from './db-clients.ts';
 import { runShell } from './db-shell.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';
 import { openSocket } from './tunnel.ts';
@@ -21,26 +21,27 @@ const theDatabase = async (call: Invocation) => {
   return { cloud, database: await findDatabase(cloud, call.words[0] ?? '') };
 };
 
-/** A tunnel to it; SQLite has no port. */
-function tunnelTo({ session }: Invocation, { database_id, engine, name }: Database) {
-  if (engine === 'sqlite') {
+/** A tunnel to it, for engines that have a port. */
+function tunnelTo({ session }: Invocation, { database_id, name }: Database, engine: DatabaseEngine) {
+  if (engine.traits.transport === 'http') {
     const hint = `Run: cloudlet db connect ${name}`;
-    throw new UsageError(`${name} is a SQLite database and has no port`, hint);
+    throw new UsageError(`${name} is a ${engine.title} database and has no port`, hint);
   }
   return () => openSocket(session(), session().cloud.urlOf('openDatabaseTunnel', [database_id]));
 }
 
 async function connect(call: Invocation) {
   const { cloud, database } = await theDatabase(call);
-  const client = call.options.has('builtin') ? undefined : installedClient(database.engine);
+  const engine = await engineOf(cloud, database);
+  const client = call.options.has('builtin') ? undefined : installedClient(engine);
   if (client === undefined) {
-    const missing = PACKAGES[database.engine];
+    const missing = engine.client?.package;
     if (missing !== undefined && !call.options.has('builtin'))
       call.output.note(`The package ${missing} is not installed; using the built-in shell.`);
-    return (await runShell(cloud, database, call.output)) ? EXIT.ok : EXIT.failure;
+    return (await runShell(cloud, { database, engine }, call.output)) ? EXIT.ok : EXIT.failure;
   }
   const { connection, ca } = await cloud.getDatabaseCredentials(database.database_id);
-  const forwarded = await listen(0, tunnelTo(call, database), call.output);
+  const forwarded = await listen(0, tunnelTo(call, database, engine), call.output);
   const { port } = forwarded;
   try {
     return await runClient(client, { connection, ca: ca ?? null, port, words: call.words.slice(1) });
@@ -50,9 +51,10 @@ async function connect(call: Invocation) {
 }
 
 async function forward(call: Invocation) {
-  const { database } = await theDatabase(call);
+  const { cloud, database } = await theDatabase(call);
+  const engine = await engineOf(cloud, database);
   const { local } = portPair(call.words[1] ?? String(database.connection.port));
-  const { port } = await listen(local, tunnelTo(call, database), call.output);
+  const { port } = await listen(local, tunnelTo(call, database, engine), call.output);
   const uri = new URL(database.connection.uri);
   uri.host = `127.0.0.1:${port}`;
   // What stands for the password is no part of an address.

@@ -1,20 +1,31 @@
 /** A small shell over the query API, for engines whose own client is not installed here. */
 import { createInterface } from 'node:readline';
-import type { Cloud, Database } from '../../sdk/index.ts';
+import type { Cloud, Database, DatabaseEngine } from '../../sdk/index.ts';
 import { isTerminal } from '../environment.ts';
 import { tell } from '../failures.ts';
 import { type Output, printable } from '../output.ts';
 
-const HELP = 'End SQL statements with ;. MongoDB takes one JSON command per line. Type quit to exit.';
+const HELP = {
+  sql: 'End statements with ;. Type quit to exit.',
+  documents: 'Each line is one JSON command. Type quit to exit.',
+};
+
+interface Asked {
+  readonly database: Database;
+  readonly engine: DatabaseEngine;
+}
+
 /** As psql, mariadb and mongosh have it. */
 const LEAVE = /^\s*(?:\\q|quit|exit)(?:\(\))?\s*;?\s*$/i;
 
 /** Runs statements of standard input until its end. Resolves with whether all succeeded. */
-export async function runShell(cloud: Cloud, database: Database, output: Output): Promise<boolean> {
+export async function runShell(cloud: Cloud, asked: Asked, output: Output): Promise<boolean> {
+  const { database, engine } = asked;
+  const { language } = engine.traits;
   const { stdin, stderr } = process;
   const isAsked = isTerminal(stdin);
   const lines = createInterface({ input: stdin, output: isAsked ? stderr : undefined, terminal: isAsked });
-  if (isAsked) output.note(`${database.name} (${database.engine}). ${HELP}`);
+  if (isAsked) output.note(`${database.name} (${engine.title}). ${HELP[language]}`);
   let [statement, areFine, isBusy] = ['', true, false];
   const prompt = () => {
     if (!isAsked) return;
@@ -27,7 +38,7 @@ export async function runShell(cloud: Cloud, database: Database, output: Output)
     if (text === '') return;
     isBusy = true;
     try {
-      await show(cloud, database, { text, output });
+      await show(cloud, asked, { text, output });
     } catch (error) {
       areFine = false;
       for (const line of tell(error).lines) output.warn(line);
@@ -46,7 +57,7 @@ export async function runShell(cloud: Cloud, database: Database, output: Output)
   for await (const line of lines) {
     if (statement === '' && LEAVE.test(line)) break;
     statement += `${line}\n`;
-    if (database.engine === 'mongodb' || line.trimEnd().endsWith(';')) await run();
+    if (language === 'documents' || line.trimEnd().endsWith(';')) await run();
     prompt();
   }
   await run();
@@ -56,12 +67,14 @@ export async function runShell(cloud: Cloud, database: Database, output: Output)
 
 async function show(
   cloud: Cloud,
-  { database_id, engine }: Database,
+  { database: { database_id }, engine }: Asked,
   { text, output }: { readonly text: string; readonly output: Output },
 ): Promise<void> {
-  const asked =
-    engine === 'mongodb' ? { command: JSON.parse(text) as Record<string, unknown> } : { statement: text };
-  const result = await cloud.queryDatabase(database_id, { ...asked, read_only: false });
+  const query =
+    engine.traits.language === 'documents'
+      ? { command: JSON.parse(text) as Record<string, unknown> }
+      : { statement: text };
+  const result = await cloud.queryDatabase(database_id, { ...query, read_only: false });
   const names = result.columns.map(({ name }) => name);
   if (names.length > 0) {
     if (output.isJson) {

@@ -89,7 +89,8 @@ function testDatabasesRoute(queries: Queries): Route {
     tag: 'databases',
     summary: 'List the databases that your programs made on the server of a database',
     description:
-      'Programs create them with `CREATE DATABASE`, for tests or as shadow databases: PostgreSQL and MySQL only, at most 50 on a server. All ' +
+      'Programs create them with `CREATE DATABASE`, for tests or as shadow databases, at most 50 on a server; for ' +
+      'engines with the trait `has_test_databases`. All ' +
       'databases of an account with one engine share a server, so each lists the same.',
     permission: 'databases:read',
     params: DatabasePath,
@@ -107,8 +108,8 @@ function logRoute(queries: Queries): Route {
     tag: 'databases',
     summary: 'Read the latest log lines of a database',
     description:
-      'PostgreSQL: errors, terminated sessions and refused logins. MySQL: terminated sessions and refused logins. ' +
-      'Both: statements slower than one second. Entries of other databases are never included.',
+      'Errors, terminated sessions, refused logins and statements slower than one second, as far as the engine ' +
+      'logs them; for engines with the trait `has_log`. Entries of other databases are never included.',
     permission: 'databases:read',
     params: DatabasePath,
     query: LogQuery,

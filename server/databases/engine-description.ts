@@ -5,11 +5,11 @@
 import type { EngineName } from './engine.ts';
 
 /** Common grammars of SQL, by the system that is known for it; `standard`: nothing beyond the standard. */
-const SQL_DIALECTS = ['standard', 'sqlite', 'postgresql', 'mysql'] as const;
+export const SQL_DIALECTS = ['standard', 'sqlite', 'postgresql', 'mysql'] as const;
 export type SqlDialect = (typeof SQL_DIALECTS)[number];
 
-const LANGUAGES = ['sql', 'documents'] as const;
-const TRANSPORTS = ['tcp', 'http'] as const;
+export const LANGUAGES = ['sql', 'documents'] as const;
+export const TRANSPORTS = ['tcp', 'http'] as const;
 
 export interface EngineTraits {
   /** `documents`: queries are commands as JSON, and tables are collections. */

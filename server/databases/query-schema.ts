@@ -9,7 +9,13 @@ export const NewQuery = namedObject('DatabaseQuery', {
     Type.String({ minLength: 1, maxLength: 100_000, description: 'One SQL statement' }),
   ),
   command: Type.Optional(
-    Type.Object({}, { additionalProperties: true, description: 'MongoDB: one command in Extended JSON' }),
+    Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'One command in Extended JSON, where the language is `documents`',
+      },
+    ),
   ),
   params: Type.Optional(
     Type.Array(Type.Unknown(), {
@@ -97,7 +103,7 @@ export const TestDatabaseEntry = namedObject('TestDatabase', {
   }),
   size_bytes: Type.Integer({ description: 'Bytes of its files, which the sizes of your databases include' }),
   username: Type.Union([Type.String(), Type.Null()], {
-    description: 'User who created it; null if the engine does not record it, like MySQL',
+    description: 'User who created it; null if the engine does not record it',
   }),
 });
 export type TestDatabaseEntry = Static<typeof TestDatabaseEntry>;

@@ -9,6 +9,7 @@ import type { DatabaseDeleter } from './database-deleter.ts';
 import type { DatabasePoints } from './database-points.ts';
 import type { Databases } from './databases.ts';
 import { DEFAULT_ENGINE, type EngineLimits } from './engine.ts';
+import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import { DatabaseMetrics, type Metrics } from './metrics.ts';
 import {
@@ -54,6 +55,23 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
   ];
 }
 
+function presentAbout({ title, summary, traits, client }: EngineDescription) {
+  return {
+    title,
+    summary,
+    traits: {
+      language: traits.language,
+      dialect: traits.dialect,
+      transport: traits.transport,
+      has_log: traits.hasLog,
+      offers_tls: traits.offersTls,
+      has_test_databases: traits.hasTestDatabases,
+      has_account_server: traits.hasAccountServer,
+    },
+    client: client && { programs: [...client.programs], package: client.package },
+  };
+}
+
 function engineRoutes({ engines, limits, serverConnections, maxSizeMb }: DatabaseRoutesDeps): Route[] {
   return [
     defineRoute({
@@ -67,6 +85,7 @@ function engineRoutes({ engines, limits, serverConnections, maxSizeMb }: Databas
       handler: async () =>
         (await engines.readiness()).map((entry) => ({
           ...entry,
+          ...presentAbout(engines.about(entry.engine)),
           preparing: entry.preparing ?? null,
           default: entry.engine === DEFAULT_ENGINE,
           extensions: [...(entry.extensions ?? [])],
@@ -204,7 +223,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       summary: 'Read the credentials of a database',
       permission: 'databases:write',
       description:
-        'PostgreSQL, MySQL and the built-in MongoDB offer TLS even if it is not required: with `tls=true` the ' +
+        'Engines with the trait `offers_tls` offer TLS even if it is not required: with `tls=true` the ' +
         'URI and the code require it, and verify the server by `ca`.',
       params: DatabasePath,
       query: CredentialsQuery,
@@ -233,8 +252,8 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Restart the server of a database',
       description:
-        'Each account has a server of its own for its PostgreSQL databases, and one for its MySQL databases; a ' +
-        'SQLite or MongoDB database has its own. All sessions on the server end, and open transactions ' +
+        'Each account has a server of its own for its databases of an engine with the trait ' +
+        '`has_account_server`; else a database has its own. All sessions on the server end, and open transactions ' +
         'are rolled back.',
       permission: 'databases:write',
       params: DatabasePath,

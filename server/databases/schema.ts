@@ -4,6 +4,7 @@ import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { Preparing } from '../platform/preparing.ts';
 import { DEFAULT_ENGINE, ENGINES } from './engine.ts';
+import { LANGUAGES, SQL_DIALECTS, TRANSPORTS } from './engine-description.ts';
 import { DATABASE_STATES } from './states.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -173,6 +174,36 @@ export const CredentialsQuery = Type.Object({
   ),
 });
 
+const EngineTraits = namedObject('DatabaseEngineTraits', {
+  language: Type.String({
+    enum: [...LANGUAGES],
+    description:
+      'The `statement` of a query is SQL, or its `command` is a document; tables are collections then',
+  }),
+  dialect: Type.Union([Type.String({ enum: [...SQL_DIALECTS] }), Type.Null()], {
+    description: 'Grammar of its SQL; null if the language is not SQL',
+  }),
+  transport: Type.String({
+    enum: [...TRANSPORTS],
+    description: 'Whether drivers connect to a port, through a tunnel if need be, or send HTTP requests',
+  }),
+  has_log: Type.Boolean({ description: 'Whether the log of a database can be read' }),
+  offers_tls: Type.Boolean({
+    description: 'Whether drivers may ask for TLS where it is not required: `tls=true` of credentials',
+  }),
+  has_test_databases: Type.Boolean({
+    description: 'Whether programs can make databases for tests beside their own',
+  }),
+  has_account_server: Type.Boolean({
+    description: 'Whether the databases of an account share a server of its own, where Cloudlet runs it',
+  }),
+});
+
+const EngineClient = namedObject('DatabaseEngineClient', {
+  programs: Type.Array(Type.String(), { description: 'The preferred one first' }),
+  package: Type.String({ description: 'The package of Debian that has it' }),
+});
+
 export const EngineEntry = namedObject('DatabaseEngine', {
   engine: Type.String({ enum: [...ENGINES] }),
   available: Type.Boolean(),
@@ -188,7 +219,13 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   }),
   default: Type.Boolean({ description: 'Whether new databases use it by default' }),
   extensions: Type.Array(Type.String(), {
-    description: 'Extensions available to `CREATE EXTENSION`; PostgreSQL only',
+    description: 'Extensions available to `CREATE EXTENSION`; empty where the engine has none',
+  }),
+  title: Type.String({ description: 'Its name for humans, as `PostgreSQL`' }),
+  summary: Type.String({ description: 'Which programs it suits' }),
+  traits: EngineTraits,
+  client: Type.Union([EngineClient, Type.Null()], {
+    description: 'Programs to connect with in a terminal; null if it has none',
   }),
   limits: namedObject('DatabaseEngineLimits', {
     size_mb: Type.Integer({ description: 'Largest size_limit_mb' }),

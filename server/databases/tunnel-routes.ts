@@ -41,7 +41,7 @@ export function databaseTunnelRoute({ databases }: DatabaseTunnelRouteDeps): Rou
     summary: 'Open a tunnel to the server of a database as a WebSocket',
     description:
       'Carries the bytes of one connection of a driver, like openVmTunnel; the user and password of the ' +
-      'database are still needed. For PostgreSQL, MySQL and the built-in MongoDB. SQLite answers over HTTP, and ' +
+      'database are still needed. For engines with the transport `tcp`; others answer over HTTP, and ' +
       "an operator's server is reached directly. `cloudlet db forward` implements this protocol.",
     permission: 'databases:connect',
     params: DatabasePath,

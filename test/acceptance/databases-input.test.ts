@@ -85,3 +85,27 @@ test('the list of engines says what they allow', async () => {
   assert.equal(sqlite.limits.size_mb, 100);
   assert.equal(others.length, 3);
 });
+
+test('the list of engines says how each is asked, reached and named', async () => {
+  const listed = await anyone.expect(200, '/api/database-engines');
+  const facts = listed.map((one: Listed) => {
+    const { language, dialect, transport, ...can } = one.traits;
+    const able = Object.entries(can).flatMap(([name, has]) => (has ? [name] : []));
+    return [one.title, language, dialect, transport, able, one.client?.programs ?? []];
+  });
+  const server = ['has_log', 'offers_tls', 'has_test_databases', 'has_account_server'];
+  assert.deepEqual(facts, [
+    ['SQLite', 'sql', 'sqlite', 'http', [], []],
+    ['PostgreSQL', 'sql', 'postgresql', 'tcp', server, ['psql']],
+    ['MySQL', 'sql', 'mysql', 'tcp', server, ['mariadb', 'mysql']],
+    ['MongoDB', 'documents', null, 'tcp', ['offers_tls'], ['mongosh']],
+  ]);
+  assert.ok(listed.every(({ summary }: Listed) => summary.endsWith('.')));
+});
+
+interface Listed {
+  readonly title: string;
+  readonly summary: string;
+  readonly traits: Readonly<Record<string, string | boolean | null>>;
+  readonly client: { readonly programs: readonly string[] } | null;
+}

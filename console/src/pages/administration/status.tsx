@@ -10,6 +10,7 @@ import { StateBadge } from '../../parts/state-badge.tsx';
 import { Warning } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { EngineTitle } from '../databases/engine-title.tsx';
 import { adminStatusQuery } from './queries.ts';
 
 export function Status() {
@@ -113,7 +114,7 @@ const ENGINES: readonly Column<Engine>[] = [
     name: administration.engine,
     cell: ({ engine, version }) => (
       <>
-        {text.databases.engines[engine as keyof typeof text.databases.engines]} {version}
+        <EngineTitle engine={engine} /> {version}
       </>
     ),
   },

@@ -8,14 +8,12 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayCredits, sayPrice } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { EngineTitle } from '../databases/engine-title.tsx';
 import { pricesQuery } from './queries.ts';
 
 type Price = Result<'listPrices'>[number];
 
 const { resources } = text.billing;
-const { engines } = text.databases;
-
-const nameOf = (engine: string | null) => engines[engine as keyof typeof engines] ?? engine;
 
 const COLUMNS: readonly Column<Price>[] = [
   {
@@ -23,7 +21,10 @@ const COLUMNS: readonly Column<Price>[] = [
     cell: ({ resource_type: type }) => resources[type as keyof typeof resources],
   },
   { name: text.billing.meter, cell: ({ meter }) => text.billing.meters[meter] },
-  { name: text.billing.variant, cell: ({ instance_type: type, engine }) => type ?? nameOf(engine) },
+  {
+    name: text.billing.variant,
+    cell: ({ instance_type: type, engine }) => type ?? (engine && <EngineTitle engine={engine} />),
+  },
   { name: text.billing.price, isNumber: true, cell: (price) => <PriceCell {...price} /> },
   { name: text.billing.unit, cell: ({ unit }) => unit },
 ];

@@ -4,7 +4,12 @@ import { EyeIcon, EyeSlashIcon } from '@heroicons/react/24/outline';
 import { Button, Group, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Database, DatabaseConnection, DatabaseCredentials } from '../../../../sdk/index.ts';
+import type {
+  Database,
+  DatabaseConnection,
+  DatabaseCredentials,
+  DatabaseEngine,
+} from '../../../../sdk/index.ts';
 import { CodeLine } from '../../parts/code.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { Facts } from '../../parts/facts.tsx';
@@ -14,15 +19,12 @@ import { text } from '../../texts/text.ts';
 import { credentialsQuery, testDatabasesQuery } from './queries.ts';
 
 const words = text.databases.connect;
-/** Engines with TLS also where it is not required. */
-const OFFER_TLS: readonly string[] = ['postgresql', 'mysql', 'mongodb'];
-const HAVE_TESTS: readonly string[] = ['postgresql', 'mysql'];
 const LANGUAGES = ['node', 'python', 'go', 'php', 'cli'] as const;
 
-export function ConnectTab({ database }: { database: Database }) {
+export function ConnectTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   const [isVerified, setVerified] = useState(false);
   const credentials = useQuery(credentialsQuery(database.database_id, isVerified));
-  const offersTls = OFFER_TLS.includes(database.engine) && !database.connection.tls;
+  const offersTls = engine.traits.offers_tls && !database.connection.tls;
   return (
     <>
       {offersTls && (
@@ -35,7 +37,7 @@ export function ConnectTab({ database }: { database: Database }) {
         />
       )}
       <Loaded query={credentials}>{(read) => <Connect credentials={read} />}</Loaded>
-      {HAVE_TESTS.includes(database.engine) && <TestDatabases id={database.database_id} />}
+      {engine.traits.has_test_databases && <TestDatabases id={database.database_id} />}
     </>
   );
 }

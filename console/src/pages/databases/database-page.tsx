@@ -4,7 +4,7 @@ import { Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
-import type { Database } from '../../../../sdk/index.ts';
+import type { Database, DatabaseEngine } from '../../../../sdk/index.ts';
 import { lazyPart } from '../../parts/lazy-part.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { LogView } from '../../parts/log-view.tsx';
@@ -16,40 +16,44 @@ import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { ConnectTab } from './connect-tab.tsx';
 import { ManageTab } from './manage-tab.tsx';
-import { DATABASE_TABS, type DatabaseTab, databaseQuery, logQuery } from './queries.ts';
+import { DATABASE_TABS, type DatabaseTab, databaseQuery, enginesQuery, logQuery } from './queries.ts';
 import { TablesTab } from './tables-tab.tsx';
 
 const words = text.databases;
 const WAITING = <Group h={320} aria-busy="true" />;
 const QueryTab = lazyPart(() => import('./query-tab.tsx').then((made) => made.QueryTab), WAITING);
 const ChartsTab = lazyPart(() => import('./charts-tab.tsx').then((made) => made.ChartsTab), WAITING);
-/** Engines whose servers write a log of each database. */
-const WITH_LOG: readonly Database['engine'][] = ['postgresql', 'mysql'];
 
 export function DatabasePage() {
   const { database: id } = useParams({ from: '/shell/databases/$database' });
   const query = useQuery(databaseQuery(id));
+  const engines = useQuery(enginesQuery);
   const database = query.data;
+  const engine = engines.data?.find((one) => one.engine === database?.engine);
   return (
     <Page
       title={database?.name ?? id}
       trail={<AnchorLink to="/databases">{words.title}</AnchorLink>}
-      lead={database === undefined ? undefined : leadOf(database)}
+      lead={database === undefined ? undefined : leadOf(database, engine?.title ?? database.engine)}
       actions={database === undefined ? undefined : <DatabaseState database={database} />}
     >
-      <Loaded query={query}>{(read) => <Inside database={read} />}</Loaded>
+      <Loaded query={query}>
+        {(read) => (
+          <Loaded query={engines}>{() => engine && <Inside database={read} engine={engine} />}</Loaded>
+        )}
+      </Loaded>
     </Page>
   );
 }
 
-function leadOf({ engine, version, size_bytes, price_per_hour }: Database): string {
-  const name = [words.engines[engine], version].filter((part) => part !== null).join(' ');
+function leadOf({ version, size_bytes, price_per_hour }: Database, title: string): string {
+  const name = [title, version].filter((part) => part !== null).join(' ');
   const size = sayBytes(size_bytes);
   const price = Number(price_per_hour);
   return `${name} · ${price === 0 ? words.freeLine(size) : words.priceLine(size, sayCredits(price))}`;
 }
 
-function Inside({ database }: { database: Database }) {
+function Inside({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   const { tab = 'connect' } = useSearch({ from: '/shell/databases/$database' });
   const navigate = useNavigate({ from: '/databases/$database' });
   const open = (next: string | null) =>
@@ -60,7 +64,7 @@ function Inside({ database }: { database: Database }) {
     const active = list.current?.querySelector(`[data-tab=${tab}]`);
     active?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [tab]);
-  const shown = DATABASE_TABS.filter((one) => one !== 'log' || WITH_LOG.includes(database.engine));
+  const shown = DATABASE_TABS.filter((one) => one !== 'log' || engine.traits.has_log);
   return (
     <>
       {database.state_reason !== null && (
@@ -70,18 +74,20 @@ function Inside({ database }: { database: Database }) {
         <Tabs.List ref={list} className={classes.tabList ?? ''}>
           {shown.map((one) => (
             <Tabs.Tab key={one} value={one} data-tab={one}>
-              {one === 'tables' && database.engine === 'mongodb' ? words.collections : words.tabs[one]}
+              {one === 'tables' && engine.traits.language === 'documents'
+                ? words.collections
+                : words.tabs[one]}
             </Tabs.Tab>
           ))}
         </Tabs.List>
         <Tabs.Panel value="connect">
-          <ConnectTab database={database} />
+          <ConnectTab database={database} engine={engine} />
         </Tabs.Panel>
         <Tabs.Panel value="query">
-          <QueryTab database={database} />
+          <QueryTab database={database} engine={engine} />
         </Tabs.Panel>
         <Tabs.Panel value="tables">
-          <TablesTab database={database} />
+          <TablesTab database={database} engine={engine} />
         </Tabs.Panel>
         <Tabs.Panel value="charts">
           <ChartsTab database={database} />
@@ -90,7 +96,7 @@ function Inside({ database }: { database: Database }) {
           <LogTab database={database} />
         </Tabs.Panel>
         <Tabs.Panel value="manage">
-          <ManageTab database={database} />
+          <ManageTab database={database} engine={engine} />
         </Tabs.Panel>
       </Tabs>
     </>

@@ -13,6 +13,7 @@ import { sayBytes, sayHourly } from '../../parts/say.ts';
 import { DatabaseState } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { EngineTitle } from './engine-title.tsx';
 import { databasesQuery, keptDatabasesQuery } from './queries.ts';
 
 const words = text.databases;
@@ -51,7 +52,7 @@ const COLUMNS: readonly Column<Database>[] = [
       </AnchorLink>
     ),
   },
-  { name: words.engine, cell: ({ engine }) => words.engines[engine] },
+  { name: words.engine, cell: ({ engine }) => <EngineTitle engine={engine} /> },
   { name: words.state, cell: (database) => <DatabaseState database={database} /> },
   { name: words.size, cell: ({ size_bytes: bytes }) => sayBytes(bytes) },
   { name: words.price, cell: ({ price_per_hour: price }) => sayHourly(price) },
@@ -68,7 +69,7 @@ function Kept() {
   if (kept.length === 0) return null;
   const columns: readonly Column<Database>[] = [
     { name: words.name, cell: ({ name }) => name },
-    { name: words.engine, cell: ({ engine }) => words.engines[engine] },
+    { name: words.engine, cell: ({ engine }) => <EngineTitle engine={engine} /> },
     { name: words.kept.until, cell: ({ deletes_at: at }) => <When at={at} /> },
     {
       name: words.actions,

@@ -14,7 +14,7 @@ import {
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Database, DatabaseChange } from '../../../../sdk/index.ts';
+import type { Database, DatabaseChange, DatabaseEngine } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
@@ -26,14 +26,14 @@ import { text } from '../../texts/text.ts';
 import { DumpPart, LoadPart, Part } from './manage-parts.tsx';
 import { databasesQuery, keptDatabasesQuery, momentsQuery, pointsQuery } from './queries.ts';
 
-export function ManageTab({ database }: { database: Database }) {
+export function ManageTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   return (
     <Stack gap="md" maw={760}>
       <SettingsPart key={`${database.name} ${database.size_limit_mb}`} database={database} />
       <ForkPart database={database} />
       <DumpPart database={database} />
       <LoadPart database={database} />
-      <RestartPart database={database} />
+      <RestartPart database={database} isShared={engine.traits.has_account_server} />
       <RotatePart database={database} />
       <DeletePart database={database} />
     </Stack>
@@ -43,7 +43,7 @@ export function ManageTab({ database }: { database: Database }) {
 const words = text.databases.manage;
 
 /** The way out when its sessions hold all of its server. */
-function RestartPart({ database: { database_id: id, engine } }: { database: Database }) {
+function RestartPart({ database: { database_id: id }, isShared }: { database: Database; isShared: boolean }) {
   const [isAsked, setAsked] = useState(false);
   const restart = useMutation({
     mutationFn: () => cloud.restartDatabase(id),
@@ -53,7 +53,6 @@ function RestartPart({ database: { database_id: id, engine } }: { database: Data
       showDone(words.restarted);
     },
   });
-  const isShared = engine === 'postgresql' || engine === 'mysql';
   return (
     <Part
       title={words.restart}

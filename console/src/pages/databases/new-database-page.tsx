@@ -120,14 +120,15 @@ function useOpening() {
   };
 }
 
-function engineChoice({ engine, available, preparing, version, reason, fix }: DatabaseEngine): Choice {
+function engineChoice(entry: DatabaseEngine): Choice {
+  const { engine, title, summary, available, preparing, version, reason, fix } = entry;
   const { form } = words;
-  const about = [form.engineLeads[engine], version === null ? null : form.version(version), reason];
+  const about = [summary, version === null ? null : form.version(version), reason];
   const missing = [form.unavailable, reason, fix === null ? null : form.fix(fix)];
-  const coming = preparing && [form.engineLeads[engine], form.preparing(preparing)];
+  const coming = preparing && [summary, form.preparing(preparing)];
   return {
     value: engine,
-    title: words.engines[engine],
+    title,
     isDisabled: !available && coming === null,
     notes: (coming ?? (available ? about : missing)).filter((note) => note !== null),
   };

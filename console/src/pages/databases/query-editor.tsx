@@ -10,17 +10,18 @@ import {
 } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json, jsonLanguage } from '@codemirror/lang-json';
-import { MariaSQL, PostgreSQL, SQLite, type SQLNamespace, sql } from '@codemirror/lang-sql';
+import { MariaSQL, PostgreSQL, SQLite, type SQLNamespace, StandardSQL, sql } from '@codemirror/lang-sql';
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { Compartment, EditorState, type Extension, Prec, StateEffect, StateField } from '@codemirror/state';
 import { Decoration, type DecorationSet, EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
-import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
+import type { DatabaseTable } from '../../../../sdk/index.ts';
 import classes from './databases.module.css';
+import type { Grammar } from './grammar.ts';
 
 interface QueryEditorProps {
-  readonly engine: Database['engine'];
+  readonly grammar: Grammar;
   readonly value: string;
   readonly tables: readonly DatabaseTable[];
   readonly label: string;
@@ -37,7 +38,9 @@ export interface Range {
   readonly to: number;
 }
 
-const DIALECTS = { sqlite: SQLite, postgresql: PostgreSQL, mysql: MariaSQL } as const;
+const DIALECTS = { standard: StandardSQL, sqlite: SQLite, postgresql: PostgreSQL, mysql: MariaSQL } as const;
+/** Schemas whose tables are named without it. */
+const DEFAULT_SCHEMAS: Readonly<Partial<Record<Grammar, string>>> = { postgresql: 'public' };
 
 const COLOURS = HighlightStyle.define([
   { tag: tags.keyword, color: 'light-dark(#0f5f5c, #75c1b8)', fontWeight: '600' },
@@ -47,7 +50,7 @@ const COLOURS = HighlightStyle.define([
   { tag: tags.propertyName, color: 'light-dark(#0f5f5c, #75c1b8)' },
 ]);
 
-/** Commands of MongoDB, and what stands in them most. */
+/** Commands for documents, and their usual members. */
 const COMMANDS = [
   ...['find', 'aggregate', 'insert', 'update', 'delete', 'count', 'distinct', 'findAndModify'],
   ...['createIndexes', 'listIndexes', 'listCollections', 'drop'],
@@ -74,10 +77,11 @@ function completionOfDocuments(collections: readonly DatabaseTable[]): Extension
   });
 }
 
-function languageOf(engine: Database['engine'], tables: readonly DatabaseTable[]): Extension {
-  if (engine === 'mongodb') return [json(), completionOfDocuments(tables)];
-  const more = engine === 'postgresql' ? { defaultSchema: 'public' } : {};
-  const dialect = DIALECTS[engine];
+function languageOf(grammar: Grammar, tables: readonly DatabaseTable[]): Extension {
+  if (grammar === 'documents') return [json(), completionOfDocuments(tables)];
+  const defaultSchema = DEFAULT_SCHEMAS[grammar];
+  const more = defaultSchema === undefined ? {} : { defaultSchema };
+  const dialect = DIALECTS[grammar];
   return [
     sql({ dialect, schema: namesOf(tables), upperCaseKeywords: true, ...more }),
     dialect.language.data.of({ autocomplete: columnSource(tables) }),
@@ -135,7 +139,7 @@ function selectionOf({ selection: { main } }: EditorState): Range | null {
 }
 
 export function QueryEditor(props: QueryEditorProps) {
-  const { engine, value, tables, label, wrong } = props;
+  const { grammar, value, tables, label, wrong } = props;
   const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const language = useRef(new Compartment());
@@ -178,8 +182,8 @@ export function QueryEditor(props: QueryEditorProps) {
     return () => editor.destroy();
   }, [label]);
   useEffect(() => {
-    view.current?.dispatch({ effects: language.current.reconfigure(languageOf(engine, tables)) });
-  }, [engine, tables]);
+    view.current?.dispatch({ effects: language.current.reconfigure(languageOf(grammar, tables)) });
+  }, [grammar, tables]);
   useEffect(() => {
     // Chosen from the history: the editor shows it.
     const doc = view.current?.state.doc.toString();

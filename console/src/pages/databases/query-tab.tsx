@@ -6,12 +6,13 @@ import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Database, DatabaseQuery, DatabaseTable } from '../../../../sdk/index.ts';
+import type { Database, DatabaseEngine, DatabaseQuery, DatabaseTable } from '../../../../sdk/index.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { Refused, Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './databases.module.css';
-import { enginesQuery, tablesQuery } from './queries.ts';
+import { type Grammar, grammarOf } from './grammar.ts';
+import { tablesQuery } from './queries.ts';
 import { QueryEditor, type Range } from './query-editor.tsx';
 import { ResultGrid } from './result-grid.tsx';
 import { bodyOf, nameOf, selectOf, useRun } from './run.ts';
@@ -24,33 +25,35 @@ const FIRST_ROWS = 100;
 const REFUSED_WRITING = /read[- ]?only/i;
 const MODIFIER = /Mac|iP/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
-export function QueryTab({ database }: { database: Database }) {
+export function QueryTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   const { table } = useSearch({ from: '/shell/databases/$database' });
   const { data: tables = [], isPending } = useQuery(tablesQuery(database.database_id));
   // How it is written in a statement is known with the tables.
   if (table !== undefined && isPending) return <Group h={320} aria-busy="true" />;
-  return <Editor database={database} tables={tables} open={tables.find((one) => nameOf(one) === table)} />;
+  const open = tables.find((one) => nameOf(one) === table);
+  return <Editor database={database} engine={engine} tables={tables} open={open} />;
 }
 
 interface EditorProps {
   readonly database: Database;
+  readonly engine: DatabaseEngine;
   readonly tables: readonly DatabaseTable[];
   readonly open: DatabaseTable | undefined;
 }
 
-function Editor({ database, tables, open }: EditorProps) {
-  const { database_id: id, engine } = database;
+function Editor({ database: { database_id: id }, engine, tables, open }: EditorProps) {
+  const grammar = grammarOf(engine);
   const history = useHistory(id);
   const [typed, setTyped] = useState(() => {
-    if (open !== undefined) return selectOf(engine, open, { limit: FIRST_ROWS });
-    return history.entries[0] ?? (engine === 'mongodb' ? '{ "listCollections": 1 }' : 'SELECT 1 AS one');
+    if (open !== undefined) return selectOf(grammar, open, { limit: FIRST_ROWS });
+    return history.entries[0] ?? (grammar === 'documents' ? '{ "listCollections": 1 }' : 'SELECT 1 AS one');
   });
   const [selected, setSelected] = useState<Range | null>(null);
   const [isReadOnly, setReadOnly] = useState(true);
-  const query = useRun(database);
+  const query = useRun(id, grammar);
   const wanted = (range: Range | null) => {
     const { from, to } = range ?? { from: 0, to: typed.length };
-    const found = statementsOf(engine, typed.slice(from, to));
+    const found = statementsOf(grammar, typed.slice(from, to));
     return found.map((one) => ({ text: one.text, from: one.from + from }));
   };
   const run = (range: Range | null) => {
@@ -62,7 +65,7 @@ function Editor({ database, tables, open }: EditorProps) {
   return (
     <Stack>
       <QueryEditor
-        engine={engine}
+        grammar={grammar}
         value={typed}
         tables={tables}
         label={words.editor}
@@ -94,18 +97,21 @@ function Editor({ database, tables, open }: EditorProps) {
       </Group>
       <Outcome query={query} typed={typed} />
       <Limits engine={engine} />
-      <Sample database={database} statement={wanted(selected)[0]?.text ?? typed} isReadOnly={isReadOnly} />
+      <Sample
+        id={id}
+        grammar={grammar}
+        statement={wanted(selected)[0]?.text ?? typed}
+        isReadOnly={isReadOnly}
+      />
     </Stack>
   );
 }
 
-function Limits({ engine }: Pick<Database, 'engine'>) {
-  const { data: engines = [] } = useQuery(enginesQuery);
-  const seconds = engines.find((one) => one.engine === engine)?.limits.statement_seconds;
+function Limits({ engine }: { engine: DatabaseEngine }) {
   return (
     <Text size="xs" c="dimmed">
-      {words.limits(Math.min(seconds ?? STATEMENT_SECONDS, STATEMENT_SECONDS))}
-      {engine !== 'mongodb' && ` ${words.each}`}
+      {words.limits(Math.min(engine.limits.statement_seconds, STATEMENT_SECONDS))}
+      {grammarOf(engine) !== 'documents' && ` ${words.each}`}
     </Text>
   );
 }
@@ -163,16 +169,16 @@ function Failed({ query: { error, variables, wrong }, typed }: OutcomeProps) {
 }
 
 interface SampleProps {
-  readonly database: Database;
+  readonly id: string;
+  readonly grammar: Grammar;
   readonly statement: string;
   readonly isReadOnly: boolean;
 }
 
-function Sample({ database, statement, isReadOnly }: SampleProps) {
-  const { database_id: id, engine } = database;
+function Sample({ id, grammar, statement, isReadOnly }: SampleProps) {
   let body: DatabaseQuery;
   try {
-    body = bodyOf(engine, statement, isReadOnly);
+    body = bodyOf(grammar, statement, isReadOnly);
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;

@@ -50,6 +50,7 @@ export const databaseRoutes = [
     loader: ({ context: { queryClient } }) => {
       readAhead(queryClient, databasesQuery);
       readAhead(queryClient, keptDatabasesQuery);
+      readAhead(queryClient, enginesQuery);
     },
     component: lazyRouteComponent(() => import('./databases-page.tsx'), 'DatabasesPage'),
   }),
@@ -71,6 +72,7 @@ export const databaseRoutes = [
     validateSearch: databaseSearch,
     loader: ({ context: { queryClient }, params: { database } }) => {
       readAhead(queryClient, databaseQuery(database));
+      readAhead(queryClient, enginesQuery);
     },
     component: lazyRouteComponent(() => import('./database-page.tsx'), 'DatabasePage'),
   }),
@@ -84,13 +86,17 @@ export const databasesPalette: PaletteSource = {
     { id: 'create-database', label: databases.create, icon: PlusIcon, open: { to: '/databases/new' } },
   ],
   find: async (words) => {
-    const all = await queryClient.fetchQuery(databasesQuery);
+    const [all, engines] = await Promise.all([
+      queryClient.fetchQuery(databasesQuery),
+      queryClient.fetchQuery(enginesQuery),
+    ]);
+    const titleOf = new Map(engines.map((one) => [one.engine, one.title]));
     return all
       .flatMap(({ database_id: database, name, engine }): PaletteEntry[] => [
         {
           id: database,
           label: name,
-          note: `${databases.database} · ${databases.engines[engine]}`,
+          note: `${databases.database} · ${titleOf.get(engine) ?? engine}`,
           icon: CircleStackIcon,
           open: { to: '/databases/$database', params: { database } },
         },

@@ -4,12 +4,12 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import {
   CloudError,
-  type Database,
   type DatabaseQuery,
   type DatabaseQueryResult,
   type DatabaseTable,
 } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import type { Grammar } from './grammar.ts';
 import type { Range } from './query-editor.tsx';
 import type { Statement } from './statements.ts';
 
@@ -23,15 +23,15 @@ interface Run {
   readonly isReadOnly: boolean;
 }
 
-/** The body of the call. Throws SyntaxError when a command of MongoDB is no JSON. */
-export function bodyOf(engine: Database['engine'], statement: string, isReadOnly: boolean): DatabaseQuery {
+/** The body of the call. Throws SyntaxError when a command is no JSON. */
+export function bodyOf(grammar: Grammar, statement: string, isReadOnly: boolean): DatabaseQuery {
   const read_only = isReadOnly ? {} : { read_only: false };
-  if (engine !== 'mongodb') return { statement, ...read_only };
+  if (grammar !== 'documents') return { statement, ...read_only };
   return { command: JSON.parse(statement) as Record<string, unknown>, ...read_only };
 }
 
 /** The first that fails ends it; `done` has those before. */
-export function useRun({ database_id: id, engine }: Database) {
+export function useRun(id: string, grammar: Grammar) {
   const queryClient = useQueryClient();
   const abort = useRef<AbortController | null>(null);
   const [done, setDone] = useState<readonly Done[]>([]);
@@ -41,7 +41,7 @@ export function useRun({ database_id: id, engine }: Database) {
       const { signal } = abort.current ?? new AbortController();
       for (const statement of statements) {
         try {
-          const body = bodyOf(engine, statement.text, isReadOnly);
+          const body = bodyOf(grammar, statement.text, isReadOnly);
           const result = await cloud.queryDatabase(id, body, { signal });
           setDone((before) => [...before, { statement: statement.text, result }]);
         } catch (error) {
@@ -92,17 +92,16 @@ interface Page {
   readonly skip?: number;
 }
 
+/** Marks around a name; elsewhere the standard's. */
+const QUOTES: Readonly<Partial<Record<Grammar, string>>> = { mysql: '`' };
+
 /** Reads rows of a table, in the order of its primary key, or all that one page has. */
-export function selectOf(
-  engine: Database['engine'],
-  table: DatabaseTable,
-  { limit, skip = 0 }: Page,
-): string {
-  if (engine === 'mongodb') {
+export function selectOf(grammar: Grammar, table: DatabaseTable, { limit, skip = 0 }: Page): string {
+  if (grammar === 'documents') {
     const skipped = skip === 0 ? '' : `"skip": ${skip}, `;
     return `{ "find": ${JSON.stringify(table.name)}, "filter": {}, "sort": { "_id": 1 }, ${skipped}"limit": ${limit} }`;
   }
-  const mark = engine === 'mysql' ? '`' : '"';
+  const mark = QUOTES[grammar] ?? '"';
   const quote = (name: string) => mark + name.replaceAll(mark, mark + mark) + mark;
   const name = [table.schema, table.name].filter((part) => part !== null).map(quote);
   const keys = table.columns.filter((column) => column.primary_key).map((column) => quote(column.name));

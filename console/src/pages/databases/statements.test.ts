@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Grammar } from './grammar.ts';
 import { statementsOf } from './statements.ts';
 
-const textsOf = (engine: Parameters<typeof statementsOf>[0], text: string) =>
-  statementsOf(engine, text).map((one) => one.text);
+const textsOf = (grammar: Grammar, text: string) => statementsOf(grammar, text).map((one) => one.text);
 
 test('statements end at a semicolon, but not in quotes, comments and bodies', () => {
   const quoted = `SELECT ';', ";" -- ;\n /* ; */`;
-  for (const engine of ['sqlite', 'postgresql', 'mysql'] as const) {
-    assert.deepEqual(textsOf(engine, `${quoted}; ;\n-- only this;\n; SELECT 'it''s;'`), [
+  for (const grammar of ['standard', 'sqlite', 'postgresql', 'mysql'] as const) {
+    assert.deepEqual(textsOf(grammar, `${quoted}; ;\n-- only this;\n; SELECT 'it''s;'`), [
       quoted,
       "SELECT 'it''s;'",
     ]);
-    assert.deepEqual(textsOf(engine, 'BEGIN; SELECT 1; END'), ['BEGIN', 'SELECT 1', 'END']);
+    assert.deepEqual(textsOf(grammar, 'BEGIN; SELECT 1; END'), ['BEGIN', 'SELECT 1', 'END']);
   }
   const trigger = `CREATE TRIGGER t AFTER INSERT ON a BEGIN
     UPDATE a SET b = CASE WHEN c THEN 1 ELSE 2 END; DELETE FROM d; END`;
@@ -25,9 +25,9 @@ test('statements end at a semicolon, but not in quotes, comments and bodies', ()
   assert.deepEqual(textsOf('sqlite', 'SELECT [a;b] FROM `c;d`'), ['SELECT [a;b] FROM `c;d`']);
 });
 
-test('commands of MongoDB end with their object', () => {
+test('commands for documents end with their object', () => {
   const text = ' { "find": "a}" , "filter": {} }\n{ "ping": 1 } x';
-  assert.deepEqual(statementsOf('mongodb', text), [
+  assert.deepEqual(statementsOf('documents', text), [
     { text: '{ "find": "a}" , "filter": {} }', from: 1 },
     { text: '{ "ping": 1 }', from: 33 },
     { text: 'x', from: 47 },

@@ -1,4 +1,6 @@
 /** The statements of a text, told apart as the engine would. */
+import type { Grammar } from './grammar.ts';
+
 export interface Statement {
   readonly text: string;
   /** Where it begins in the whole text. */
@@ -11,20 +13,21 @@ const ESCAPED = String.raw`'(?:[^'\\]|''|\\[\s\S])*'`;
 const PLAIN = `'(?:[^']|'')*'`;
 
 /** Comments and quoted text: a `;` in them ends no statement. */
-const WHOLE = {
+const WHOLE: Readonly<Record<Grammar, readonly string[]>> = {
+  standard: [COMMENT, PLAIN, QUOTED],
   sqlite: [COMMENT, PLAIN, QUOTED, String.raw`\[[^\]]*\]`, '`[^`]*`'],
   postgresql: [COMMENT, String.raw`\b[eE]${ESCAPED}`, PLAIN, QUOTED, String.raw`(\$\w*\$)[\s\S]*?\1`],
   mysql: [COMMENT, String.raw`#[^\n]*`, ESCAPED, String.raw`"(?:[^"\\]|""|\\[\s\S])*"`, '`[^`]*`'],
-  mongodb: [String.raw`"(?:[^"\\]|\\.)*"`],
-} as const;
+  documents: [String.raw`"(?:[^"\\]|\\.)*"`],
+};
 
 const SQL_MARKS = String.raw`;|\b(?:END\s+(?:IF|LOOP|WHILE|REPEAT|FOR)|END(?:\s+CASE)?|BEGIN|CASE)\b`;
 /** Their bodies have statements of their own, up to END. */
 const WITH_BODY =
   /^\s*(?:BEGIN\s+NOT\s+ATOMIC|CREATE\b[^;('"]*?\b(?:TRIGGER|PROCEDURE|FUNCTION|EVENT|PACKAGE))\b/i;
 
-export function statementsOf(engine: keyof typeof WHOLE, text: string): Statement[] {
-  const isSql = engine !== 'mongodb';
+export function statementsOf(grammar: Grammar, text: string): Statement[] {
+  const isSql = grammar !== 'documents';
   const found: Statement[] = [];
   let from = 0;
   let depth = 0;
@@ -37,7 +40,7 @@ export function statementsOf(engine: keyof typeof WHOLE, text: string): Statemen
     depth = 0;
     hasWords = false;
   };
-  const tokens = new RegExp(`${WHOLE[engine].join('|')}|${isSql ? SQL_MARKS : '[{}]'}|\\S`, 'gi');
+  const tokens = new RegExp(`${WHOLE[grammar].join('|')}|${isSql ? SQL_MARKS : '[{}]'}|\\S`, 'gi');
   for (const { 0: token, index } of text.matchAll(tokens)) {
     if (token === ';' && isSql) {
       if (depth === 0) end(index);

@@ -16,7 +16,7 @@ import {
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
+import type { Database, DatabaseEngine, DatabaseTable } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
@@ -24,6 +24,7 @@ import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 import classes from './databases.module.css';
+import { type Grammar, grammarOf } from './grammar.ts';
 import { tablesQuery } from './queries.ts';
 import { ResultGrid } from './result-grid.tsx';
 import { bodyOf, nameOf, selectOf } from './run.ts';
@@ -37,22 +38,22 @@ const COLUMNS: readonly Column<DatabaseTable['columns'][number]>[] = [
 /** From how many on they can be searched. */
 const MANY = 12;
 
-export function TablesTab({ database }: { database: Database }) {
+export function TablesTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   const tables = useQuery(tablesQuery(database.database_id));
-  const isDocuments = database.engine === 'mongodb';
+  const grammar = grammarOf(engine);
   return (
     <Loaded query={tables}>
       {(all) =>
         all.length === 0 ? (
           <Empty
             icon={TableCellsIcon}
-            title={isDocuments ? words.noCollections : words.none}
+            title={grammar === 'documents' ? words.noCollections : words.none}
             action={<QueryLink database={database} />}
           >
             {words.noneLead}
           </Empty>
         ) : (
-          <Tables database={database} tables={all} onRefresh={() => tables.refetch()} />
+          <Tables database={database} grammar={grammar} tables={all} onRefresh={() => tables.refetch()} />
         )
       }
     </Loaded>
@@ -75,11 +76,12 @@ function QueryLink({ database, table }: { database: Database; table?: string }) 
 
 interface TablesProps {
   readonly database: Database;
+  readonly grammar: Grammar;
   readonly tables: readonly DatabaseTable[];
   readonly onRefresh: () => void;
 }
 
-function Tables({ database, tables, onRefresh }: TablesProps) {
+function Tables({ database, grammar, tables, onRefresh }: TablesProps) {
   const { table: open, rows } = useSearch({ from: '/shell/databases/$database' });
   const navigate = useNavigate({ from: '/databases/$database' });
   const [find, setFind] = useState('');
@@ -127,6 +129,7 @@ function Tables({ database, tables, onRefresh }: TablesProps) {
       {shown !== undefined && (
         <OneTable
           database={database}
+          grammar={grammar}
           table={shown}
           skip={rows}
           onSkip={(skip) =>
@@ -142,13 +145,14 @@ function Tables({ database, tables, onRefresh }: TablesProps) {
 
 interface OneTableProps {
   readonly database: Database;
+  readonly grammar: Grammar;
   readonly table: DatabaseTable;
   /** Undefined: how it is made is shown, not its rows. */
   readonly skip: number | undefined;
   readonly onSkip: (skip: number | undefined) => void;
 }
 
-function OneTable({ database, table, skip, onSkip }: OneTableProps) {
+function OneTable({ database, grammar, table, skip, onSkip }: OneTableProps) {
   const rows = table.estimated_rows;
   const count = table.type === 'collection' ? words.documents : words.rows;
   const facts = [
@@ -181,7 +185,7 @@ function OneTable({ database, table, skip, onSkip }: OneTableProps) {
       {skip === undefined ? (
         <Made table={table} />
       ) : (
-        <TableRows database={database} table={table} skip={skip} onSkip={onSkip} />
+        <TableRows id={database.database_id} grammar={grammar} table={table} skip={skip} onSkip={onSkip} />
       )}
     </Stack>
   );
@@ -253,19 +257,19 @@ function Listed({ title, lines }: ListedProps) {
 const PAGE_ROWS = 100;
 
 interface TableRowsProps {
-  readonly database: Database;
+  readonly id: string;
+  readonly grammar: Grammar;
   readonly table: DatabaseTable;
   /** How many rows are before the page. */
   readonly skip: number;
   readonly onSkip: (skip: number) => void;
 }
 
-function TableRows({ database, table, skip, onSkip }: TableRowsProps) {
-  const { database_id: id, engine } = database;
-  const statement = selectOf(engine, table, { limit: PAGE_ROWS, skip });
+function TableRows({ id, grammar, table, skip, onSkip }: TableRowsProps) {
+  const statement = selectOf(grammar, table, { limit: PAGE_ROWS, skip });
   const rows = useQuery({
     queryKey: ['databases', id, 'tables', nameOf(table), statement],
-    queryFn: ({ signal }) => cloud.queryDatabase(id, bodyOf(engine, statement, true), { signal }),
+    queryFn: ({ signal }) => cloud.queryDatabase(id, bodyOf(grammar, statement, true), { signal }),
     placeholderData: keepPreviousData,
   });
   return (

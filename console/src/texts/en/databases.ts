@@ -2,7 +2,7 @@ import { count, counted } from './counted.ts';
 
 export const databases = {
   title: 'Databases',
-  lead: 'SQLite, PostgreSQL, MySQL and MongoDB databases, each with its own connection string.',
+  lead: 'SQL and document databases, each with its own connection string.',
   database: 'Database',
   queryOf: (name: string) => `Query ${name}`,
   create: 'Create database',
@@ -15,7 +15,6 @@ export const databases = {
   price: 'Price',
   created: 'Created',
   actions: 'Actions',
-  engines: { sqlite: 'SQLite', postgresql: 'PostgreSQL', mysql: 'MySQL', mongodb: 'MongoDB' },
   states: {
     creating: 'being created',
     ready: 'ready',
@@ -33,12 +32,6 @@ export const databases = {
   form: {
     lead: 'You only need to choose an engine and a name.',
     engine: 'Engine',
-    engineLeads: {
-      sqlite: 'A single file, queried over HTTP. It is ready immediately and suits small sites and tests.',
-      postgresql: 'The right choice for most applications that need SQL.',
-      mysql: 'A MariaDB server, for applications written for MySQL.',
-      mongodb: 'A document database with the commands of MongoDB.',
-    },
     unavailable: 'Not available on this host',
     preparing: ({ percent, step }: { percent: number | null; step: string }) =>
       `This host is still preparing it (${percent === null ? step : `${percent} %`}). A database that you create now waits for it.`,

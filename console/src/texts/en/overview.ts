@@ -12,7 +12,7 @@ export const overview = {
       'Drop a file anywhere on this page. If you have no bucket yet, one is created.',
     ],
     machine: ['Start a machine', 'Get a Linux machine with a console in this tab, in about a minute.'],
-    database: ['Create a database', 'Get a SQLite, PostgreSQL, MySQL or MongoDB database in seconds.'],
+    database: ['Create a database', 'Get an SQL or document database in seconds.'],
     key: [
       'Connect a program',
       'Create a key for a backup or any S3 client, with only the rights that it needs.',

@@ -1,0 +1,15 @@
+/** Grammars in which databases are asked, by the traits of their engine. */
+
+type Dialect = 'standard' | 'sqlite' | 'postgresql' | 'mysql';
+/** A dialect of SQL, or JSON commands that ask for documents. */
+export type Grammar = Dialect | 'documents';
+
+interface Traits {
+  readonly language: 'sql' | 'documents';
+  readonly dialect: Dialect | null;
+}
+
+/** The grammar of an engine of the cloud. */
+export function grammarOf({ traits }: { readonly traits: Traits }): Grammar {
+  return traits.language === 'documents' ? 'documents' : (traits.dialect ?? 'standard');
+}
