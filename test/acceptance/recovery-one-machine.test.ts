@@ -62,6 +62,7 @@ test('a disk is back in a new machine, also of a deleted one, and boots', { skip
   await user.expect(200, `${back}/stop?force=true`, POST);
   await user.expect(200, `${vm}/stop`, POST);
   await user.expect(200, vm, DELETE);
+  assert.equal((await user.expect(200, `${vm}/points`))[0].point_id, point_id);
   const again = await user.expect(201, '/api/vms', from(vm, point_id, { name: 'again' }));
   assert.ok(readDisk(`/api/vms/${again.vm_id}`).equals(bytes));
 });
@@ -75,7 +76,9 @@ test('others, points without it, and another disk are refused, and leave nothing
   const stranger = user.as((await user.register()).api_key);
   for (const other of [stranger, admin]) {
     await other.refused(404, 'point_not_found', ['/api/vms', from(vm, point_id)]);
+    await other.refused(404, 'vm_not_found', [`${vm}/points`]);
   }
+  await user.refused(404, 'vm_not_found', ['/api/vms/vm-none/points']);
   for (const wrong of [early.point_id, 'drp-none']) {
     await user.refused(404, 'point_not_found', ['/api/vms', from(vm, wrong)]);
   }

@@ -50,13 +50,22 @@ export class MachineOrigins {
     this.#deps = deps;
   }
 
-  /** The sound points since the account was made, newest first. The machine need not exist any more. */
-  async list({ accountId }: Principal): Promise<VmPoint[]> {
+  /**
+   * The usable points since the account was made, newest first, for a machine of the account, or one that it
+   * had. Throws `vm_not_found`.
+   */
+  async list({ accountId }: Principal, vmId: string): Promise<VmPoint[]> {
+    if (!(await this.#deps.store.wasOf(accountId, vmId))) {
+      throw new AppError('vm_not_found', 'You have, and had, no such virtual machine');
+    }
+    const points = await this.#pointsOf(accountId);
+    return points.map(({ pointId, createdAt }) => ({ point_id: pointId, created_at: formatTime(createdAt) }));
+  }
+
+  async #pointsOf(accountId: number) {
     const since = await this.#deps.store.accountSince(accountId);
     const points = since === undefined ? [] : await this.#deps.points.points();
-    return points
-      .filter(({ createdAt }) => createdAt >= (since ?? 0))
-      .map(({ pointId, createdAt }) => ({ point_id: pointId, created_at: formatTime(createdAt) }));
+    return points.filter(({ createdAt }) => createdAt >= (since ?? 0));
   }
 
   /**
@@ -107,7 +116,7 @@ export class MachineOrigins {
   async #rowIn(principal: Principal, wanted: Wanted): Promise<VmRow> {
     const { accountId } = principal;
     const { vm_id: vmId, point_id: pointId } = wanted;
-    const isKnown = (await this.list(principal)).some(({ point_id }) => point_id === pointId);
+    const isKnown = (await this.#pointsOf(accountId)).some((point) => point.pointId === pointId);
     if (!isKnown || !isId('vm', vmId)) throw notIn(wanted);
     const { points, store } = this.#deps;
     const since = await store.accountSince(accountId);

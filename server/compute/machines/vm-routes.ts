@@ -216,12 +216,13 @@ function pointsRoute({ origins }: VmRoutesDeps): Route {
     tag: 'compute',
     summary: 'List the recovery points that a virtual machine can be restored from, newest first',
     description:
-      'All usable recovery points since your account was created, also for a machine that was deleted. `POST ' +
+      'All usable recovery points since your account was created, also for a machine that you deleted. `POST ' +
       '/api/vms` with `from` creates a new machine with the disk of one.',
     permission: 'compute:read',
     params: VmPath,
     responses: { 200: Type.Array(VmPoint) },
-    handler: ({ principal }) => origins.list(principal),
+    errors: ['vm_not_found'],
+    handler: ({ principal, params }) => origins.list(principal, params.vm_id),
   });
 }
 

@@ -67,6 +67,13 @@ export class VmStore {
     return this.#reads.get(`SELECT ${COLUMNS} FROM vms WHERE vm_id = ?`, vmId);
   }
 
+  /** Whether the account has that machine, or had it. */
+  async wasOf(accountId: number, vmId: string): Promise<boolean> {
+    const sql = 'SELECT 1 FROM vm_usage WHERE vm_id = ? AND account_id = ? LIMIT 1';
+    const found: Awaitable<unknown> = this.#reads.get(sql, vmId, accountId);
+    return (await found) !== undefined;
+  }
+
   /** When the account was made, ms; undefined: there is none. */
   async accountSince(accountId: number): Promise<number | undefined> {
     const sql = 'SELECT created_at FROM accounts WHERE id = ?';
