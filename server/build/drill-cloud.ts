@@ -3,17 +3,30 @@
  * start jobs, machines or deliveries. It has user ids and names of its own, so that nothing of the live cloud
  * is taken, and no settings that lead to anything outside of its directory.
  */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { pino } from 'pino';
+import { tryMachine } from '../compute/machines/trials.ts';
 import type { Config } from '../config/config.ts';
+import { tryLog } from '../databases/log-trials.ts';
+import { tryDatabases } from '../databases/trials.ts';
+import type { DrillOrder } from '../drivers/drill-process/drill-ground.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
+import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
 import { systemClock } from '../platform/clock.ts';
+import type { DrillFindings } from '../recovery/drill/drill.ts';
+import { type DrillCloud, rehearse } from '../recovery/drill/rehearsal.ts';
+import { Repository } from '../recovery/repository/repository.ts';
+import { readSampledBlobs } from '../storage/blobs/sampled-blobs.ts';
 import { buildCloud, type Cloud } from './cloud.ts';
+import { targetAt } from './recovery-target.ts';
+import { prepareDirectory, withMetadata } from './restored-directory.ts';
 
 /** Engines only choose from these: nothing in a drill listens on a port. */
 const PORTS = { postgresqlPort: 63_000, mysqlPort: 63_300, mongodbPort: 63_600 };
 
 /** The settings of the live cloud, without everything that leads out of `dataDir`. */
-export function drillConfig(live: Config, dataDir: string): Config {
+function drillConfig(live: Config, dataDir: string): Config {
   return {
     ...live,
     ...PORTS,
@@ -42,15 +55,80 @@ export function drillConfig(live: Config, dataDir: string): Config {
   };
 }
 
-/** Throws StartupError, or an Error with a one-line message, as buildCloud() does. */
-export function buildDrillCloud(config: Config, name: string): Promise<Cloud> {
-  const log = pino({ level: 'silent' });
-  return buildCloud({ config, clock: systemClock, log, step: (_name, work) => work(), drill: name });
+/** Everything that the process of a drill needs besides the request. */
+export interface DrillMeans {
+  /** Settings of the live cloud. */
+  readonly config: Config;
+  /** To be left free on the disk of the live cloud. */
+  readonly reserveBytes: number;
 }
 
-/** Ends it in the order that buildCloud() wants. */
-export async function closeDrillCloud(cloud: Cloud): Promise<void> {
-  await cloud.api.close();
-  await cloud.data.close();
-  await cloud.close();
+/** Share of a drill's time for archived logs, at most. */
+const LOGS_SHARE = 1 / 3;
+
+/** See rehearse(). */
+export function rehearseOrder(order: DrillOrder, say: (stage: string) => void): Promise<DrillFindings> {
+  const { config: live, reserveBytes } = order.means as DrillMeans;
+  const { repositoryId, repositoryKey } = order.request;
+  const target = targetAt(live.recoveryTarget || join(live.dataDir, 'recovery'), live);
+  const key = Buffer.from(repositoryKey, 'hex');
+  const repository = new Repository(target, { key, repositoryId });
+  const isSharing = statSync(order.folder).dev === statSync(live.dataDir).dev;
+  const folder = new ScratchFolder(order.folder, isSharing ? reserveBytes : 0);
+  const config = drillConfig(live, order.folder);
+  return rehearse(order.request, {
+    repository,
+    folder,
+    logsWithinMs: live.drillMinutes * 60_000 * LOGS_SHARE,
+    withReads: (work) => withMetadata(order.folder, ({ reads }) => work(reads)),
+    prepareFirstStart: (first) => prepareDirectory(order.folder, first),
+    startCloud: () => startDrillCloud(config, { name: order.name, repository, folder }),
+    say,
+  });
+}
+
+interface DrillParts {
+  readonly name: string;
+  readonly repository: Repository;
+  readonly folder: ScratchFolder;
+}
+
+/** Throws StartupError, or an Error with a one-line message, as buildCloud() does. */
+async function startDrillCloud(
+  config: Config,
+  { name, repository, folder }: DrillParts,
+): Promise<DrillCloud> {
+  const log = pino({ level: 'silent' });
+  const cloud = await buildCloud({
+    config,
+    clock: systemClock,
+    log,
+    step: (_name, work) => work(),
+    drill: name,
+  });
+  const { base, databases, compute } = cloud.within;
+  const { metadata, blobs, keys } = base;
+  return {
+    reads: metadata,
+    status: () => statusOf(cloud),
+    readObjects: (names) => readSampledBlobs(names, { metadata, blobs, keys }),
+    tryDatabases: () => tryDatabases(databases, new AbortController().signal),
+    tryLog: (verdict) => tryLog({ logs: repository.logs, engines: databases.engines, folder, verdict }),
+    tryMachine: (machine) => tryMachine({ reads: metadata, hypervisor: compute.hypervisor }, machine),
+    close: async () => {
+      // In the order that buildCloud() wants.
+      await cloud.api.close();
+      await cloud.data.close();
+      await cloud.close();
+    },
+  };
+}
+
+async function statusOf({ api }: Cloud): Promise<string> {
+  await api.ready();
+  const headers = { host: 'localhost' };
+  const { statusCode, body } = await api.inject({ method: 'GET', url: '/api/system/status', headers });
+  if (statusCode !== 200) throw new Error(`the status call returned ${statusCode}: ${body.slice(0, 200)}`);
+  const { version } = JSON.parse(body) as { version: string };
+  return `a second cloud, version ${version}, opens the data and answers`;
 }

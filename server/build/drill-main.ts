@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 import type { DrillMessage, DrillOrder } from '../drivers/drill-process/drill-ground.ts';
 import { DrillSkipped } from '../recovery/drill/drill.ts';
-import { rehearse } from './rehearsal.ts';
+import { rehearseOrder } from './drill-cloud.ts';
 
 function tell(message: DrillMessage): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
@@ -12,7 +12,7 @@ const input = createInterface({ input: process.stdin });
 // Its end means that the cloud is gone.
 input.once('close', () => process.exit(1));
 input.once('line', (line) => {
-  rehearse(JSON.parse(line) as DrillOrder, (stage) => tell({ stage }))
+  rehearseOrder(JSON.parse(line) as DrillOrder, (stage) => tell({ stage }))
     .then((findings) => tell({ findings }))
     .catch((error: Error) => {
       tell(error instanceof DrillSkipped ? { skipped: error.message } : { failed: error.message });

@@ -8,8 +8,8 @@ import { Drills, type DrillsDeps } from '../recovery/drill/drills.ts';
 import { KeySlot } from '../recovery/repository/key-slot.ts';
 import type { RecoveryKeys } from '../recovery/repository/recovery-keys.ts';
 import type { Target } from '../recovery/repository/target.ts';
+import type { DrillMeans } from './drill-cloud.ts';
 import type { RecoveryDeps } from './recovery.ts';
-import type { DrillMeans } from './rehearsal.ts';
 
 const DAY_MS = 86_400_000;
 /** Runs in a process of its own. */

@@ -24,6 +24,7 @@ import { Verifications } from '../recovery/drill/verifications.ts';
 import { LogArchive } from '../recovery/logs/log-archive.ts';
 import { AccountRestores, type AccountRestoresDeps } from '../recovery/points/account-restores.ts';
 import { cloudSources } from '../recovery/points/cloud-sources.ts';
+import { OpenedPoints } from '../recovery/points/opened-points.ts';
 import { PointFiles } from '../recovery/points/point-files.ts';
 import { PointEvents, type PointWork } from '../recovery/points/point-view.ts';
 import { Points } from '../recovery/points/points.ts';
@@ -42,10 +43,10 @@ import { RecoveryStore, WRITER } from '../recovery/store.ts';
 import { RecoverySummaryStore } from '../recovery/summary-store.ts';
 import type { BlobStore } from '../storage/blobs/blobs.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
-import { OpenedPoints } from './opened-points.ts';
 import { buildDrills } from './recovery-drills.ts';
 import { buildSchedule } from './recovery-schedule.ts';
 import { type OpenedTargets, openTargets } from './recovery-target.ts';
+import { pointOpener } from './restored-directory.ts';
 
 export interface RecoveryDeps {
   readonly config: Config;
@@ -85,7 +86,8 @@ export function openedPoints(
   files: () => PointFiles,
 ): OpenedPoints {
   const directory = join(config.dataDir, 'recovery-opened');
-  return new OpenedPoints({ directory, clock, files, assertSpace: base.assertSpace });
+  const { assertSpace } = base;
+  return new OpenedPoints({ directory, files, assertSpace, openFolder: pointOpener(clock, assertSpace) });
 }
 
 export function buildRecovery(deps: RecoveryDeps & AccountsBack) {

@@ -1,7 +1,7 @@
 /** `cloudlet recovery compare`: a restored data directory against its point, with no running cloud. */
 import { resolve } from 'node:path';
-import { compareRestored } from '../build/comparison.ts';
 import { targetAt } from '../build/recovery-target.ts';
+import { compareDirectory } from '../build/restored-directory.ts';
 import type { Config } from '../config/config.ts';
 import { findPoint } from '../recovery/points/restore.ts';
 import { Repository } from '../recovery/repository/repository.ts';
@@ -27,7 +27,7 @@ export async function compare(config: Config, { positionals, values }: Words): P
     const found = await findPoint(repository, positionals[1] ?? 'latest');
     tellFound(found);
     const { manifest } = found;
-    const checks = await compareRestored({
+    const checks = await compareDirectory({
       repository,
       manifest,
       directory,

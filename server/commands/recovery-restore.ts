@@ -1,7 +1,7 @@
 /** `cloudlet recovery restore`: a data directory of a point, with no running cloud. */
 import { resolve } from 'node:path';
-import { prepareFirstStart } from '../build/first-start.ts';
 import { targetAt } from '../build/recovery-target.ts';
+import { prepareDirectory } from '../build/restored-directory.ts';
 import type { Config } from '../config/config.ts';
 import { RestoreDirectory } from '../drivers/recovery-directory/restore-directory.ts';
 import { readTime } from '../platform/clock.ts';
@@ -39,7 +39,7 @@ export async function restore(config: Config, { values }: Words): Promise<number
     isPartial: partial !== undefined,
   });
   const journal = await findJournal(repository, restored.manifest);
-  const report = await prepareFirstStart(folder.path, {
+  const report = await prepareDirectory(folder.path, {
     journal,
     isAllRevoked: values['revoke-all-keys'] !== undefined,
     cut: readTime('cut_at', restored.manifest.cut_at),

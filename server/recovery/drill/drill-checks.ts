@@ -126,3 +126,7 @@ class Sample {
     return { files, bytes };
   }
 }
+
+export function inMib(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}

@@ -1,22 +1,26 @@
 /** Reads some blobs completely and compares them with their rows, for a restore drill. */
 import { createHash } from 'node:crypto';
-import type { DataKeys } from '../keys/encryption.ts';
-import type { BlobSql, SampledBlobRow } from './blob-sql.ts';
+import type { Reads } from '../../metadata/metadata.ts';
+import type { Sealer } from '../../platform/master-key.ts';
+import { type DataKeys, openDataKeys } from '../keys/encryption.ts';
+import { BlobSql, type SampledBlobRow } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
 
 export interface SampledBlobsDeps {
-  readonly store: BlobSql;
+  readonly metadata: Reads;
   readonly blobs: Pick<BlobStore, 'read'>;
-  readonly dataKeys: Pick<DataKeys, 'open'>;
+  readonly keys: Sealer;
 }
 
 /** Resolves with the bytes that were read. Rejects with the first that differs. */
 export async function readSampledBlobs(names: readonly string[], deps: SampledBlobsDeps): Promise<number> {
+  const { metadata, blobs, keys } = deps;
+  const [store, dataKeys] = [new BlobSql(metadata), openDataKeys(metadata, keys)];
   let bytes = 0;
   for (const name of names) {
-    const row = await deps.store.sampled(name);
+    const row = await store.sampled(name);
     if (row === undefined) throw new Error(`${name} has no row`);
-    await readBlob(row, deps).catch((cause: Error) => {
+    await readBlob(row, { blobs, dataKeys }).catch((cause: Error) => {
       throw new Error(`${name}: ${cause.message}`, { cause });
     });
     bytes += row.size_bytes;
@@ -29,7 +33,7 @@ const MD5 = /^[0-9a-f]{32}$/;
 
 async function readBlob(
   row: SampledBlobRow,
-  { blobs, dataKeys }: Pick<SampledBlobsDeps, 'blobs' | 'dataKeys'>,
+  { blobs, dataKeys }: Pick<SampledBlobsDeps, 'blobs'> & { readonly dataKeys: Pick<DataKeys, 'open'> },
 ): Promise<void> {
   const md5 = createHash('md5');
   let bytes = 0;

@@ -1,20 +1,15 @@
-/** The archived logs in a restore drill: all are read, and one server is recovered to the end of its log. */
-import type { Engine } from '../databases/engine.ts';
-import type { Engines } from '../databases/engines.ts';
-import type { ServerCopy } from '../databases/server-logs.ts';
-import type { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
-import { formatTime, systemClock } from '../platform/clock.ts';
+/** Recovers a database server to the end of its archived log, for a restore drill. */
+
+import { formatTime } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { randomBelow } from '../platform/ids.ts';
 import { plural } from '../platform/plural.ts';
-import { CheckSkipped, type DrillChecks } from '../recovery/drill/drill-checks.ts';
+import { CheckSkipped } from '../recovery/drill/drill-checks.ts';
 import { type LogBase, type LogLine, type LogLines, reachOf, wholeRuns } from '../recovery/logs/log-lines.ts';
-import {
-  type LogVerdict,
-  type LogVerifyOptions,
-  uselessFiles,
-  verifyLogs,
-} from '../recovery/logs/log-verification.ts';
+import { type LogVerdict, uselessFiles } from '../recovery/logs/log-verification.ts';
+import type { Engine } from './engine.ts';
+import type { Engines } from './engines.ts';
+import type { ServerCopy } from './server-logs.ts';
 
 /** The server of an account, as of the end of its log. */
 interface Candidate {
@@ -36,52 +31,25 @@ const OVERHEAD_BYTES = 96 * MIB;
  */
 const RECORD_BYTES = 512n * 2n ** 10n;
 
-/** `withinMs`: no more files are read afterwards. null: there are no logs. */
-export async function readLogs(
-  checks: DrillChecks,
-  options: Omit<LogVerifyOptions, 'isLate'> & { readonly withinMs: number },
-): Promise<LogVerdict | null> {
-  const end = systemClock.uptime() + options.withinMs;
-  const isLate = () => systemClock.uptime() > end;
-  const verdict = await verifyLogs({ ...options, isQuick: true, isLate });
-  const { servers, bases, parts, bytes, unread, damage, damagedFiles } = verdict;
-  if (servers === 0) return null;
-  await checks.run('archived logs', async () => {
-    if (damagedFiles > 0) {
-      const [first] = damage;
-      const files = plural(damagedFiles, 'file');
-      throw new Error(`${files} missing or damaged, the first is ${first?.file} (${first?.problem})`);
-    }
-    const copies = bases === 1 ? '1 base copy' : `${bases} base copies`;
-    const read = `${copies} and ${plural(parts, 'part')} of the logs of ${plural(servers, 'server')}`;
-    if (unread > 0)
-      throw new CheckSkipped(`${read} are intact; there was no time for ${plural(unread, 'file')}`);
-    return `${read} are intact (${inMib(bytes)})`;
-  });
-  return verdict;
-}
-
 export interface LogTrial {
   readonly logs: LogLines;
   readonly engines: Pick<Engines, 'all'>;
-  readonly folder: Pick<ScratchFolder, 'freeBytes'>;
+  readonly folder: { freeBytes(): Promise<number> };
   readonly verdict: LogVerdict;
 }
 
-/** One server that has room here, chosen at random. */
-export async function tryLog(checks: DrillChecks, trial: LogTrial): Promise<void> {
-  await checks.run('replayed log', async () => {
-    const all = await candidatesOf(trial);
-    if (all.length === 0) throw new CheckSkipped('no server has a complete base copy yet');
-    let refusal = '';
-    while (all.length > 0) {
-      const [chosen] = all.splice(randomBelow(all.length), 1);
-      const tried = chosen && (await tryOne(trial, chosen));
-      if (tried?.said !== undefined) return tried.said;
-      refusal = tried?.refusal ?? '';
-    }
-    throw new CheckSkipped(`no log was replayed: ${refusal}`);
-  });
+/** One server that has room here, chosen at random. Throws CheckSkipped when none can be tried. */
+export async function tryLog(trial: LogTrial): Promise<string> {
+  const all = await candidatesOf(trial);
+  if (all.length === 0) throw new CheckSkipped('no server has a complete base copy yet');
+  let refusal = '';
+  while (all.length > 0) {
+    const [chosen] = all.splice(randomBelow(all.length), 1);
+    const tried = chosen && (await tryOne(trial, chosen));
+    if (tried?.said !== undefined) return tried.said;
+    refusal = tried?.refusal ?? '';
+  }
+  throw new CheckSkipped(`no log was replayed: ${refusal}`);
 }
 
 async function candidatesOf({ logs, engines, verdict }: LogTrial): Promise<Candidate[]> {

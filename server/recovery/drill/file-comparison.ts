@@ -1,20 +1,31 @@
 /** Compares a restored file with its pieces in a recovery point. */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { mapOf } from '../drivers/qemu/disk-map.ts';
-import { QemuPrograms } from '../drivers/qemu/program.ts';
-import type { Entry } from '../recovery/points/manifest.ts';
-import { HOLE } from '../recovery/repository/chunks.ts';
-import type { Repository } from '../recovery/repository/repository.ts';
+import type { Entry } from '../points/manifest.ts';
+import { HOLE } from '../repository/chunks.ts';
+import type { Repository } from '../repository/repository.ts';
 
 /** Blocks of holes from which on it pays to find out where the holes of the file are. */
 const MANY_HOLES = 64;
 
+export interface Extent {
+  readonly start: number;
+  readonly length: number;
+}
+
+/** The holes of an open file, in order; undefined where nothing can find them: then they are read. */
+export type HolesOf = (fd: number) => Promise<readonly Extent[] | undefined>;
+
+export interface ComparedFile {
+  readonly repository: Repository;
+  readonly path: string;
+  readonly holesOf: HolesOf;
+}
+
 /** null: they are the same. Throws Damaged when the point cannot be read. */
 export async function differenceOf(
-  repository: Repository,
-  path: string,
   entry: Entry,
+  { repository, path, holesOf }: ComparedFile,
 ): Promise<string | null> {
   let file: FileHandle;
   try {
@@ -27,7 +38,8 @@ export async function differenceOf(
     const { size } = await file.stat();
     if (size !== entry.size_bytes) return `has ${size} bytes, but ${entry.size_bytes} in the point`;
     const isHole = (piece: string) => piece === repository.holeName;
-    const holes = entry.pieces.filter(isHole).length >= MANY_HOLES ? await Holes.of(file) : undefined;
+    const found = entry.pieces.filter(isHole).length >= MANY_HOLES ? await holesOf(file.fd) : undefined;
+    const holes = found && new Holes(found);
     const own = new OwnBytes(file);
     let from = 0;
     for (const piece of entry.pieces) {
@@ -67,33 +79,23 @@ class OwnBytes {
   }
 }
 
-interface Hole {
-  readonly start: number;
-  readonly end: number;
-}
-
 /** The holes of a file, asked for in order. */
 class Holes {
-  readonly #extents: readonly Hole[];
+  readonly #extents: readonly Extent[];
   #at = 0;
 
-  private constructor(extents: readonly Hole[]) {
+  constructor(extents: readonly Extent[]) {
     this.#extents = extents;
-  }
-
-  /** Undefined where nothing can find them: then they are read. */
-  static async of({ fd }: FileHandle): Promise<Holes | undefined> {
-    const qemuImg = await new QemuPrograms().image();
-    if (qemuImg === null) return undefined;
-    const map = await mapOf(qemuImg, { fd, format: 'raw', uid: null }).catch(() => []);
-    const zeros = map.filter(({ zero }) => zero);
-    return new Holes(zeros.map(({ start, length }) => ({ start, end: start + length })));
   }
 
   /** Whether one of them has all bytes from `start` to `end`. */
   cover(start: number, end: number): boolean {
-    while ((this.#extents[this.#at]?.end ?? Number.POSITIVE_INFINITY) <= start) this.#at++;
+    while (endOf(this.#extents[this.#at]) <= start) this.#at++;
     const extent = this.#extents[this.#at];
-    return extent !== undefined && extent.start <= start && extent.end >= end;
+    return extent !== undefined && extent.start <= start && endOf(extent) >= end;
   }
+}
+
+function endOf(extent: Extent | undefined): number {
+  return extent === undefined ? Number.POSITIVE_INFINITY : extent.start + extent.length;
 }

@@ -3,13 +3,14 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, truncateSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { notInstalled } from '../../scripts/installed.ts';
-import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
-import { randomSecret } from '../platform/ids.ts';
-import type { Entry } from '../recovery/points/manifest.ts';
-import { fixedBlocks, HOLE } from '../recovery/repository/chunks.ts';
-import { newRecoveryKey } from '../recovery/repository/recovery-keys.ts';
-import { Repository } from '../recovery/repository/repository.ts';
+import { notInstalled } from '../../../scripts/installed.ts';
+import { holesOf } from '../../build/restored-directory.ts';
+import { DirectoryTarget } from '../../drivers/recovery-directory/directory-target.ts';
+import { randomSecret } from '../../platform/ids.ts';
+import type { Entry } from '../points/manifest.ts';
+import { fixedBlocks, HOLE } from '../repository/chunks.ts';
+import { newRecoveryKey } from '../repository/recovery-keys.ts';
+import { Repository } from '../repository/repository.ts';
 import { differenceOf } from './file-comparison.ts';
 
 const MIB = 2 ** 20;
@@ -25,6 +26,8 @@ function write(bytes: Uint8Array, at: number): void {
   writeSync(file, bytes, 0, bytes.length, at);
   closeSync(file);
 }
+
+const difference = () => differenceOf(entry, { repository, path, holesOf });
 
 /** Bytes that this process has read so far, by any call. */
 const bytesRead = () => Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1]);
@@ -55,23 +58,20 @@ after(() => rmSync(folder, { recursive: true }));
 
 test('the holes of a disk are not read', { skip: notInstalled('qemu-img') }, async () => {
   const before = bytesRead();
-  assert.equal(await differenceOf(repository, path, entry), null);
+  assert.equal(await difference(), null);
   const read = bytesRead() - before;
   assert.ok(read < (SIZE_MIB / 4) * MIB, `${read} bytes were read`);
 });
 
 test('a byte in a hole, or of the data, is a difference; zeros in a hole are none', async () => {
   write(Buffer.alloc(3 * MIB), 700 * MIB + 5);
-  assert.equal(await differenceOf(repository, path, entry), null);
+  assert.equal(await difference(), null);
   const at = 3000 * MIB + 4321;
   write(Buffer.from('x'), at);
-  assert.equal(await differenceOf(repository, path, entry), `differs from byte ${at} on`);
+  assert.equal(await difference(), `differs from byte ${at} on`);
   write(Buffer.from([0]), at);
   write(Buffer.from([(data[7] ?? 0) ^ 1]), (SIZE_MIB - 2) * MIB + 7);
-  assert.equal(
-    await differenceOf(repository, path, entry),
-    `differs from byte ${(SIZE_MIB - 2) * MIB + 7} on`,
-  );
+  assert.equal(await difference(), `differs from byte ${(SIZE_MIB - 2) * MIB + 7} on`);
   truncateSync(path, MIB);
-  assert.match(String(await differenceOf(repository, path, entry)), /has 1048576 bytes, but/);
+  assert.match(String(await difference()), /has 1048576 bytes, but/);
 });

@@ -5,26 +5,31 @@
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
-import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { Alarms } from '../platform/alarms.ts';
-import type { Clock } from '../platform/clock.ts';
-import { KeyedMutex } from '../platform/concurrency.ts';
-import { AppError } from '../platform/errors.ts';
-import { MasterKeys } from '../platform/master-key.ts';
-import { KEY_FILE, KEYS } from '../recovery/points/cloud-sources.ts';
-import type { PointFile, PointFiles, SoundPoint } from '../recovery/points/point-files.ts';
-import type { BlobRange, BlobReader, BlobRef, BlobStore } from '../storage/blobs/blobs.ts';
-import type { OpenPoint, PointBlobs, StoragePoints } from '../storage/points/point-steps.ts';
+import type { Reads } from '../../metadata/metadata.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { BlobRange, BlobReader, BlobRef, BlobStore } from '../../storage/blobs/blobs.ts';
+import type { OpenPoint, PointBlobs, StoragePoints } from '../../storage/points/point-steps.ts';
+import { KEY_FILE, KEYS } from './cloud-sources.ts';
+import type { PointFile, PointFiles, SoundPoint } from './point-files.ts';
 
 export interface OpenedPointsDeps {
   /** A folder of our own on the disk of the data directory. */
   readonly directory: string;
-  readonly clock: Clock;
+  /** Opens a cloud's metadata in a folder, brings them to this program's schema, and reads its key file. */
+  openFolder(folder: string, keys: { readonly path: string; readonly text: string }): Promise<OpenedFolder>;
   /** Reached once both run. */
   readonly files: () => Pick<PointFiles, 'points' | 'find' | 'findAll'>;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
+}
+
+export interface OpenedFolder {
+  readonly reads: Reads;
+  readonly sealer: OpenPoint['sealer'];
+  /** Files of objects, read below the folder. */
+  readonly blobs: Pick<BlobStore, 'raw' | 'read'>;
+  close(): Promise<void>;
 }
 
 interface Opened {
@@ -32,7 +37,7 @@ interface Opened {
   close(): Promise<void>;
 }
 
-interface Place {
+interface Slot {
   users: number;
   readonly opening: Promise<Opened>;
   /** Closes it when it was idle for a while. */
@@ -41,13 +46,13 @@ interface Place {
 
 interface Waiter {
   readonly pointId: string;
-  enter(place: Place): void;
+  enter(slot: Slot): void;
   leave(error: AppError): void;
 }
 
 /** Each is a copy of the metadata on the disk. */
 const MAX_OPEN = 2;
-/** Callers in line for a place, and how long each waits. */
+/** Callers in line for a slot, and how long each waits. */
 const MAX_WAITING = 32;
 const WAIT_SECONDS = 60;
 /** A preview and the restore after it open the point once. */
@@ -56,7 +61,7 @@ const METADATA = { component: 'metadata', path: 'metadata.db' };
 
 export class OpenedPoints implements StoragePoints {
   readonly #deps: OpenedPointsDeps;
-  readonly #places = new Map<string, Place>();
+  readonly #slots = new Map<string, Slot>();
   readonly #line = new Set<Waiter>();
   /** The folders of points that were closed are gone. */
   #cleared: Promise<unknown> = Promise.resolve();
@@ -79,32 +84,32 @@ export class OpenedPoints implements StoragePoints {
   }
 
   async during<T>(pointId: string, work: (point: OpenPoint) => Promise<T>): Promise<T> {
-    const place = await this.#enter(pointId);
+    const slot = await this.#enter(pointId);
     try {
-      return await work((await place.opening).point);
+      return await work((await slot.opening).point);
     } finally {
-      place.users--;
-      this.#leave(pointId, place);
+      slot.users--;
+      this.#leave(pointId, slot);
       this.#serve();
     }
   }
 
   /** Removes what a killed process left; points are opened after that. */
   sweep(): Promise<unknown> {
-    if (this.#places.size === 0) this.#clear(rm(this.#deps.directory, { recursive: true, force: true }));
+    if (this.#slots.size === 0) this.#clear(rm(this.#deps.directory, { recursive: true, force: true }));
     return this.#cleared;
   }
 
   async close(): Promise<void> {
     for (const each of this.#line) each.leave(new AppError('shutting_down', 'Cloudlet is shutting down'));
-    for (const pointId of this.#places.keys()) this.#close(pointId);
+    for (const pointId of this.#slots.keys()) this.#close(pointId);
     await this.#cleared;
   }
 
   /** Nobody passes those in line: a point that somebody always uses would never be left. */
-  async #enter(pointId: string): Promise<Place> {
-    const place = this.#line.size === 0 ? this.#take(pointId) : undefined;
-    if (place !== undefined) return place;
+  async #enter(pointId: string): Promise<Slot> {
+    const slot = this.#line.size === 0 ? this.#take(pointId) : undefined;
+    if (slot !== undefined) return slot;
     if (this.#line.size >= MAX_WAITING) throw busy(`and ${MAX_WAITING} calls wait for another one`);
     return new Promise((resolve, reject) => {
       const giveUp = () => {
@@ -133,49 +138,49 @@ export class OpenedPoints implements StoragePoints {
 
   #serve(): void {
     for (const waiter of this.#line) {
-      const place = this.#take(waiter.pointId);
-      if (place === undefined) return;
-      waiter.enter(place);
+      const slot = this.#take(waiter.pointId);
+      if (slot === undefined) return;
+      waiter.enter(slot);
     }
   }
 
   /** undefined: other points are in use. */
-  #take(pointId: string): Place | undefined {
-    const known = this.#places.get(pointId);
+  #take(pointId: string): Slot | undefined {
+    const known = this.#slots.get(pointId);
     if (known !== undefined) {
       clearTimeout(known.timer);
       known.users++;
       return known;
     }
-    if (this.#places.size >= MAX_OPEN) {
-      const idle = [...this.#places].find(([, { users }]) => users === 0);
+    if (this.#slots.size >= MAX_OPEN) {
+      const idle = [...this.#slots].find(([, { users }]) => users === 0);
       if (idle === undefined) return undefined;
       this.#close(idle[0]);
     }
-    const place: Place = { users: 1, opening: this.#cleared.then(() => this.#open(pointId)) };
+    const slot: Slot = { users: 1, opening: this.#cleared.then(() => this.#open(pointId)) };
     // Callers get the error.
-    place.opening.catch(() => {});
-    this.#places.set(pointId, place);
-    return place;
+    slot.opening.catch(() => {});
+    this.#slots.set(pointId, slot);
+    return slot;
   }
 
-  #leave(pointId: string, place: Place): void {
-    if (place.users > 0 || this.#places.get(pointId) !== place) return;
+  #leave(pointId: string, slot: Slot): void {
+    if (slot.users > 0 || this.#slots.get(pointId) !== slot) return;
     const close = () => {
-      if (place.users === 0 && this.#places.get(pointId) === place) this.#close(pointId);
+      if (slot.users === 0 && this.#slots.get(pointId) === slot) this.#close(pointId);
     };
-    place.timer = setTimeout(close, IDLE_MS).unref();
+    slot.timer = setTimeout(close, IDLE_MS).unref();
     // A failed opening is retried by the next call.
-    place.opening.catch(close);
+    slot.opening.catch(close);
   }
 
   #close(pointId: string): void {
-    const place = this.#places.get(pointId);
-    if (place === undefined) return;
-    clearTimeout(place.timer);
-    this.#places.delete(pointId);
+    const slot = this.#slots.get(pointId);
+    if (slot === undefined) return;
+    clearTimeout(slot.timer);
+    this.#slots.delete(pointId);
     const closed = async () => {
-      const opened = await place.opening.catch(() => undefined);
+      const opened = await slot.opening.catch(() => undefined);
       await opened?.close();
     };
     this.#clear(closed());
@@ -186,7 +191,7 @@ export class OpenedPoints implements StoragePoints {
   }
 
   async #open(pointId: string): Promise<Opened> {
-    const { directory, clock, files, assertSpace } = this.#deps;
+    const { directory, files, assertSpace } = this.#deps;
     const find = (component: string, path: string) => files().find(pointId, { component, path });
     const [keyFile, metadataFile] = [await find(KEYS, KEY_FILE), await find('metadata', METADATA.path)];
     if (keyFile === undefined || metadataFile === undefined) {
@@ -200,29 +205,20 @@ export class OpenedPoints implements StoragePoints {
       assertSpace(metadataFile.sizeBytes);
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await metadataFile.writeTo(join(folder, METADATA.path));
-      const alarms = new Alarms(clock);
-      const metadata = await SqliteMetadata.open({ directory: folder, clock, alarms });
-      const sealer = MasterKeys.read(await textOf(keyFile), KEY_FILE);
-      const blobs = await FileBlobStore.open({
-        directory: join(folder, 'blobs'),
-        threads: 1,
-        directWrites: 0,
-        clock,
-        alarms,
-        diskSpace: { assertSpace },
-      });
+      const text = await textOf(keyFile);
+      const opened = await this.#deps.openFolder(folder, { path: KEY_FILE, text });
+      const { reads, sealer, blobs } = opened;
       const turns = new KeyedMutex();
       const findAll = (paths: ReadonlySet<string>) =>
         files().findAll(pointId, { component: 'objects', paths });
       return {
         point: {
-          reads: metadata,
+          reads,
           sealer,
           blobs: (names) => fetchBlobs(names, { blobs, findAll, turns, assertSpace }),
         },
         close: async () => {
-          await blobs.close();
-          await metadata.close();
+          await opened.close();
           await close();
         },
       };
@@ -234,7 +230,7 @@ export class OpenedPoints implements StoragePoints {
 }
 
 interface Fetching {
-  readonly blobs: BlobStore;
+  readonly blobs: OpenedFolder['blobs'];
   readonly findAll: (paths: ReadonlySet<string>) => Promise<Map<string, PointFile>>;
   /** Two objects may have the same bytes. */
   readonly turns: KeyedMutex;

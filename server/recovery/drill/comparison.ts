@@ -1,22 +1,16 @@
 /** Compares a restored data directory, before its first start, with its recovery point. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LedgerWalk } from '../billing/ledger/checks-walk.ts';
-import { LedgerStore } from '../billing/ledger/ledger-store.ts';
-import { openReader, tableNames } from '../drivers/metadata-sqlite/connection.ts';
-import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
-import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
-import type { Reads } from '../metadata/metadata.ts';
-import { randomBelow } from '../platform/ids.ts';
-import { plural } from '../platform/plural.ts';
-import { ComparisonStore, type Named, sameNamed } from '../recovery/drill/comparison-store.ts';
-import type { DrillCheck } from '../recovery/drill/drill.ts';
-import { DrillChecks } from '../recovery/drill/drill-checks.ts';
-import { type Component, type Entry, entriesOf, type Manifest } from '../recovery/points/manifest.ts';
-import { writeFiles } from '../recovery/points/restore.ts';
-import type { Repository } from '../recovery/repository/repository.ts';
-import { differenceOf } from './file-comparison.ts';
+import { walkWholeLedger } from '../../billing/ledger/whole-ledger.ts';
+import type { Reads } from '../../metadata/metadata.ts';
+import { randomBelow } from '../../platform/ids.ts';
+import { plural } from '../../platform/plural.ts';
+import { type Component, type Entry, entriesOf, type Manifest } from '../points/manifest.ts';
+import { type RestoreFolder, writeFiles } from '../points/restore.ts';
+import type { Repository } from '../repository/repository.ts';
+import { ComparisonStore, type Named, sameNamed } from './comparison-store.ts';
+import type { DrillCheck } from './drill.ts';
+import { DrillChecks } from './drill-checks.ts';
+import { differenceOf, type HolesOf } from './file-comparison.ts';
 
 export interface ComparisonOptions {
   readonly repository: Repository;
@@ -26,6 +20,16 @@ export interface ComparisonOptions {
   /** Reads this many files of each component, chosen at random; null: all. */
   readonly sampled: number | null;
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
+  /** An empty folder for the point's metadata. */
+  readonly scratch: RestoreFolder & { readonly path: string };
+  /** Lends the metadata in a directory as they are. */
+  withMetadata<T>(directory: string, work: (metadata: ComparedMetadata) => Promise<T>): Promise<T>;
+  readonly holesOf: HolesOf;
+}
+
+export interface ComparedMetadata {
+  readonly reads: Reads;
+  readonly tables: readonly string[];
 }
 
 /** Differences that are named; others are counted. */
@@ -38,33 +42,21 @@ class NotCompared extends Error {}
 
 /** Throws NotCompared, Damaged, or an Error when the point or the directory cannot be read. */
 export async function compareRestored(options: ComparisonOptions): Promise<readonly DrillCheck[]> {
-  const { repository, manifest, directory } = options;
-  const scratch = await mkdtemp(join(tmpdir(), 'cloudlet-compare-'));
-  try {
-    const folder = new ScratchFolder(scratch, 0);
-    const takes = (_entry: Entry, component: string) => component === METADATA;
-    await writeFiles({ ...PROGRESS, repository, folder, takes }, manifest);
-    const [point, restored] = [openReader(scratch), openReader(directory)];
-    try {
-      return await compareAll(options, sideOf(point), sideOf(restored));
-    } finally {
-      for (const each of [point, restored]) each.close();
-    }
-  } finally {
-    await rm(scratch, { recursive: true });
-  }
+  const { repository, manifest, directory, scratch: folder } = options;
+  const takes = (_entry: Entry, component: string) => component === METADATA;
+  await writeFiles({ ...PROGRESS, repository, folder, takes }, manifest);
+  return options.withMetadata(folder.path, (point) =>
+    options.withMetadata(directory, (restored) => compareAll(options, sideOf(point), sideOf(restored))),
+  );
 }
 
 /** The metadata of the point, or those that were restored. */
-interface Side {
-  readonly reads: Reads;
+interface Side extends ComparedMetadata {
   readonly store: ComparisonStore;
-  readonly tables: readonly string[];
 }
 
-function sideOf(database: ReturnType<typeof openReader>): Side {
-  const reads = new SqliteReads(database);
-  return { reads, store: new ComparisonStore(reads), tables: tableNames(database) };
+function sideOf(metadata: ComparedMetadata): Side {
+  return { ...metadata, store: new ComparisonStore(metadata.reads) };
 }
 
 async function compareAll(options: ComparisonOptions, point: Side, restored: Side): Promise<DrillCheck[]> {
@@ -100,13 +92,8 @@ async function compareLedgers(point: Reads, restored: Reads): Promise<string> {
 
 async function ledgerOf(reads: Reads | undefined): Promise<string> {
   if (reads === undefined) return '';
-  const store = new LedgerStore(reads);
-  const walk = new LedgerWalk({ store });
-  const problem = await walk.wholeProblem();
-  if (problem !== null) throw new Error(problem);
-  const { micro } = await store.allCached();
-  const [seq, hash] = [Number(walk.head.seq), walk.head.hash.slice(0, 12)];
-  return `${plural(seq, 'transfer')}, the last one ${hash}, balances of ${Number(micro) / 1e6} credits`;
+  const { seq, hash, credits } = await walkWholeLedger(reads);
+  return `${plural(seq, 'transfer')}, the last one ${hash.slice(0, 12)}, balances of ${credits} credits`;
 }
 
 interface FilesOptions extends ComparisonOptions {
@@ -117,12 +104,12 @@ interface FilesOptions extends ComparisonOptions {
 
 /** Every byte of the files, or of some, against the pieces. */
 async function compareFiles(checks: DrillChecks, options: FilesOptions): Promise<void> {
-  const { repository, component, directory, progress, sampled, store } = options;
+  const { repository, component, directory, progress, sampled, store, holesOf } = options;
   const chosen = await chooseFiles(entriesOf(repository, component), sampled);
   const wrong: string[] = [];
   let bytes = 0;
   for (const entry of chosen.entries) {
-    const difference = await differenceOf(repository, join(directory, entry.path), entry);
+    const difference = await differenceOf(entry, { repository, path: join(directory, entry.path), holesOf });
     bytes += entry.size_bytes;
     progress.add(entry.size_bytes);
     if (difference === null) continue;
