@@ -16,7 +16,7 @@ import { runUnifiedTest, type UnifiedFile, type UnifiedTest } from './mongodb/un
 const FOLDER = join(dirname(dirname(import.meta.dirname)), 'build/specifications/mongodb/crud');
 const skip = existsSync(FOLDER) ? false : NO_MONGODB_SPECIFICATION;
 
-/** What the engine does not have, as docs/databases.md says, and what in a test asks for it. */
+/** What the engine does not have, as docs/databases/mongodb.md says, and what in a test asks for it. */
 const NOT_HERE: readonly { readonly sign: string; readonly reason: string }[] = [
   { sign: 'failPoint', reason: 'a server has fail points only when it was started for tests' },
 ];

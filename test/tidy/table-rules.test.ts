@@ -7,7 +7,7 @@ const list = (rows: string) =>
   `# Architecture\n\n| folder | its tables | named in the SQL of others |\n|---|---|---|\n${rows}\n\nMore.\n`;
 const repository = (rows: string, sql: string) =>
   sample({
-    'ARCHITECTURE.md': list(rows),
+    'docs/internals/metadata.md': list(rows),
     'server/metadata/schema.sql': 'CREATE TABLE vms (\n  id\n);\nCREATE TABLE plans (\n  id\n);\n',
     'server/billing/store.ts': `read('${sql}');`,
   });
@@ -20,12 +20,12 @@ test('a table of another folder is named only where the list says so, and the li
   assert.deepEqual(found(OWNERS, 'SELECT 1 FROM plans'), []);
   assert.deepEqual(found(OWNERS, both), ['server/billing/store.ts:1']);
   assert.deepEqual(found(SHARED, both), []);
-  assert.deepEqual(found(SHARED, 'UPDATE plans SET id = 1'), ['ARCHITECTURE.md:3'], 'not needed');
+  assert.deepEqual(found(SHARED, 'UPDATE plans SET id = 1'), ['docs/internals/metadata.md:3'], 'not needed');
   assert.deepEqual(
     found('| `billing/` | `plans` | |', 'SELECT 1 FROM plans'),
-    ['ARCHITECTURE.md:3'],
+    ['docs/internals/metadata.md:3'],
     'no owner',
   );
   const dropped = `${OWNERS}\n| \`storage/\` | \`blobs\` | |`;
-  assert.deepEqual(found(dropped, 'SELECT 1 FROM plans'), ['ARCHITECTURE.md:3'], 'no such table');
+  assert.deepEqual(found(dropped, 'SELECT 1 FROM plans'), ['docs/internals/metadata.md:3'], 'no such table');
 });

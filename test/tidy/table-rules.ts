@@ -1,10 +1,10 @@
-/** Which folder owns which table, and whose SQL may name it: as the list in ARCHITECTURE.md says. */
+/** Which folder owns which table, and whose SQL may name it: as docs/internals/metadata.md says. */
 import { type Finding, isCode, isTest, lineAt, type SourceFile } from './source-files.ts';
 
-const LIST = 'ARCHITECTURE.md';
+const LIST = 'docs/internals/metadata.md';
 const HEAD = '| folder | its tables | named in the SQL of others |';
 const SQL_HOME =
-  /^server\/.*(?:\/store|-store|-sql)\.ts$|^server\/(?:metadata\/(?!migrations\/)|drivers\/(?:metadata|engine)-)/;
+  /^server\/.*(?:\/store|-store|-sql)\.ts$|^server\/(?:metadata\/(?!migrations\/)|drivers\/(?:metadata-|engines\/))/;
 const TABLE = /\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)/g;
 
 interface Tables {

@@ -51,7 +51,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
 }
 
 const WHAT_IT_IS =
-  "Cloudlet's own engine, not a MongoDB server: docs/databases.md lists the supported commands";
+  "Cloudlet's own engine, not a MongoDB server: docs/databases/mongodb.md lists the supported commands";
 
 const KIND: ChildEngineKind = {
   program: {

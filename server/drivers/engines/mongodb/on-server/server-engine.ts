@@ -1,6 +1,6 @@
 /**
  * A MongoDB server as an engine, the operator's or the one of this host: each database has users of its own.
- * By the driver alone; it was never run against a MongoDB server, for none could be had (docs/databases.md).
+ * By the driver alone; never run against a MongoDB server: none could be had (docs/databases/mongodb.md).
  */
 import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
