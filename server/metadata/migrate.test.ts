@@ -110,3 +110,35 @@ test('a kill at any statement of a migration leaves the old schema or the new on
     again.close();
   }
 });
+
+test('databases may be of any engine since 0041, and keep their rows, readings and next number', () => {
+  const database = memory();
+  const before = migrations.slice(0, 40);
+  migrate(database, before, 0);
+  const insert = (id: number, engine: string) =>
+    database
+      .prepare(
+        `INSERT INTO databases (id, database_id, account_id, name, engine, region, state, engine_database, username,
+           sealed_password, password_hash, size_limit_bytes, created_at, state_changed_at)
+         VALUES (?, ?, 1, ?, ?, 'r', 'ready', ?, ?, x'00', ?, 1, 0, 0)`,
+      )
+      .run(id, `db-${id}`, `n${id}`, engine, `d_${id}`, `u_${id}`, Buffer.of(id));
+  database.exec(
+    "INSERT INTO accounts (id, username, email, password_hash, created_at) VALUES (1, 'a', 'e', '', 0)",
+  );
+  for (const [at, engine] of ['sqlite', 'postgresql', 'mysql', 'mongodb'].entries()) insert(at + 1, engine);
+  assert.throws(() => insert(5, 'nothing'), /CHECK/);
+  insert(9, 'sqlite');
+  database.exec('DELETE FROM databases WHERE id = 9');
+  database.exec('INSERT INTO database_samples (database, step_seconds, at) VALUES (1, 5, 0), (4, 5, 0)');
+  const rowsOf = () => database.prepare('SELECT * FROM databases ORDER BY id').all();
+  const rows = rowsOf();
+  migrate(database, migrations, 1);
+  assert.deepEqual(rowsOf(), rows);
+  assert.equal(database.prepare('SELECT count(*) AS n FROM database_samples').pluck().get(), 2);
+  assert.equal(database.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'databases'").pluck().get(), 9);
+  insert(10, 'nothing');
+  assert.throws(() => insert(11, null as unknown as string), /NOT NULL/);
+  database.exec('DELETE FROM databases WHERE id = 1');
+  assert.equal(database.prepare('SELECT count(*) FROM database_samples').pluck().get(), 1);
+});

@@ -111,7 +111,6 @@ CREATE TABLE databases (
   database_id TEXT NOT NULL UNIQUE,
   account_id INTEGER NOT NULL REFERENCES accounts(id),
   name TEXT NOT NULL,
-  engine TEXT NOT NULL CHECK (engine IN ('sqlite','postgresql','mysql','mongodb')),
   version TEXT,                           -- of the engine that made it
   region TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('creating','ready','read_only','suspended','error','deleting')),
@@ -132,7 +131,7 @@ CREATE TABLE databases (
   deletes_at INTEGER,                     -- in deleting: until then it can be had back; null: it never was ready
   is_dropped INTEGER NOT NULL DEFAULT 0,  -- in deleting: the engine has it no more
   kept_dump_bytes INTEGER                 -- in deleting: size of the last dump
-, keep_left_ms INTEGER) STRICT;
+, keep_left_ms INTEGER, engine TEXT NOT NULL DEFAULT '') STRICT;
 
 CREATE TABLE encryption_keys (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
