@@ -190,7 +190,7 @@ function s3Of(
   const dataUrl = () => addresses.dataUrl;
   const own = { accessKeys, accounts: directory, keyOf, dataUrl, clock };
   return {
-    edge: { storage: services, keyOf, accounts: directory },
+    edge: { storage: services, keys: authenticator, accounts: directory },
     routes: s3Routes({ ...services, ...own, domains: s3Domains(config) }),
   };
 }

@@ -112,10 +112,12 @@ async function open(t: TestContext, settings: Readonly<Record<string, string>> =
     addresses: new OwnAddresses({ apiUrl: '', dataUrl: '' }),
     s3: {
       storage: { buckets: { list: buckets } } as never,
-      keyOf: async (id) => ({
-        principal: { ...accountOf(id, 'invalid_api_key'), scopes: ['*'] },
-        secret: EXAMPLE_SECRET,
-      }),
+      keys: {
+        s3KeyOf: async (id) => ({
+          principal: { ...accountOf(id, 'invalid_api_key'), scopes: ['*'] },
+          secret: EXAMPLE_SECRET,
+        }),
+      },
       accounts: undefined as never,
     },
     named: async (name) => {

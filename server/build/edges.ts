@@ -10,15 +10,13 @@ import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
 import { HranaSockets } from '../hrana/hrana-sockets.ts';
 import { BodyMemory } from '../http/body-memory.ts';
 import { CallerLimits, RateLimiter } from '../http/caller.ts';
-import { TrustedProxies } from '../http/client-address.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
 import { createEdge, type EdgeDeps, isAwsSigned, type StaticFiles } from '../http/edge.ts';
-import { Door, type DoorDeps, UnreadResponses } from '../http/exchange.ts';
+import { Door, type DoorDeps, TrustedProxies, UnreadResponses } from '../http/exchange.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { hostsOf, type OwnAddresses } from '../http/origins.ts';
-import { privacyCheck } from '../http/private-connections.ts';
 import type { Route } from '../http/route.ts';
 import { serveUpgrades } from '../http/upgrades.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
@@ -80,7 +78,7 @@ export function buildEdges(
     hrana: HranaEdgeDeps['databases'];
     pages: StaticFiles;
     addresses: OwnAddresses;
-    s3: Pick<S3EdgeDeps, 'storage' | 'keyOf' | 'accounts'>;
+    s3: Pick<S3EdgeDeps, 'storage' | 'keys' | 'accounts'>;
     named: NamedMachinesDeps['find'];
     /** Connections for which the process has file descriptors. */
     connections: number;
@@ -132,7 +130,7 @@ export function buildEdges(
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
     own: { addresses, origin: 'dataUrl' },
-    beside: [named, s3],
+    beside: config.appsDomain === '' ? [s3] : [named, s3],
     // A link or a database password grants access from any origin.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
   });
@@ -224,7 +222,7 @@ function apiLimits(config: Config, limitOf: LimitOf) {
 }
 
 type S3Deps = Pick<S3EdgeDeps, 'door' | 'clock' | 'bodies' | 'proxies'> & {
-  readonly s3: Pick<S3EdgeDeps, 'storage' | 'keyOf' | 'accounts'>;
+  readonly s3: Pick<S3EdgeDeps, 'storage' | 'keys' | 'accounts'>;
 };
 
 function s3Limits(config: Config, limitOf: LimitOf): CallerLimits {
@@ -239,7 +237,7 @@ function s3Edge(config: Config, { s3, ...deps }: S3Deps): S3Edge {
     ...s3,
     domains: [...s3Domains(config), PRIVATE_S3],
     oldSignatures: config.s3OldSignatures === 'on',
-    isPrivate: config.s3InsecureKeys === 'true' ? () => true : privacyCheck(proxiesOf(config)),
+    isPrivate: (request) => config.s3InsecureKeys === 'true' || deps.proxies.isPrivate(request),
   });
 }
 

@@ -6,7 +6,7 @@
 import { type BlockList, isIP, type Socket } from 'node:net';
 import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
-import { blockListOf } from './client-address.ts';
+import { blockListOf } from './exchange.ts';
 
 export interface SlotDeps {
   readonly clock: Clock;

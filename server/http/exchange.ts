@@ -6,6 +6,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { NOBODY, type Principal } from '../calls/principal.ts';
@@ -15,8 +16,7 @@ import { AppError, ERRORS } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { CallerLimits } from './caller.ts';
-import type { TrustedProxies } from './client-address.ts';
-import { type HostCheck, hostCheck } from './origins.ts';
+import { type HostCheck, hostCheck, isLoopback } from './origins.ts';
 import { endWith, rawProblem } from './response.ts';
 
 /** A request under way, with what its log line needs. Fastify's requests are some. */
@@ -230,5 +230,62 @@ export class UnreadResponses {
       if (rest > 0) this.#waiting.set(owner, rest);
       else this.#waiting.delete(owner);
     };
+  }
+}
+
+/** The networks as a list: addresses, or `address/bits`. What is neither is left out. */
+export function blockListOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.trim().split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (isIP(address) === 0) continue;
+    if (prefix === undefined) list.addAddress(address, family);
+    else if (/^\d+$/.test(prefix)) list.addSubnet(address, Number(prefix), family);
+  }
+  return list;
+}
+
+export class TrustedProxies {
+  readonly #proxies: BlockList;
+
+  constructor(networks: readonly string[]) {
+    this.#proxies = blockListOf(networks);
+  }
+
+  /** The client's address: the last in X-Forwarded-For that is no trusted proxy's, else the peer's. */
+  addressOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string {
+    let address = socket.remoteAddress ?? '';
+    const forwarded = String(headers['x-forwarded-for'] ?? '').split(',');
+    while (this.#isProxy(address)) {
+      const before = forwarded.pop()?.trim() ?? '';
+      if (isIP(before) === 0) return address;
+      address = before;
+    }
+    return address;
+  }
+
+  /** Whether the client spoke TLS, to us or to a trusted proxy. */
+  isSecure({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): boolean {
+    if ('encrypted' in socket) return true;
+    if (!this.#isProxy(socket.remoteAddress ?? '')) return false;
+    return (
+      String(headers['x-forwarded-proto'] ?? '')
+        .trim()
+        .toLowerCase() === 'https'
+    );
+  }
+
+  /** Whether nobody else reads the connection: it is within this host, or a proxy received it encrypted. */
+  isPrivate(request: Pick<IncomingMessage, 'socket' | 'headers'>): boolean {
+    const address = request.socket.remoteAddress ?? '';
+    // The proxy itself may be on this host, and its clients elsewhere.
+    return this.#isProxy(address) ? this.isSecure(request) : isLoopback(address);
+  }
+
+  #isProxy(address: string): boolean {
+    const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+    const family = isIP(plain);
+    return family !== 0 && this.#proxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
   }
 }

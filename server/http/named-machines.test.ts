@@ -18,7 +18,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
 import { testDoor } from '../testing/test-door.ts';
-import { TrustedProxies } from './client-address.ts';
+import { TrustedProxies } from './exchange.ts';
 import { NamedMachines } from './named-machines.ts';
 import { serveUpgrades } from './upgrades.ts';
 

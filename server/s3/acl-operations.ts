@@ -1,14 +1,17 @@
 /** Access control lists of buckets and objects. */
 import { settingsOf } from '../storage/buckets/bucket-settings.ts';
+import { grantsToOthers } from './access/grants.ts';
 import {
   ACL_MAX_BYTES,
   type AclPlace,
   aclDocument,
+  aclText,
+  assertNoLists,
+  assertPublicAllowed,
   bodyGrants,
   headerGrants,
-} from './access/asked-grants.ts';
-import { grantsToOthers } from './access/grants.ts';
-import { aclText, assertNoLists, assertPublicAllowed, isOnly } from './new-acl.ts';
+  isOnly,
+} from './new-acl.ts';
 import { accessOf, contentOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 

@@ -4,9 +4,10 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { HeldBody } from '../http/body-memory.ts';
+import { detachBuffer } from '../platform/buffers.ts';
 import { type DigestName, type Digests, digestsOf } from '../platform/digests.ts';
+import { endOfTick } from '../platform/tick.ts';
 import type { ReceivedBytes, Upload } from '../storage/uploads/upload.ts';
-import { later, pump, type Sink } from './body-pump.ts';
 import {
   base64Digest,
   type ChecksumAlgorithm,
@@ -16,7 +17,7 @@ import {
   readChecksum,
 } from './checksums.ts';
 import { ChunkedBody } from './chunked-body.ts';
-import type { Payload } from './payload.ts';
+import type { Payload } from './credentials.ts';
 import { S3Error } from './s3-error.ts';
 import type { VerifiedSignature } from './signature.ts';
 
@@ -26,8 +27,8 @@ export interface BodyReaderDeps {
   readonly payload: Payload;
   /** null: an anonymous request. */
   readonly verified: VerifiedSignature | null;
-  /** The memory of a body that is kept whole; it is shared out among accounts. */
-  readonly held: Pick<HeldBody, 'add'>;
+  /** Begins to reserve the memory of a body that is kept whole; it is shared out among accounts. */
+  readonly hold: () => Pick<HeldBody, 'add'>;
 }
 
 /** The bytes of a request, as its operation takes them: see BodyReader. */
@@ -69,10 +70,11 @@ export class BodyReader {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const checks = new BodyChecks(this.#stated, isSummed ? undefined : 'none');
+    const held = this.#deps.hold();
     const trailers = await this.#stream(this.#frames(checks.sent), (chunk) => {
       bytes += chunk.length;
       if (bytes > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
-      this.#deps.held.add(chunk.length);
+      held.add(chunk.length);
       chunks.push(Buffer.from(chunk));
       return undefined;
     });
@@ -219,4 +221,59 @@ export class BodyChecks {
 function assertMd5(text: string): string {
   if (/^[A-Za-z0-9+/]{22}==$/.test(text)) return text;
   throw new S3Error('InvalidDigest');
+}
+
+/** A promise asks to wait before the next chunk, whose memory is then free. */
+export type Sink = (chunk: Uint8Array) => Promise<void> | undefined;
+
+/** Bytes after which other requests get a turn. */
+const TURN_BYTES = 1024 * 1024;
+
+/** `chunk` is copied: its memory is freed when this returns. */
+async function later(before: Promise<void>, chunk: Uint8Array, sink: Sink): Promise<void> {
+  const copy = Buffer.from(chunk);
+  await before;
+  await sink(copy);
+}
+
+/** Hands the pieces of a body to `take`, one at a time. Rejects when the client goes. */
+export function pump(
+  request: IncomingMessage,
+  take: (piece: Buffer) => Promise<void> | undefined,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let taken = 0;
+    const onData = (piece: Buffer) => {
+      let waiting: Promise<void> | undefined;
+      try {
+        waiting = take(piece);
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      taken += piece.length;
+      detachBuffer(piece);
+      if (waiting === undefined && taken >= TURN_BYTES) waiting = endOfTick();
+      if (waiting === undefined) return;
+      taken = 0;
+      request.pause();
+      waiting.then(() => request.resume(), fail);
+    };
+    const onEnd = () => {
+      leave();
+      resolve();
+    };
+    const onLost = () => fail(new S3Error('IncompleteBody'));
+    const leave = () => {
+      request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
+    };
+    const fail = (error: unknown) => {
+      leave();
+      request.pause();
+      reject(error);
+    };
+    if (request.destroyed) return onLost();
+    if (request.readableEnded) return resolve();
+    request.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
+  });
 }

@@ -4,10 +4,9 @@ import { isAppError } from '../platform/errors.ts';
 import { type BucketSettings, settingsOf } from '../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets/buckets.ts';
 import { VERSIONING } from '../storage/schema.ts';
-import { headerGrants } from './access/asked-grants.ts';
 import { grantsToOthers } from './access/grants.ts';
 import { readToken, writeToken } from './list-operations.ts';
-import { isOnly } from './new-acl.ts';
+import { headerGrants, isOnly } from './new-acl.ts';
 import { ownershipOf } from './public-access.ts';
 import {
   accountNodes,

@@ -1,7 +1,7 @@
 /** Operations that delete objects. */
 import type { Asked } from './access/access.ts';
-import { deleteCondition } from './conditions.ts';
 import { bypassesGovernance } from './lock-operations.ts';
+import { deleteCondition } from './object-headers.ts';
 import {
   accessOf,
   assertVersionId,

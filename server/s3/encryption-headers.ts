@@ -43,7 +43,7 @@ export function customerKeyOf(call: S3Call, side: Side = ''): CustomerKey | unde
   const [algorithm, text, md5] = ['algorithm', 'key', 'key-md5'].map((name) => header(call, prefix + name));
   if (algorithm === undefined && text === undefined && md5 === undefined) return undefined;
   const needs = 'Requests specifying Server Side Encryption with Customer provided keys must';
-  if (!call.isPrivate) {
+  if (!call.isPrivate()) {
     throw new S3Error('InvalidRequest', `${needs} be made over a secure connection.`);
   }
   if (algorithm === undefined) throw refused(SSE, 'null', `${needs} provide a valid encryption algorithm.`);

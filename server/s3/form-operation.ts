@@ -3,12 +3,11 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { missingField } from './form-credentials.ts';
 import { ANY_SIZE, assertMeets, readPolicy } from './form-policy.ts';
 import type { FileSizes, FormHead } from './form-reader.ts';
-import { headerText } from './header-text.ts';
 import { putObject } from './object-operations.ts';
 import { bucketOf, type S3Answer, type S3Call, type S3Operation, toHeader } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { readTags } from './tags.ts';
-import { assertKey } from './target.ts';
+import { assertKey, headerText } from './target.ts';
 import { bareDocument } from './xml.ts';
 
 export const FORM_OPERATIONS: readonly S3Operation[] = [

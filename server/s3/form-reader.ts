@@ -11,8 +11,7 @@ import {
   MalformedForm,
   type PartHead,
 } from '../http/form-parser.ts';
-import { pump, type Sink } from './body-pump.ts';
-import { type Body, BodyChecks, type ReceivedBody, type Receiver } from './body-reader.ts';
+import { type Body, BodyChecks, pump, type ReceivedBody, type Receiver, type Sink } from './body-reader.ts';
 import type { ChecksumAlgorithm } from './checksums.ts';
 import { S3Error } from './s3-error.ts';
 

@@ -1,16 +1,7 @@
-/** Lifecycle rules as S3 clients say them: in XML, and the headers that tell when something goes. */
+/** Lifecycle rules as S3 clients say them, in XML; object-headers.ts tells when an object goes. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomName } from '../platform/ids.ts';
-import { settingsOf } from '../storage/buckets/bucket-settings.ts';
-import type { BucketRow } from '../storage/buckets/buckets.ts';
-import {
-  currentExpiry,
-  DAY_MS,
-  type Filtered,
-  type Lifecycle,
-  type LifecycleRule,
-  uploadExpiry,
-} from '../storage/lifecycle/lifecycle-rules.ts';
+import { DAY_MS, type Lifecycle, type LifecycleRule } from '../storage/lifecycle/lifecycle-rules.ts';
 import { S3Error } from './s3-error.ts';
 import { child, children, parseXml, textOf, type XmlElement, type XmlNode, xmlDocument } from './xml.ts';
 
@@ -264,28 +255,4 @@ function conditions({ form, prefix, tags = {}, largerThan, smallerThan }: Condit
 
 export function lifecycleHeaders({ minimumSize = MINIMUM_SIZES[0] }: Lifecycle): Record<string, string> {
   return { [MINIMUM_SIZE]: minimumSize };
-}
-
-/** The header that says when a current version goes; none if no rule says so. */
-export function expirationHeader(
-  bucket: Pick<BucketRow, 'settings'>,
-  object: Filtered,
-): Record<string, string> {
-  const { lifecycle } = settingsOf(bucket);
-  const expiry = lifecycle && currentExpiry(lifecycle, object);
-  if (expiry === undefined) return {};
-  const date = new Date(expiry.at).toUTCString();
-  return { 'x-amz-expiration': `expiry-date="${date}", rule-id="${encodeURIComponent(expiry.ruleId)}"` };
-}
-
-/** The headers that say when an upload in parts is aborted; none if no rule says so. */
-export function abortHeaders(
-  bucket: Pick<BucketRow, 'settings'>,
-  upload: Pick<Filtered, 'name' | 'created_at'>,
-): Record<string, string> {
-  const { lifecycle } = settingsOf(bucket);
-  const expiry = lifecycle && uploadExpiry(lifecycle, upload);
-  if (expiry === undefined) return {};
-  const id = encodeURIComponent(expiry.ruleId);
-  return { 'x-amz-abort-date': new Date(expiry.at).toUTCString(), 'x-amz-abort-rule-id': id };
 }

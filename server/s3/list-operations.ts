@@ -1,10 +1,9 @@
 /** Operations that list what is in a bucket. */
 import { isId } from '../platform/ids.ts';
 import type { BucketRow } from '../storage/buckets/buckets.ts';
-import type { EntryRow } from '../storage/listing/name-listing.ts';
+import type { EntryRow, StoredChecksum } from '../storage/listing/name-listing.ts';
 import { type NameQuery, shownId } from '../storage/listing/name-listing.ts';
 import { initiatorOf } from './initiator.ts';
-import { checksumOf } from './object-headers.ts';
 import {
   accessOf,
   accountNodes,
@@ -156,7 +155,7 @@ function rowOwner(call: S3Call, { acl }: Pick<EntryRow, 'acl'>): OwnerNodes {
 }
 
 function contents(row: EntryRow, key: string, owner: OwnerNodes | undefined): XmlNode {
-  const checksum = checksumOf(row);
+  const checksum: StoredChecksum | null = row.checksum === null ? null : JSON.parse(row.checksum);
   return [
     ['Key', key],
     ['LastModified', isoTime(row.created_at)],

@@ -1,9 +1,8 @@
-/** Object lock as S3 clients say it: in headers, in XML and in answers. */
-
+/** Object lock as S3 clients say it, in XML; object-headers.ts has its headers. */
 import { type BucketSettings, settingsOf } from '../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets/buckets.ts';
-import type { LockMode, LockRow, Retention, WantedLock } from '../storage/objects/object-lock.ts';
-import { accessOf, isoTime, keyOf, type S3Call } from './s3-call.ts';
+import type { LockMode, LockRow, Retention } from '../storage/objects/object-lock.ts';
+import { isoTime } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { child, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
 
@@ -12,10 +11,9 @@ type LockConfiguration = NonNullable<BucketSettings['lock']>;
 export const LOCK_MAX_BYTES = 64 * 1024;
 const MAX_DAYS = 36_500;
 const MAX_YEARS = 100;
-const PREFIX = 'x-amz-object-lock-';
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/;
 
-function isMode(text: string | undefined): text is LockMode {
+export function isMode(text: string | undefined): text is LockMode {
   return text === 'GOVERNANCE' || text === 'COMPLIANCE';
 }
 
@@ -26,52 +24,15 @@ export function assertLockable(bucket: BucketRow): void {
 }
 
 /** The end of a retention, ms. Throws S3Error InvalidArgument for one that is past. */
-function readUntil(text: string, now: number): number {
+export function readUntil(text: string, now: number): number {
   const until = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(until)) throw invalid('The retain until date must be provided in ISO 8601 format');
-  if (until <= now) throw invalid('The retain until date must be in the future!');
+  if (Number.isNaN(until)) throw invalidLock('The retain until date must be provided in ISO 8601 format');
+  if (until <= now) throw invalidLock('The retain until date must be in the future!');
   return until;
 }
 
-function invalid(message: string): S3Error {
+export function invalidLock(message: string): S3Error {
   return new S3Error('InvalidArgument', message);
-}
-
-/**
- * The lock that the headers of an upload ask for. Throws S3Error InvalidArgument, InvalidRequest, and
- * AccessDenied where the caller may upload, but not lock.
- */
-export function wantedLock(call: S3Call, bucket: BucketRow): WantedLock | undefined {
-  const { headers, now } = call;
-  const of = (name: string) => headers[PREFIX + name]?.toString();
-  const [mode, until, hold] = [of('mode'), of('retain-until-date'), of('legal-hold')];
-  if (mode === undefined && until === undefined && hold === undefined) return undefined;
-  assertLockable(bucket);
-  const asked = { permission: 'storage:append', key: keyOf(call) } as const;
-  if (mode !== undefined) accessOf(call).assert({ ...asked, action: 's3:PutObjectRetention' });
-  if (hold !== undefined) accessOf(call).assert({ ...asked, action: 's3:PutObjectLegalHold' });
-  if ((mode === undefined) !== (until === undefined)) {
-    throw invalid(`${PREFIX}retain-until-date and ${PREFIX}mode must both be supplied`);
-  }
-  if (mode !== undefined && !isMode(mode)) throw invalid('Unknown wormMode directive.');
-  if (hold !== undefined && hold !== 'ON' && hold !== 'OFF') {
-    throw invalid("Legal Hold must be either of 'ON' or 'OFF'");
-  }
-  return {
-    ...(mode !== undefined && { retention: { mode, until: readUntil(until ?? '', now()) } }),
-    ...(hold !== undefined && { legalHold: hold === 'ON' }),
-  };
-}
-
-/** The headers that show the lock of a version. */
-export function lockHeaders({ lock_mode, retain_until, legal_hold }: LockRow): Record<string, string> {
-  const headers: Record<string, string> = {};
-  if (lock_mode !== null && retain_until !== null) {
-    headers[`${PREFIX}mode`] = lock_mode;
-    headers[`${PREFIX}retain-until-date`] = isoTime(retain_until);
-  }
-  if (legal_hold !== null) headers[`${PREFIX}legal-hold`] = legal_hold === 1 ? 'ON' : 'OFF';
-  return headers;
 }
 
 function rootOf(body: Buffer, name: string): XmlElement {

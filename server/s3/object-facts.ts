@@ -1,5 +1,5 @@
 /** Operations that describe objects: attributes and tags. */
-import { authorizeContent } from './authorize.ts';
+import { authorizeContent } from './access/access.ts';
 import { unlocked } from './encryption-headers.ts';
 import { checksumOf, versionHeader } from './object-headers.ts';
 import { bucketOf, contentOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';

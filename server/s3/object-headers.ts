@@ -1,16 +1,21 @@
-/** Headers of S3 objects: what uploads store, and what reads show. */
+/** Headers of S3 objects: what uploads store, what reads show, and the conditions of both (RFC 9110 §13). */
 import type { IncomingHttpHeaders } from 'node:http';
+import { settingsOf } from '../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets/buckets.ts';
+import { currentExpiry, type Filtered, uploadExpiry } from '../storage/lifecycle/lifecycle-rules.ts';
+import type { Condition, Tagged } from '../storage/listing/entries.ts';
 import type { StoredChecksum } from '../storage/listing/name-listing.ts';
 import { shownId } from '../storage/listing/name-listing.ts';
 import type { Content } from '../storage/objects/downloads.ts';
+import type { LockRow, WantedLock } from '../storage/objects/object-lock.ts';
 import type { Naming } from '../storage/objects/objects.ts';
 import { type ChecksumAlgorithm, checksumHeader } from './checksums.ts';
-import { lockHeaders } from './lock.ts';
-import { fromHeader, headerOf, toHeader } from './s3-call.ts';
+import { assertLockable, invalidLock, isMode, readUntil } from './lock.ts';
+import { accessOf, fromHeader, headerOf, isoTime, keyOf, type S3Call, toHeader } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-import { tagsOf } from './tags.ts';
+import { type Tags, tagText } from './tags.ts';
 
+const LOCK = 'x-amz-object-lock-';
 const META = 'x-amz-meta-';
 const MAX_META_BYTES = 2048;
 /** Headers that are stored with an object and sent with it. */
@@ -144,4 +149,156 @@ export function overridden(query: ReadonlyMap<string, string>): Record<string, s
       headers[name] = toHeader(value);
   }
   return headers;
+}
+
+type Prefix = '' | 'x-amz-copy-source-';
+
+const seconds = (ms: number) => Math.floor(ms / 1000);
+
+function names(header: string, etag: string): boolean {
+  const tags = header.split(',').map((tag) =>
+    tag
+      .trim()
+      .replace(/^W\//, '')
+      .replace(/^"(.*)"$/, '$1'),
+  );
+  return tags.includes('*') || tags.includes(etag);
+}
+
+/** True if the client's copy is current. Throws S3Error PreconditionFailed. */
+export function isNotModified(
+  headers: IncomingHttpHeaders,
+  { etag, createdAt }: { readonly etag: string; readonly createdAt: number },
+  prefix: Prefix = '',
+): boolean {
+  const text = (name: string) => headers[`${prefix}${name}`]?.toString();
+  const [match, noneMatch] = [text('if-match'), text('if-none-match')];
+  const since = Date.parse(text('if-modified-since') ?? '');
+  const until = Date.parse(text('if-unmodified-since') ?? '');
+  if (match !== undefined && !names(match, etag)) throw failed('If-Match');
+  if (match === undefined && seconds(createdAt) > seconds(until)) throw failed('If-Unmodified-Since');
+  if (noneMatch !== undefined) return names(noneMatch, etag);
+  return seconds(createdAt) <= seconds(since);
+}
+
+/**
+ * `If-Match` and `If-None-Match` of a write. Throws S3Error PreconditionFailed or, without an object,
+ * NoSuchKey.
+ */
+export function writeCondition(headers: IncomingHttpHeaders): Condition | undefined {
+  const { 'if-match': match, 'if-none-match': noneMatch } = headers;
+  if (match === undefined && noneMatch === undefined) return undefined;
+  return (current: Tagged | undefined) => {
+    if (match !== undefined && current === undefined) throw new S3Error('NoSuchKey');
+    if (match !== undefined && current !== undefined && !names(match, current.etag)) throw failed('If-Match');
+    if (noneMatch !== undefined && current !== undefined && names(noneMatch, current.etag))
+      throw failed('If-None-Match');
+  };
+}
+
+/** A delete's expectations of the object; a missing one meets it. */
+export interface DeleteExpectation {
+  readonly etag?: string | undefined;
+  readonly size?: number | undefined;
+  /** ms since 1970; whole seconds count. */
+  readonly modifiedAt?: number | undefined;
+}
+
+export function deleteCondition({ etag, size, modifiedAt }: DeleteExpectation): Condition | undefined {
+  if (etag === undefined && size === undefined && modifiedAt === undefined) return undefined;
+  return (current) => {
+    if (current === undefined) return;
+    const isOther =
+      (etag !== undefined && !names(etag, current.etag)) ||
+      (size !== undefined && size !== current.size_bytes) ||
+      (modifiedAt !== undefined && seconds(modifiedAt) !== seconds(current.created_at));
+    if (isOther) throw failed('If-Match');
+  };
+}
+
+function failed(condition: string): S3Error {
+  return new S3Error('PreconditionFailed', undefined, { fields: { Condition: condition } });
+}
+
+/**
+ * The lock that the headers of an upload ask for. Throws S3Error InvalidArgument, InvalidRequest, and
+ * AccessDenied where the caller may upload, but not lock.
+ */
+export function wantedLock(call: S3Call, bucket: BucketRow): WantedLock | undefined {
+  const { headers, now } = call;
+  const of = (name: string) => headers[LOCK + name]?.toString();
+  const [mode, until, hold] = [of('mode'), of('retain-until-date'), of('legal-hold')];
+  if (mode === undefined && until === undefined && hold === undefined) return undefined;
+  assertLockable(bucket);
+  const asked = { permission: 'storage:append', key: keyOf(call) } as const;
+  if (mode !== undefined) accessOf(call).assert({ ...asked, action: 's3:PutObjectRetention' });
+  if (hold !== undefined) accessOf(call).assert({ ...asked, action: 's3:PutObjectLegalHold' });
+  if ((mode === undefined) !== (until === undefined)) {
+    throw invalidLock(`${LOCK}retain-until-date and ${LOCK}mode must both be supplied`);
+  }
+  if (mode !== undefined && !isMode(mode)) throw invalidLock('Unknown wormMode directive.');
+  if (hold !== undefined && hold !== 'ON' && hold !== 'OFF') {
+    throw invalidLock("Legal Hold must be either of 'ON' or 'OFF'");
+  }
+  return {
+    ...(mode !== undefined && { retention: { mode, until: readUntil(until ?? '', now()) } }),
+    ...(hold !== undefined && { legalHold: hold === 'ON' }),
+  };
+}
+
+/** The headers that show the lock of a version. */
+function lockHeaders({ lock_mode, retain_until, legal_hold }: LockRow): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (lock_mode !== null && retain_until !== null) {
+    headers[`${LOCK}mode`] = lock_mode;
+    headers[`${LOCK}retain-until-date`] = isoTime(retain_until);
+  }
+  if (legal_hold !== null) headers[`${LOCK}legal-hold`] = legal_hold === 1 ? 'ON' : 'OFF';
+  return headers;
+}
+
+/** The tags of `x-amz-tagging`, as JSON; null: none. Throws S3Error InvalidTag. */
+export function tagsOf(headers: IncomingHttpHeaders): string | null {
+  const text = headerOf({ headers }, 'x-amz-tagging');
+  if (text === undefined || text === '') return null;
+  const pairs = text.split('&').map((pair): [string, string] => {
+    const equals = pair.indexOf('=');
+    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)];
+    try {
+      return [decodeURIComponent(name.replaceAll('+', ' ')), decodeURIComponent(value.replaceAll('+', ' '))];
+    } catch {
+      throw new S3Error('InvalidArgument', 'The header x-amz-tagging is not URL-encoded');
+    }
+  });
+  return tagText(pairs);
+}
+
+/** The tags that a request gives its object, for who decides about it. */
+export function requestedTags(headers: IncomingHttpHeaders): Tags | undefined {
+  const tags = tagsOf(headers);
+  return tags === null ? undefined : (JSON.parse(tags) as Tags);
+}
+
+/** The header that says when a current version goes; none if no rule says so. */
+export function expirationHeader(
+  bucket: Pick<BucketRow, 'settings'>,
+  object: Filtered,
+): Record<string, string> {
+  const { lifecycle } = settingsOf(bucket);
+  const expiry = lifecycle && currentExpiry(lifecycle, object);
+  if (expiry === undefined) return {};
+  const date = new Date(expiry.at).toUTCString();
+  return { 'x-amz-expiration': `expiry-date="${date}", rule-id="${encodeURIComponent(expiry.ruleId)}"` };
+}
+
+/** The headers that say when an upload in parts is aborted; none if no rule says so. */
+export function abortHeaders(
+  bucket: Pick<BucketRow, 'settings'>,
+  upload: Pick<Filtered, 'name' | 'created_at'>,
+): Record<string, string> {
+  const { lifecycle } = settingsOf(bucket);
+  const expiry = lifecycle && uploadExpiry(lifecycle, upload);
+  if (expiry === undefined) return {};
+  const id = encodeURIComponent(expiry.ruleId);
+  return { 'x-amz-abort-date': new Date(expiry.at).toUTCString(), 'x-amz-abort-rule-id': id };
 }

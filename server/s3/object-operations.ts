@@ -5,9 +5,8 @@ import type { Published } from '../storage/listing/entries.ts';
 import type { Content } from '../storage/objects/downloads.ts';
 import type { Naming, VersionContent } from '../storage/objects/objects.ts';
 import type { Upload } from '../storage/uploads/upload.ts';
-import { openBucket, permittedContent } from './authorize.ts';
+import { openBucket, permittedContent } from './access/access.ts';
 import { base64Digest, headerChecksums } from './checksums.ts';
-import { isNotModified, writeCondition } from './conditions.ts';
 import {
   askedEncryption,
   isSameEncryption,
@@ -15,22 +14,24 @@ import {
   storedEncryption,
   unlocked,
 } from './encryption-headers.ts';
-import { expirationHeader } from './lifecycle.ts';
-import { wantedLock } from './lock.ts';
 import { newAcl } from './new-acl.ts';
 import {
   checksumHeaders,
   checksumOf,
   describedBy,
+  expirationHeader,
   fullObject,
+  isNotModified,
   labelsOf,
   redirected,
+  tagsOf,
   versionHeader,
+  wantedLock,
+  writeCondition,
 } from './object-headers.ts';
 import { headObject, readAll, sendObject } from './object-reading.ts';
 import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-import { tagsOf } from './tags.ts';
 import { xmlDocument } from './xml.ts';
 
 const OBJECT = { level: 'object' } as const;

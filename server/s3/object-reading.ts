@@ -4,10 +4,14 @@ import type { BucketRow } from '../storage/buckets/buckets.ts';
 import type { Content } from '../storage/objects/downloads.ts';
 import { MAX_PARTS } from '../storage/uploads/part-uploads.ts';
 import type { ReceivedBytes, Upload } from '../storage/uploads/upload.ts';
-import { isNotModified } from './conditions.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
-import { expirationHeader } from './lifecycle.ts';
-import { objectHeaders, overridden, versionHeader } from './object-headers.ts';
+import {
+  expirationHeader,
+  isNotModified,
+  objectHeaders,
+  overridden,
+  versionHeader,
+} from './object-headers.ts';
 import { accessOf, contentOf, type S3Answer, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 
@@ -118,7 +122,7 @@ function rangeOf({ headers }: S3Call, { sizeBytes, etag, createdAt }: Content) {
   const condition = headers['if-range'];
   const isCurrent =
     condition === undefined || [`"${etag}"`, new Date(createdAt).toUTCString()].includes(String(condition));
-  const range = isCurrent ? parseRange(headers.range, sizeBytes) : undefined;
+  const range = isCurrent && headers.range ? parseRange(headers.range, sizeBytes) : undefined;
   if (range !== 'unsatisfiable') return range;
   throw new S3Error('InvalidRange', undefined, {
     fields: { RangeRequested: String(headers.range), ActualObjectSize: String(sizeBytes) },

@@ -4,12 +4,19 @@
  * own. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html
  */
 import { createHmac } from 'node:crypto';
-import { canonicalPaths, type RawHeaders } from './canonical-request.ts';
+import type { Payload } from './credentials.ts';
 import { readTime } from './credentials.ts';
-import type { Payload } from './payload.ts';
-import { withRawQueryHeaders } from './query-headers.ts';
 import { S3Error } from './s3-error.ts';
-import { anonymousPayload, type Claim, checkTime, isSameText, type RequestHead } from './signature.ts';
+import {
+  anonymousPayload,
+  type Claim,
+  canonicalPaths,
+  checkTime,
+  isSameText,
+  type RawHeaders,
+  type RequestHead,
+} from './signature.ts';
+import { withRawQueryHeaders } from './target.ts';
 
 /** Parameters that are signed, because they name what is asked for or change the answer. */
 const SIGNED_PARAMETERS =

@@ -1,7 +1,6 @@
 /** Operations of multipart uploads. */
 import { MAX_PARTS } from '../storage/uploads/part-uploads.ts';
 import { base64Digest, checksumHeader, headerChecksums } from './checksums.ts';
-import { writeCondition } from './conditions.ts';
 import {
   askedEncryption,
   customerKeyOf,
@@ -10,11 +9,16 @@ import {
   shownEncryption,
 } from './encryption-headers.ts';
 import { assertInitiator, begunBy, initiatorOf } from './initiator.ts';
-import { abortHeaders, expirationHeader } from './lifecycle.ts';
 import { namesIn } from './list-operations.ts';
-import { wantedLock } from './lock.ts';
 import { newAcl } from './new-acl.ts';
-import { labelsOf, versionHeader } from './object-headers.ts';
+import {
+  abortHeaders,
+  expirationHeader,
+  labelsOf,
+  versionHeader,
+  wantedLock,
+  writeCondition,
+} from './object-headers.ts';
 import { COPY, copySource } from './object-operations.ts';
 import { readRange } from './object-reading.ts';
 import {

@@ -1,7 +1,8 @@
-/** One call of the S3 protocol, as its operations see it. */
+/** One call of the S3 protocol, as its operations see it, and its answer. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Call, Permission, Principal } from '../calls/principal.ts';
+import { dropRest } from '../http/body.ts';
 import type { AccountName } from '../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets/buckets.ts';
 import type { NameListing } from '../storage/listing/name-listing.ts';
@@ -42,7 +43,7 @@ export interface S3Call extends Call {
   /** ms since 1970. */
   readonly now: () => number;
   /** Nobody else reads the connection: it is encrypted, or within this host. */
-  readonly isPrivate: boolean;
+  readonly isPrivate: () => boolean;
   /** `https://host:port` as the caller named it. */
   readonly origin: string;
   /** Headers of a 304, once it is known to be one. */
@@ -163,3 +164,31 @@ export function numberOf(
 
 /** ISO 8601 with milliseconds, from ms since 1970. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
+
+const XML = 'application/xml';
+const JSON_TYPE = 'application/json';
+
+/** `common`: headers of every response. */
+export function send(
+  { request, response, common }: Pick<S3Call, 'request' | 'response' | 'common'>,
+  { status = 200, headers = {}, xml, json }: S3Answer,
+): void {
+  const all: Record<string, string> = { ...common, ...headers };
+  const body = xml ?? json;
+  if (body === undefined || request.method === 'HEAD' || status === 204 || status === 304) {
+    if (body === undefined && status !== 204 && status !== 304) all['content-length'] ??= '0';
+    response.writeHead(status, all).end();
+    return;
+  }
+  all['content-type'] = xml === undefined ? JSON_TYPE : XML;
+  all['content-length'] = String(Buffer.byteLength(body));
+  response.writeHead(status, all).end(body);
+}
+
+/** Lets the client read the refusal: it may be sending still. */
+export function dropBody(request: IncomingMessage, response: ServerResponse): void {
+  if (request.readableEnded || request.complete) return void request.resume();
+  // Without the interim response a client that waits for it sends nothing, or all: nobody knows.
+  if (request.headers.expect !== undefined) return void response.setHeader('connection', 'close');
+  dropRest(request);
+}

@@ -4,18 +4,17 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AccountDirectory } from '../accounts/directory.ts';
-import type { S3Key } from '../accounts/sign-in/authenticator.ts';
+import type { Authenticator } from '../accounts/sign-in/authenticator.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
-import type { BodyMemory } from '../http/body-memory.ts';
-import type { TrustedProxies } from '../http/client-address.ts';
+import type { BodyMemory, HeldBody } from '../http/body-memory.ts';
 import { isAwsSigned } from '../http/edge.ts';
-import type { Door, Exchange, Level } from '../http/exchange.ts';
+import type { Door, Exchange, Level, TrustedProxies } from '../http/exchange.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 import { ABSENT_OPERATIONS, refuseAbsent, SUB_RESOURCES } from './absent-operations.ts';
+import { authorize, openBucket } from './access/access.ts';
 import { ACL_OPERATIONS } from './acl-operations.ts';
-import { authorize, openBucket } from './authorize.ts';
 import { BodyReader } from './body-reader.ts';
 import { BUCKET_OPERATIONS } from './bucket-operations.ts';
 import { allowOrigin, preflight } from './cors-answers.ts';
@@ -30,20 +29,20 @@ import { OBJECT_OPERATIONS } from './object-operations.ts';
 import { oldClaim } from './old-signature.ts';
 import { PART_OPERATIONS } from './part-operations.ts';
 import { POLICY_OPERATIONS } from './policy-operations.ts';
-import { headersThatCount } from './query-headers.ts';
 import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
-import { errorDocument, S3Error, toS3Error } from './s3-error.ts';
-import { dropBody, send } from './send-answer.ts';
+import { dropBody, send } from './s3-call.ts';
+import { S3Error, toS3Error } from './s3-error.ts';
 import { SETTING_OPERATIONS } from './setting-operations.ts';
-import { anonymousPayload, type Claim, claimOf, type RequestHead, readHead } from './signature.ts';
-import { bucketOfHost, isForBucket, readTarget, type Target } from './target.ts';
+import { anonymousPayload, type Claim, claimOf, mayBeOld, type RequestHead, readHead } from './signature.ts';
+import { bucketOfHost, headersThatCount, isForBucket, readTarget, type Target } from './target.ts';
+import { errorDocument } from './xml.ts';
 
 export interface S3EdgeDeps {
   readonly door: Door;
   readonly clock: Clock;
   readonly storage: S3Storage;
-  /** Rejects with `invalid_api_key` for an unknown or ended key, `account_suspended`. */
-  readonly keyOf: (accessKeyId: string) => Promise<S3Key>;
+  /** s3KeyOf rejects with `invalid_api_key` for an unknown or ended key, `account_suspended`. */
+  readonly keys: Pick<Authenticator, 's3KeyOf'>;
   readonly accounts: AccountDirectory;
   readonly proxies: TrustedProxies;
   readonly bodies: BodyMemory;
@@ -143,10 +142,9 @@ export class S3Edge {
     if (claim === null) assertNotOverridden(target);
     const headers = headersThatCount(request, target.rawQuery, claim?.isPresigned === true);
     const operation = this.#operationOf(visit, target, headers);
-    const held = this.#deps.bodies.hold(caller.accountId);
-    response.once('close', held.release);
     const payload = claim?.payload ?? anonymousPayload(head);
-    const body = new BodyReader({ request, response, payload, verified, held });
+    const hold = () => this.#hold(response, caller);
+    const body = new BodyReader({ request, response, payload, verified, hold });
     const call = await this.#enter(visit, { operation, claim, caller, target, headers, body });
     if (operation.name === 'HeadBucket') tellRegion(call);
     await authorize(call, operation);
@@ -157,8 +155,17 @@ export class S3Edge {
     this.#send(visit, answer);
   }
 
+  /** The memory of a body that is kept whole. */
+  #hold(response: ServerResponse, { accountId }: Principal): HeldBody {
+    const held = this.#deps.bodies.hold(accountId);
+    response.once('close', held.release);
+    if (response.destroyed) held.release();
+    return held;
+  }
+
   #claimOf(head: RequestHead, host: string): Claim | null {
     const { domains, oldSignatures } = this.#deps;
+    if (!mayBeOld(head)) return claimOf(head);
     const hostBucket = bucketOfHost(host, domains);
     return oldClaim(head, { hostBucket, inHeaders: oldSignatures }) ?? claimOf(head);
   }
@@ -220,7 +227,7 @@ export class S3Edge {
       principal: access?.actor ?? caller,
       record: () => [],
       now: () => clock.now(),
-      isPrivate: this.#deps.isPrivate(request),
+      isPrivate: () => this.#deps.isPrivate(request),
       origin: `${facts.isSecure ? 'https' : 'http'}://${request.headers.host ?? ''}`,
     };
   }
@@ -235,10 +242,10 @@ export class S3Edge {
 
   /** Without authentication; a presigned URL says whose bucket is meant. */
   async #preflight(visit: Visit, target: Target, claim: Claim | null): Promise<void> {
-    const { door, keyOf } = this.#deps;
+    const { door, keys } = this.#deps;
     const { request, exchange } = visit;
     door.limit(exchange);
-    const key = claim === null ? null : await keyOf(claim.accessKeyId).catch(() => null);
+    const key = claim === null ? null : await keys.s3KeyOf(claim.accessKeyId).catch(() => null);
     const bucket = await this.#bucketOf(target, key?.principal ?? null);
     this.#send(visit, preflight(request, target, bucket));
   }
@@ -284,7 +291,7 @@ export class S3Edge {
   /** An unknown key's signature is checked too, so that it takes as long as a known one's. */
   async #holderOf(visit: Visit, { accessKeyId }: Claim) {
     try {
-      return await this.#deps.keyOf(accessKeyId);
+      return await this.#deps.keys.s3KeyOf(accessKeyId);
     } catch (error) {
       if (isAppError(error, 'invalid_api_key')) return { principal: null, secret: NO_SECRET };
       throw error;

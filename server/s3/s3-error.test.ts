@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AppError, ERRORS, type ErrorCode } from '../platform/errors.ts';
-import { errorDocument, S3_ERRORS, S3Error, toS3Error } from './s3-error.ts';
+import { S3_ERRORS, S3Error, toS3Error } from './s3-error.ts';
+import { errorDocument } from './xml.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const EXPECTED: Readonly<Partial<Record<ErrorCode, [code: string, status: number]>>> = {

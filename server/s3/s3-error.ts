@@ -3,7 +3,6 @@
  * (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html); clients decide by code and status.
  */
 import { AppError, type ErrorCode } from '../platform/errors.ts';
-import { escapeXml } from './xml-text.ts';
 
 /** Each code with its status and the message used when there is no better one. */
 export const S3_ERRORS = {
@@ -306,22 +305,4 @@ export function toS3Error(error: unknown): S3Error {
     headers: { ...headers, ...retry },
     cause: error,
   });
-}
-
-export interface ErrorPlace {
-  /** The path that was asked for, as sent. */
-  readonly resource: string;
-  /** The same as in `x-amz-request-id`. */
-  readonly requestId: string;
-  /** The same as in `x-amz-id-2`. */
-  readonly hostId: string;
-}
-
-/** The body of the answer, `application/xml`. In the order in which Amazon writes it. */
-export function errorDocument(error: S3Error, { resource, requestId, hostId }: ErrorPlace): string {
-  const element = (name: string, text: string) => `<${name}>${escapeXml(text)}</${name}>`;
-  const fields = { ...error.fields, Resource: resource, RequestId: requestId, HostId: hostId };
-  const rest = Object.entries(fields).map(([name, text]) => element(name, text));
-  const body = element('Code', error.code) + element('Message', error.message) + rest.join('');
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<Error>${body}</Error>`;
 }

@@ -13,8 +13,7 @@ import {
 } from '../storage/buckets/bucket-settings.ts';
 import type { Buckets } from '../storage/buckets/buckets.ts';
 import { BucketPath } from '../storage/schema.ts';
-import { writtenGrants } from './access/asked-grants.ts';
-import { assertPublicAllowed } from './new-acl.ts';
+import { assertPublicAllowed, writtenGrants } from './new-acl.ts';
 import { assertNotBlocked, newPolicy } from './policy-operations.ts';
 import { S3Error } from './s3-error.ts';
 import { SETTINGS, type Setting } from './setting-operations.ts';

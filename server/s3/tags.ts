@@ -1,10 +1,8 @@
-/** Tags of objects and buckets: in a header, in XML and in a row. */
-import type { IncomingHttpHeaders } from 'node:http';
-import { headerOf } from './s3-call.ts';
+/** Tags of objects and buckets, in XML and in a row; object-headers.ts has those of a header. */
 import { S3Error } from './s3-error.ts';
 import { child, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
 
-type Tags = Readonly<Record<string, string>>;
+export type Tags = Readonly<Record<string, string>>;
 type Pair = readonly [name: string, value: string];
 
 export const TAGS_MAX_BYTES = 64 * 1024;
@@ -13,28 +11,6 @@ export const MAX_BUCKET_TAGS = 50;
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html */
 const ALLOWED = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
 const RESERVED = /^aws:/i;
-
-/** The tags of `x-amz-tagging`, as JSON; null: none. Throws S3Error InvalidTag. */
-export function tagsOf(headers: IncomingHttpHeaders): string | null {
-  const text = headerOf({ headers }, 'x-amz-tagging');
-  if (text === undefined || text === '') return null;
-  const pairs = text.split('&').map((pair): [string, string] => {
-    const equals = pair.indexOf('=');
-    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)];
-    try {
-      return [decodeURIComponent(name.replaceAll('+', ' ')), decodeURIComponent(value.replaceAll('+', ' '))];
-    } catch {
-      throw new S3Error('InvalidArgument', 'The header x-amz-tagging is not URL-encoded');
-    }
-  });
-  return tagText(pairs);
-}
-
-/** The tags that a request gives its object, for who decides about it. */
-export function requestedTags(headers: IncomingHttpHeaders): Tags | undefined {
-  const tags = tagsOf(headers);
-  return tags === null ? undefined : (JSON.parse(tags) as Tags);
-}
 
 /** At most ten tags with different names, as JSON; null: none. Throws S3Error InvalidTag. */
 export function tagText(pairs: readonly Pair[]): string | null {

@@ -1,9 +1,11 @@
 /**
- * Which bucket and key a request names. Read from the raw request target: routers and `new URL()` would tidy
- * up `a//b`, `../x` and `%2F`, which are keys like any other.
+ * Which bucket and key a request names, and the headers that a presigned link carries in its query. Read from
+ * the raw request target: routers and `new URL()` would tidy up `a//b`, `../x` and `%2F`, which are keys like
+ * any other.
  */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { S3Error } from './s3-error.ts';
+import { queryPairs, type RawHeaders, splitTarget } from './signature.ts';
 
 export interface Target {
   /** The path exactly as sent, without the query: what signatures cover. */
@@ -72,25 +74,6 @@ export function isForBucket(
   return OF_BUCKET.test(url) || bucketOfHost(headers.host ?? '', domains) !== null;
 }
 
-/** The path of `/a?b` and of `http://host/a?b`, which proxies are sent. */
-function pathAndQuery(rawUrl: string): string {
-  if (rawUrl.startsWith('/')) return rawUrl;
-  const [origin] = /^https?:\/\/[^/?]*/i.exec(rawUrl) ?? [];
-  const rest = origin === undefined ? '' : rawUrl.slice(origin.length);
-  if (rest.startsWith('?')) return `/${rest}`;
-  if (origin !== undefined && rest === '') return '/';
-  if (!rest.startsWith('/')) throw new S3Error('InvalidURI');
-  return rest;
-}
-
-/** At the first `?`: path and query, as sent. Throws InvalidURI for a target that has no path (`*`). */
-export function splitTarget(rawUrl: string): { readonly rawPath: string; readonly rawQuery: string } {
-  const target = pathAndQuery(rawUrl);
-  const mark = target.indexOf('?');
-  if (mark < 0) return { rawPath: target, rawQuery: '' };
-  return { rawPath: target.slice(0, mark), rawQuery: target.slice(mark + 1) };
-}
-
 function readKey(raw: string): string | null {
   if (raw === '') return null;
   const key = decoded(raw);
@@ -125,4 +108,87 @@ export function readTarget(rawUrl: string, host: string, domains: readonly strin
   const key = slash < 0 ? null : readKey(rawPath.slice(slash + 1));
   if (rawBucket === '' && key !== null) throw new S3Error('InvalidBucketName');
   return { rawPath, rawQuery, query, bucket: rawBucket === '' ? null : decoded(rawBucket), key };
+}
+
+/**
+ * Parameters of the signature itself, and those that links do not support by Amazon's text: checksums of the
+ * body, which some signers make of an empty one, and its framing.
+ */
+const NOT_ACTED_ON =
+  /^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256|checksum-.*|sdk-.*|trailer|decoded-content-length|user-agent)$/;
+const COPY_SOURCE = 'x-amz-copy-source';
+
+type Pair = readonly [name: string, value: string];
+
+/** Names in lower case, and values with a character per byte, as Node gives those of headers. */
+function amzPairs(rawQuery: string): Pair[] {
+  const bytesOf = (text: string) =>
+    text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return queryPairs(rawQuery)
+    .map(([name, value]): Pair => [bytesOf(name).toLowerCase(), bytesOf(value)])
+    .filter(([name]) => name.startsWith('x-amz-'));
+}
+
+/**
+ * The headers that a request counts with: those sent, and those in the query of a presigned URL whose
+ * signature was verified. Throws S3Error AccessDenied for a header that says something else than the URL,
+ * InvalidArgument for a parameter that comes twice or that no header can be, InvalidRequest for a copy that
+ * the query of another request asks for.
+ */
+export function headersThatCount(
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  rawQuery: string,
+  isPresigned: boolean,
+): IncomingHttpHeaders {
+  if (!rawQuery.includes('=')) return headers;
+  const pairs = amzPairs(rawQuery);
+  if (isPresigned) return withPairs(headers, pairs);
+  // The query of other requests counts for nothing, and an empty object must not be stored instead.
+  if (method === 'PUT' && pairs.some(([name]) => name === COPY_SOURCE)) {
+    throw new S3Error(
+      'InvalidRequest',
+      `${COPY_SOURCE} belongs into a header: in a query it counts for presigned URLs alone`,
+    );
+  }
+  return headers;
+}
+
+function withPairs(headers: IncomingHttpHeaders, pairs: readonly Pair[]): IncomingHttpHeaders {
+  const found: Record<string, string> = {};
+  for (const [name, value] of pairs) {
+    if (NOT_ACTED_ON.test(name)) continue;
+    const text = headerText('parameter', name, value);
+    if (Object.hasOwn(found, name)) {
+      throw new S3Error('InvalidArgument', `The parameter ${name} may be given only once`, {
+        fields: { ArgumentName: name },
+      });
+    }
+    if (headers[name] !== undefined && headers[name] !== text) {
+      throw new S3Error('AccessDenied', `The header ${name} differs from what the presigned URL says`);
+    }
+    found[name] = text;
+  }
+  return Object.keys(found).length === 0 ? headers : { ...headers, ...found };
+}
+
+/** The headers that Signature Version 2 covers in a presigned URL: those sent, and those of its query. */
+export function withRawQueryHeaders(headers: RawHeaders, rawQuery: string): RawHeaders {
+  const added = amzPairs(rawQuery).filter(([name]) => !headers.has(name));
+  if (added.length === 0) return headers;
+  const merged = new Map<string, readonly string[]>(headers);
+  for (const [name, value] of added) merged.set(name, [...(merged.get(name) ?? []), value]);
+  return merged;
+}
+
+/**
+ * `text` has a character per byte, and loses the spaces around it, as headers do. Throws S3Error
+ * InvalidArgument for what no header can have.
+ */
+export function headerText(kind: 'field' | 'parameter', name: string, text: string): string {
+  const trimmed = text.trim();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no header has them
+  if (!/[\u0000-\u0008\u000a-\u001f\u007f]/.test(trimmed) && /^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
+    return trimmed;
+  }
+  throw new S3Error('InvalidArgument', `The ${kind} ${name} has characters that no header can have`);
 }

@@ -1,6 +1,5 @@
 /** XML as S3 speaks it: a strict reader of request bodies, and a writer of answers. */
 import { S3Error } from './s3-error.ts';
-import { escapeXml } from './xml-text.ts';
 
 /** An element that was read. Attributes are checked and forgotten. */
 export interface XmlElement {
@@ -246,4 +245,46 @@ export function encodeKey(key: string): string {
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll('%2F', '/')
     .replaceAll('%20', '+');
+}
+
+/**
+ * Characters a parser would read otherwise than it was written, or not at all: markup, line ends, control
+ * characters.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: keys may hold them
+const UNSAFE = /[\u0000-\u001F&<>"\u007F-\u009F\uFFFE\uFFFF]/g;
+const REFERENCES: ReadonlyMap<string, string> = new Map([
+  ['&', '&amp;'],
+  ['<', '&lt;'],
+  ['>', '&gt;'],
+  ['"', '&quot;'],
+]);
+
+/**
+ * Escapes text for element content and double-quoted attributes. CR, LF and tab become references, so that no
+ * parser turns them into something else; so do characters that XML 1.0 cannot say (`&#x1;`), as Amazon does.
+ */
+function escapeXml(text: string): string {
+  return text.replace(
+    UNSAFE,
+    (character) => REFERENCES.get(character) ?? `&#x${character.charCodeAt(0).toString(16).toUpperCase()};`,
+  );
+}
+
+export interface ErrorPlace {
+  /** The path that was asked for, as sent. */
+  readonly resource: string;
+  /** The same as in `x-amz-request-id`. */
+  readonly requestId: string;
+  /** The same as in `x-amz-id-2`. */
+  readonly hostId: string;
+}
+
+/** The body of the answer, `application/xml`. In the order in which Amazon writes it. */
+export function errorDocument(error: S3Error, { resource, requestId, hostId }: ErrorPlace): string {
+  const element = (name: string, text: string) => `<${name}>${escapeXml(text)}</${name}>`;
+  const fields = { ...error.fields, Resource: resource, RequestId: requestId, HostId: hostId };
+  const rest = Object.entries(fields).map(([name, text]) => element(name, text));
+  const body = element('Code', error.code) + element('Message', error.message) + rest.join('');
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<Error>${body}</Error>`;
 }

@@ -1,7 +1,6 @@
 /** A door for tests of edges: nothing is refused, and nothing logged, unless they say so. */
 import { pino } from 'pino';
-import { TrustedProxies } from '../http/client-address.ts';
-import { Door, type DoorDeps, UnreadResponses } from '../http/exchange.ts';
+import { Door, type DoorDeps, TrustedProxies, UnreadResponses } from '../http/exchange.ts';
 import { systemClock } from '../platform/clock.ts';
 import { Meters } from '../platform/prometheus.ts';
 

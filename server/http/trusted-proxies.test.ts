@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { TrustedProxies } from './client-address.ts';
+import { TrustedProxies } from './exchange.ts';
 
 const proxies = new TrustedProxies(['10.0.0.0/8', 'fd00::1', 'nonsense']);
 
