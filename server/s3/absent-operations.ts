@@ -68,7 +68,7 @@ const REMOVALS: readonly S3Operation[] = REMOVED.map(([name, action, query]) => 
   level: 'bucket',
   query: [query],
   permission: 'storage:admin',
-  run: ({ caller }: S3Call) => {
+  run: ({ who: { caller } }: S3Call) => {
     if (caller.bucketLimits !== null)
       throw new S3Error('AccessDenied', 'This key is limited to certain buckets');
     return { status: 204 };
@@ -86,7 +86,7 @@ const READS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) 
     await bucketOf(call);
     if (typeof empty === 'string') throw new S3Error(empty);
     // One of a list, of which there are none.
-    if (call.target.query.has('id')) throw new S3Error('NoSuchConfiguration');
+    if (call.what.target.query.has('id')) throw new S3Error('NoSuchConfiguration');
     return { xml: xmlDocument(empty.root, empty.content ?? []) };
   },
 }));

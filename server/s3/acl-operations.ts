@@ -59,16 +59,21 @@ function getObjectAcl(call: S3Call): S3Answer {
 async function putBucketAcl(call: S3Call): Promise<S3Answer> {
   const access = accessOf(call);
   const { bucket, owner } = access;
-  if (call.caller.bucketLimits !== null)
+  if (call.who.caller.bucketLimits !== null)
     throw new S3Error('AccessDenied', 'This key is limited to certain buckets');
   const grants = await askedOf(call, { level: 'bucket', owner, bucketOwner: owner });
   const acl = isOnly(grants, owner) ? undefined : grants;
-  await call.storage.buckets.configure(call, bucket.name, ['acl', acl], ({ ownership, publicAccess }) => {
-    if (ownership === 'BucketOwnerEnforced' && grantsToOthers(grants, owner)) {
-      throw new S3Error('AccessControlListNotSupported');
-    }
-    assertPublicAllowed(publicAccess, grants);
-  });
+  await call.tools.storage.buckets.configure(
+    call,
+    bucket.name,
+    ['acl', acl],
+    ({ ownership, publicAccess }) => {
+      if (ownership === 'BucketOwnerEnforced' && grantsToOthers(grants, owner)) {
+        throw new S3Error('AccessControlListNotSupported');
+      }
+      assertPublicAllowed(publicAccess, grants);
+    },
+  );
   return {};
 }
 
@@ -80,18 +85,18 @@ async function putObjectAcl(call: S3Call): Promise<S3Answer> {
   if (access.hasLists) {
     assertPublicAllowed(settingsOf(access.bucket).publicAccess, grants);
     const fact = { acl: aclText(owner, grants, access.owner) };
-    await call.storage.objects.setFact(call, row, { bucket: access.bucket, fact });
+    await call.tools.storage.objects.setFact(call, row, { bucket: access.bucket, fact });
   }
   return {};
 }
 
 /** The list in the headers or in the body. */
 async function askedOf(call: S3Call, place: AclPlace) {
-  const body = await call.body.whole(ACL_MAX_BYTES);
-  const inHeaders = await headerGrants(call.headers, place, call.accounts);
+  const body = await call.what.body.whole(ACL_MAX_BYTES);
+  const inHeaders = await headerGrants(call.what.headers, place, call.tools.accounts);
   if (inHeaders !== undefined && body.length > 0) throw new S3Error('UnexpectedContent');
   if (inHeaders === undefined && body.length === 0) throw new S3Error('MissingSecurityHeader');
-  const grants = inHeaders ?? (await bodyGrants(body, place.owner, call.accounts));
-  if (!accessOf(call).hasLists) assertNoLists(call.headers['x-amz-acl'], grants, place.bucketOwner);
+  const grants = inHeaders ?? (await bodyGrants(body, place.owner, call.tools.accounts));
+  if (!accessOf(call).hasLists) assertNoLists(call.what.headers['x-amz-acl'], grants, place.bucketOwner);
   return grants;
 }

@@ -120,14 +120,14 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
 ];
 
 async function listBuckets(call: S3Call): Promise<S3Answer> {
-  const { query } = call.target;
+  const { query } = call.what.target;
   const prefix = query.get('prefix') ?? '';
   const token = query.get('continuation-token') ?? '';
   const after = token === '' ? '' : readToken(token);
   const region = query.get('bucket-region') || undefined;
   const limit = numberOf(call, 'max-buckets', { min: 1, max: MAX_BUCKETS, absent: MAX_BUCKETS });
   const found: BucketRow[] = [];
-  for await (const { row } of call.storage.buckets.list(call.principal, 0, Number.POSITIVE_INFINITY)) {
+  for await (const { row } of call.tools.storage.buckets.list(call.principal, 0, Number.POSITIVE_INFINITY)) {
     const isThere = region === undefined || row.region === region;
     if (isThere && row.name.startsWith(prefix) && row.name > after) found.push(row);
   }
@@ -147,7 +147,7 @@ async function listBuckets(call: S3Call): Promise<S3Answer> {
   );
   return {
     xml: xmlDocument('ListAllMyBucketsResult', [
-      ['Owner', accountNodes(ownerOf(call))],
+      ['Owner', accountNodes(ownerOf(call.who))],
       ['Buckets', buckets],
       ['ContinuationToken', last === undefined ? undefined : writeToken(last)],
       ['Prefix', query.has('prefix') ? prefix : undefined],
@@ -156,15 +156,15 @@ async function listBuckets(call: S3Call): Promise<S3Answer> {
 }
 
 async function createBucket(call: S3Call): Promise<S3Answer> {
-  const name = call.target.bucket ?? '';
-  const body = await call.body.whole(CONFIG_MAX_BYTES);
+  const name = call.what.target.bucket ?? '';
+  const body = await call.what.body.whole(CONFIG_MAX_BYTES);
   if (RESERVED.test(name)) throw new S3Error('InvalidBucketName');
   const root = body.length === 0 ? undefined : parseXml(body, CONFIG_MAX_BYTES);
   if (root !== undefined && root.name !== 'CreateBucketConfiguration') throw new S3Error('MalformedXML');
   const settings = { ...(await firstSettings(call)), ...(root && firstTags(root)) };
   const region = (root && textOf(root, 'LocationConstraint')) || US_EAST_1;
   try {
-    await call.storage.buckets.create(call, {
+    await call.tools.storage.buckets.create(call, {
       name,
       region,
       isGlobal: true,
@@ -187,8 +187,10 @@ function firstTags(root: XmlElement): BucketSettings {
 
 /** The first settings of a bucket: who owns what is uploaded, and its list, as the headers say. */
 async function firstSettings(call: S3Call): Promise<BucketSettings> {
-  const { headers, caller, accounts } = call;
-  const owner = ownerOf(call);
+  const { caller } = call.who;
+  const { headers } = call.what;
+  const { accounts } = call.tools;
+  const owner = ownerOf(call.who);
   const text = headers['x-amz-object-ownership'];
   const ownership = text === undefined ? undefined : ownershipOf(String(text));
   const grants = await headerGrants(headers, { level: 'bucket', owner, bucketOwner: owner }, accounts);
@@ -208,7 +210,7 @@ async function firstSettings(call: S3Call): Promise<BucketSettings> {
  * BucketAlreadyOwnedByYou, BucketAlreadyExists.
  */
 async function assertSame(
-  { storage, principal }: S3Call,
+  { principal, tools: { storage } }: S3Call,
   { name, region, settings }: { name: string; region: string; settings: BucketSettings },
 ): Promise<void> {
   const bucket = await storage.buckets.find(principal, name);
@@ -229,7 +231,7 @@ async function headBucket(call: S3Call): Promise<S3Answer> {
 
 async function deleteBucket(call: S3Call): Promise<S3Answer> {
   const { name } = await bucketOf(call);
-  await call.storage.bucketEmptier.removeEmpty(call, name);
+  await call.tools.storage.bucketEmptier.removeEmpty(call, name);
   return { status: 204 };
 }
 
@@ -250,7 +252,7 @@ async function getVersioning(call: S3Call): Promise<S3Answer> {
 
 async function putVersioning(call: S3Call): Promise<S3Answer> {
   const { name } = await bucketOf(call);
-  const root = parseXml(await call.body.whole(CONFIG_MAX_BYTES), CONFIG_MAX_BYTES);
+  const root = parseXml(await call.what.body.whole(CONFIG_MAX_BYTES), CONFIG_MAX_BYTES);
   const status = textOf(root, 'Status');
   if (textOf(root, 'MfaDelete') === 'Enabled')
     throw new S3Error('NotImplemented', 'MFA delete is not offered here');
@@ -258,7 +260,7 @@ async function putVersioning(call: S3Call): Promise<S3Answer> {
     throw new S3Error('MalformedXML');
   }
   try {
-    await call.storage.buckets.change(call, name, { versioning: status === 'Enabled', suspends: true });
+    await call.tools.storage.buckets.change(call, name, { versioning: status === 'Enabled', suspends: true });
   } catch (error) {
     if (!isAppError(error, 'object_locked')) throw error;
     throw new S3Error(
@@ -286,7 +288,7 @@ async function getEncryption(call: S3Call): Promise<S3Answer> {
 
 async function putEncryption(call: S3Call): Promise<S3Answer> {
   const { name } = await bucketOf(call);
-  const root = parseXml(await call.body.whole(CONFIG_MAX_BYTES), CONFIG_MAX_BYTES);
+  const root = parseXml(await call.what.body.whole(CONFIG_MAX_BYTES), CONFIG_MAX_BYTES);
   const rule = child(root, 'Rule');
   const byDefault = rule && child(rule, 'ApplyServerSideEncryptionByDefault');
   const algorithm = byDefault && textOf(byDefault, 'SSEAlgorithm');
@@ -299,7 +301,7 @@ async function putEncryption(call: S3Call): Promise<S3Answer> {
       const message = 'a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms';
       throw new S3Error('InvalidArgument', message);
     }
-    await call.storage.buckets.change(call, name, { encryption: true, namedKey: null });
+    await call.tools.storage.buckets.change(call, name, { encryption: true, namedKey: null });
     return {};
   }
   if (algorithm === 'aws:kms:dsse') throw new S3Error('NotImplemented', `${algorithm} is not offered here`);
@@ -309,12 +311,12 @@ async function putEncryption(call: S3Call): Promise<S3Answer> {
     throw new S3Error('InvalidArgument', message);
   }
   const namedKey = { keyId, bucketKey: textOf(rule, 'BucketKeyEnabled') === 'true' };
-  await call.storage.buckets.change(call, name, { encryption: true, namedKey });
+  await call.tools.storage.buckets.change(call, name, { encryption: true, namedKey });
   return {};
 }
 
 async function deleteEncryption(call: S3Call): Promise<S3Answer> {
   const { name } = await bucketOf(call);
-  await call.storage.buckets.change(call, name, { encryption: false });
+  await call.tools.storage.buckets.change(call, name, { encryption: false });
   return { status: 204 };
 }

@@ -10,6 +10,8 @@ import {
   type S3Answer,
   type S3Call,
   type S3Operation,
+  type S3Request,
+  type S3Tools,
 } from './s3-call.ts';
 import { S3Error, toS3Error } from './s3-error.ts';
 import { assertKey } from './target.ts';
@@ -45,7 +47,7 @@ export const DELETE_OPERATIONS: readonly S3Operation[] = [
 ];
 
 async function deleteObject(call: S3Call): Promise<S3Answer> {
-  const { headers, target } = call;
+  const { headers, target } = call.what;
   const size = headers['x-amz-if-match-size'];
   const at = headers['x-amz-if-match-last-modified-time'];
   const condition = deleteCondition({
@@ -58,10 +60,10 @@ async function deleteObject(call: S3Call): Promise<S3Answer> {
   if (versionId !== undefined) assertVersionId(versionId);
   const { name: bucketName } = await bucketOf(call);
   const { answer } = await removeOne(call, bucketName, {
-    name: keyOf(call),
+    name: keyOf(call.what),
     versionId,
     condition,
-    bypass: bypassesGovernance(call, keyOf(call)),
+    bypass: bypassesGovernance(call, keyOf(call.what)),
   });
   return { status: 204, headers: answer };
 }
@@ -75,13 +77,13 @@ function read(parse: (text: string) => number, name: string, text: string): numb
   });
 }
 
-type Removal = Parameters<S3Call['storage']['removals']['removeNamed']>[2];
+type Removal = Parameters<S3Tools['storage']['removals']['removeNamed']>[2];
 
 /** The headers of a delete: the marker that was made, or the version that was removed. */
 async function removeOne(call: S3Call, bucketName: string, removal: Removal) {
   const bucket = await bucketOf(call);
   const { versionId } = removal;
-  const removed = await call.storage.removals.removeNamed(call, bucketName, removal).catch((error) => {
+  const removed = await call.tools.storage.removals.removeNamed(call, bucketName, removal).catch((error) => {
     // A version that is gone already is no error.
     if (toS3Error(error).code === 'NoSuchVersion') return null;
     throw error;
@@ -98,8 +100,8 @@ async function removeOne(call: S3Call, bucketName: string, removal: Removal) {
 }
 
 async function deleteObjects(call: S3Call): Promise<S3Answer> {
-  const body = await call.body.whole(DELETE_MAX_BYTES);
-  if (call.headers['content-md5'] === undefined && !hasChecksum(call))
+  const body = await call.what.body.whole(DELETE_MAX_BYTES);
+  if (call.what.headers['content-md5'] === undefined && !hasChecksum(call.what))
     throw new S3Error('InvalidRequest', 'Missing required header for this request: Content-MD5');
   const root = parseXml(body, DELETE_MAX_BYTES);
   const named = children(root, 'Object');
@@ -141,7 +143,7 @@ function deletionOf({ key, versionId }: Pick<Wanted, 'key' | 'versionId'>): Aske
   return { action, permission: PERMISSION, key };
 }
 
-function hasChecksum({ headers }: S3Call): boolean {
+function hasChecksum({ headers }: S3Request): boolean {
   return (
     Object.keys(headers).some((name) => name.startsWith('x-amz-checksum-') || name === 'x-amz-trailer') ||
     headers['x-amz-content-sha256'] !== 'UNSIGNED-PAYLOAD'

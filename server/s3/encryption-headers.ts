@@ -29,8 +29,8 @@ function refused(name: string, value: string, message: string): S3Error {
   });
 }
 
-function header({ headers }: Pick<S3Call, 'headers'>, name: string): string | undefined {
-  const value = headers[name];
+function header({ what }: S3Call, name: string): string | undefined {
+  const value = what.headers[name];
   return value === undefined ? undefined : String(value);
 }
 
@@ -43,7 +43,7 @@ export function customerKeyOf(call: S3Call, side: Side = ''): CustomerKey | unde
   const [algorithm, text, md5] = ['algorithm', 'key', 'key-md5'].map((name) => header(call, prefix + name));
   if (algorithm === undefined && text === undefined && md5 === undefined) return undefined;
   const needs = 'Requests specifying Server Side Encryption with Customer provided keys must';
-  if (!call.isPrivate()) {
+  if (!call.tools.isPrivate()) {
     throw new S3Error('InvalidRequest', `${needs} be made over a secure connection.`);
   }
   if (algorithm === undefined) throw refused(SSE, 'null', `${needs} provide a valid encryption algorithm.`);
@@ -90,7 +90,7 @@ export async function askedEncryption(call: S3Call, bucket: BucketRow): Promise<
 }
 
 async function namedEncryption(
-  { storage }: S3Call,
+  { tools: { storage } }: S3Call,
   bucket: BucketRow,
   keyId = settingsOf(bucket).namedKey?.keyId,
 ): Promise<Encryption> {
@@ -124,7 +124,7 @@ function customerHeaders(call: S3Call): Headers {
 
 /** The encryption of stored bytes, without the client's key. */
 export async function storedEncryption(
-  { storage }: Pick<S3Call, 'storage'>,
+  { tools: { storage } }: S3Call,
   { row, key }: Content,
 ): Promise<Encryption> {
   if (key !== undefined) return { kind: 'customer', key };
@@ -145,7 +145,10 @@ export async function partEncryption(
   if (key !== undefined) return shownEncryption(call, { kind: 'customer', key });
   if (customer !== null) return {};
   if (named_key === null) return shownEncryption(call, { kind: encryption === 1 ? 'cloud' : 'none' });
-  return shownEncryption(call, { kind: 'named', key: await call.storage.dataKeys.keyring.byRow(named_key) });
+  return shownEncryption(call, {
+    kind: 'named',
+    key: await call.tools.storage.dataKeys.keyring.byRow(named_key),
+  });
 }
 
 /**
@@ -166,7 +169,7 @@ export function unlocked(call: S3Call, content: Content, side: Side = ''): Conte
   }
   // Amazon's text says 403 AccessDenied; the suites that clients are tested with expect 400.
   if (!key.fits(customer)) throw wrongKey();
-  return call.storage.downloads.unlock(content, key);
+  return call.tools.storage.downloads.unlock(content, key);
 }
 
 /** The client's key for a part of that upload. Throws S3Error InvalidRequest. */

@@ -80,7 +80,7 @@ function tagPairs(xml: string): string {
 }
 
 async function postObject(call: S3Call): Promise<S3Answer> {
-  const { form } = call;
+  const { form } = call.what;
   if (form === undefined) {
     await bucketOf(call);
     throw new S3Error('PreconditionFailed', undefined, {
@@ -88,10 +88,10 @@ async function postObject(call: S3Call): Promise<S3Answer> {
     });
   }
   const answer = await putObject(call);
-  const bucket = call.target.bucket ?? '';
+  const bucket = call.what.target.bucket ?? '';
   const etag = String(answer.headers?.etag);
   const path = [bucket, ...form.key.split('/')].map(encodeURIComponent).join('/');
-  const location = `${call.origin}/${path}`;
+  const location = `${call.tools.origin}/${path}`;
   const headers = { ...answer.headers, location };
   const page = pageOf(form.fields);
   if (page !== undefined) {

@@ -2,7 +2,7 @@
 import { onlyAppends } from '../calls/principal.ts';
 import type { AccountName } from '../storage/buckets/bucket-settings.ts';
 import { mayUseUpload } from '../storage/uploads/open-uploads.ts';
-import { accessOf, type S3Call } from './s3-call.ts';
+import { accessOf, type S3Call, type S3Sender } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 
 interface Begun {
@@ -17,7 +17,7 @@ const ANONYMOUS: AccountName = { id: '', name: '' };
  * The row's text of who began it, beside the list of the object to be: another account than the owner's, and
  * a key that may use no upload but its own.
  */
-export function begunBy({ caller }: S3Call, acl: string | null, owner: AccountName): string | null {
+export function begunBy({ caller }: S3Sender, acl: string | null, owner: AccountName): string | null {
   const initiator = caller.via === 'nobody' ? ANONYMOUS : { id: caller.canonicalId, name: caller.username };
   const who = {
     ...(initiator.id !== owner.id && { initiator }),
@@ -28,16 +28,16 @@ export function begunBy({ caller }: S3Call, acl: string | null, owner: AccountNa
   return JSON.stringify({ ...list, ...who });
 }
 
-export function initiatorOf(call: Pick<S3Call, 'access'>, { acl }: Begun): AccountName {
+export function initiatorOf(call: S3Call, { acl }: Begun): AccountName {
   const { initiator } = JSON.parse(acl ?? '{}') as { initiator?: AccountName };
   return initiator ?? accessOf(call).owner;
 }
 
 /** Throws S3Error AccessDenied. */
 export function assertInitiator(call: S3Call, upload: Begun): void {
-  if (!mayUseUpload(call.caller, upload)) {
+  if (!mayUseUpload(call.who.caller, upload)) {
     throw new S3Error('AccessDenied', 'This key may only append, and another key began the upload');
   }
-  if (accessOf(call).isOwner || initiatorOf(call, upload).id === call.caller.canonicalId) return;
+  if (accessOf(call).isOwner || initiatorOf(call, upload).id === call.who.caller.canonicalId) return;
   throw new S3Error('AccessDenied');
 }

@@ -14,6 +14,7 @@ import {
   type S3Answer,
   type S3Call,
   type S3Operation,
+  type S3Request,
 } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { encodeKey, type XmlNode, xmlDocument } from './xml.ts';
@@ -41,7 +42,7 @@ export const LIST_OPERATIONS: readonly S3Operation[] = [
 ];
 
 /** How names are written: URL-encoded if the client asked for that, since XML 1.0 cannot say all of them. */
-export function namesIn({ target }: S3Call): (name: string) => string {
+export function namesIn({ target }: S3Request): (name: string) => string {
   const type = target.query.get('encoding-type');
   if (type === undefined) return (name) => name;
   if (type === 'url') return encodeKey;
@@ -52,7 +53,7 @@ export function namesIn({ target }: S3Call): (name: string) => string {
 
 /** The query of a list, for a key that may only see certain names. Throws S3Error AccessDenied. */
 function queryOf(call: S3Call, bucket: BucketRow, after: string | undefined): NameQuery {
-  const { query } = call.target;
+  const { query } = call.what.target;
   const prefix = query.get('prefix') ?? '';
   if (query.get('allow-unordered') === 'true' && query.get('delimiter')) {
     throw new S3Error(
@@ -60,7 +61,7 @@ function queryOf(call: S3Call, bucket: BucketRow, after: string | undefined): Na
       'A list with a delimiter is always in order: leave out allow-unordered',
     );
   }
-  const limits = call.caller.bucketLimits?.filter((limit) => limit.bucket === bucket.name);
+  const limits = call.who.caller.bucketLimits?.filter((limit) => limit.bucket === bucket.name);
   if (limits && !limits.some((limit) => prefix.startsWith(limit.prefix))) throw new S3Error('AccessDenied');
   return {
     prefix,
@@ -79,11 +80,11 @@ function prefixNodes(prefixes: readonly string[], name: (text: string) => string
 
 async function listObjects(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  const name = namesIn(call);
-  const { query } = call.target;
+  const name = namesIn(call.what);
+  const { query } = call.what.target;
   const marker = query.get('marker') ?? '';
   const asked = queryOf(call, bucket, marker);
-  const { rows, prefixes, next } = await call.storage.names.objects(bucket, asked);
+  const { rows, prefixes, next } = await call.tools.storage.names.objects(bucket, asked);
   return {
     headers: { 'x-amz-bucket-region': bucket.region },
     xml: xmlDocument('ListBucketResult', [
@@ -104,13 +105,13 @@ async function listObjects(call: S3Call): Promise<S3Answer> {
 
 async function listObjectsV2(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  const name = namesIn(call);
-  const { query } = call.target;
+  const name = namesIn(call.what);
+  const { query } = call.what.target;
   if (query.get('list-type') !== '2') throw new S3Error('InvalidArgument', 'The list type must be 2');
   const token = query.get('continuation-token');
   const startAfter = query.get('start-after');
   const asked = queryOf(call, bucket, token ? readToken(token) : startAfter);
-  const { rows, prefixes, next } = await call.storage.names.objects(bucket, asked);
+  const { rows, prefixes, next } = await call.tools.storage.names.objects(bucket, asked);
   const showsOwner = query.get('fetch-owner') === 'true';
   return {
     headers: { 'x-amz-bucket-region': bucket.region },
@@ -170,8 +171,8 @@ function contents(row: EntryRow, key: string, owner: OwnerNodes | undefined): Xm
 
 async function listVersions(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  const name = namesIn(call);
-  const { query } = call.target;
+  const name = namesIn(call.what);
+  const { query } = call.what.target;
   const [keyMarker = '', versionMarker = ''] = [query.get('key-marker'), query.get('version-id-marker')];
   if (keyMarker === '' && versionMarker !== '') {
     throw new S3Error('InvalidArgument', 'A version-id marker cannot be specified without a key marker.', {
@@ -181,7 +182,7 @@ async function listVersions(call: S3Call): Promise<S3Answer> {
   if (versionMarker !== '') assertVersionId(versionMarker, 'version-id-marker');
   const asked = queryOf(call, bucket, keyMarker);
   const before = versionMarker === '' ? null : versionMarker;
-  const { rows, prefixes, next } = await call.storage.names.versions(bucket, { ...asked, before });
+  const { rows, prefixes, next } = await call.tools.storage.names.versions(bucket, { ...asked, before });
   return {
     xml: xmlDocument('ListVersionsResult', [
       ['Name', bucket.name],
@@ -219,8 +220,8 @@ function versionNode(row: EntryRow, key: string, owner: OwnerNodes) {
 
 async function listUploads(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  const name = namesIn(call);
-  const { query } = call.target;
+  const name = namesIn(call.what);
+  const { query } = call.what.target;
   const [keyMarker = '', idMarker = ''] = [query.get('key-marker'), query.get('upload-id-marker')];
   // Without a key it counts for nothing.
   const afterUpload = keyMarker === '' || idMarker === '' ? null : idMarker;
@@ -230,7 +231,7 @@ async function listUploads(call: S3Call): Promise<S3Answer> {
     });
   }
   const asked = queryOf(call, bucket, keyMarker);
-  const { rows, prefixes, next } = await call.storage.names.uploads(bucket, { ...asked, afterUpload });
+  const { rows, prefixes, next } = await call.tools.storage.names.uploads(bucket, { ...asked, afterUpload });
   return {
     xml: xmlDocument('ListMultipartUploadsResult', [
       ['Bucket', bucket.name],

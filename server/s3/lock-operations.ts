@@ -46,7 +46,7 @@ export const LOCK_OPERATIONS: readonly S3Operation[] = [
 
 /** True for a caller who asks to remove what GOVERNANCE keeps, and may. */
 export function bypassesGovernance(call: S3Call, key: string): boolean {
-  const asked = call.headers['x-amz-bypass-governance-retention']?.toString().toLowerCase() === 'true';
+  const asked = call.what.headers['x-amz-bypass-governance-retention']?.toString().toLowerCase() === 'true';
   const bypass = { action: 's3:BypassGovernanceRetention', permission: 'storage:admin', key } as const;
   return asked && accessOf(call).allows(bypass);
 }
@@ -64,10 +64,13 @@ async function getRetention(call: S3Call): Promise<S3Answer> {
 }
 
 async function putRetention(call: S3Call): Promise<S3Answer> {
-  const body = await call.body.whole(LOCK_MAX_BYTES);
+  const body = await call.what.body.whole(LOCK_MAX_BYTES);
   const { row, headers } = await versionOf(call);
-  const retention = readRetention(body, call.now());
-  await call.storage.objects.setLock(call, row, { retention, bypass: bypassesGovernance(call, keyOf(call)) });
+  const retention = readRetention(body, call.tools.now());
+  await call.tools.storage.objects.setLock(call, row, {
+    retention,
+    bypass: bypassesGovernance(call, keyOf(call.what)),
+  });
   return { headers };
 }
 
@@ -77,8 +80,8 @@ async function getLegalHold(call: S3Call): Promise<S3Answer> {
 }
 
 async function putLegalHold(call: S3Call): Promise<S3Answer> {
-  const body = await call.body.whole(LOCK_MAX_BYTES);
+  const body = await call.what.body.whole(LOCK_MAX_BYTES);
   const { row, headers } = await versionOf(call);
-  await call.storage.objects.setLock(call, row, { legalHold: readLegalHold(body) });
+  await call.tools.storage.objects.setLock(call, row, { legalHold: readLegalHold(body) });
   return { headers };
 }

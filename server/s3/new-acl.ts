@@ -26,7 +26,9 @@ const OWNERS: readonly unknown[] = [undefined, 'private', 'bucket-owner-full-con
  */
 export async function newAcl(call: S3Call): Promise<string | null> {
   const access = accessOf(call);
-  const { headers, accounts, caller } = call;
+  const { caller } = call.who;
+  const { headers } = call.what;
+  const { accounts } = call.tools;
   const canned = headers['x-amz-acl'];
   const bucketOwner = access.owner;
   // An upload by nobody in particular is the owner's, who pays for it.
@@ -66,11 +68,12 @@ export function assertPublicAllowed(publicAccess: PublicAccess | undefined, gran
 function assertMayGrant(call: S3Call, grants: readonly Grant[], owner: AccountName): void {
   const access = accessOf(call);
   assertPublicAllowed(settingsOf(access.bucket).publicAccess, grants);
-  const upload = { action: 's3:PutObject', permission: 'storage:append', key: keyOf(call) } as const;
-  if (call.caller.via === 'nobody' && access.decide(upload).reason === 'list') return;
-  const isWriters = !access.isOwner && call.caller.via !== 'nobody' && owner.id === call.caller.canonicalId;
-  if (isWriters && permits(call.caller, 'storage:admin')) return;
-  access.assert({ action: 's3:PutObjectAcl', permission: 'storage:admin', key: keyOf(call) });
+  const upload = { action: 's3:PutObject', permission: 'storage:append', key: keyOf(call.what) } as const;
+  if (call.who.caller.via === 'nobody' && access.decide(upload).reason === 'list') return;
+  const isWriters =
+    !access.isOwner && call.who.caller.via !== 'nobody' && owner.id === call.who.caller.canonicalId;
+  if (isWriters && permits(call.who.caller, 'storage:admin')) return;
+  access.assert({ action: 's3:PutObjectAcl', permission: 'storage:admin', key: keyOf(call.what) });
 }
 
 /** For a row; null: its owner is the bucket's, and nobody else is granted anything. */

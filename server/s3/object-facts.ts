@@ -2,7 +2,14 @@
 import { authorizeContent } from './access/access.ts';
 import { unlocked } from './encryption-headers.ts';
 import { checksumOf, versionHeader } from './object-headers.ts';
-import { bucketOf, contentOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import {
+  bucketOf,
+  contentOf,
+  type S3Answer,
+  type S3Call,
+  type S3Operation,
+  type S3Request,
+} from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { readTags, TAGS_MAX_BYTES, tagsDocument, tagText } from './tags.ts';
 import { xmlDocument } from './xml.ts';
@@ -63,15 +70,15 @@ export const FACT_OPERATIONS: readonly S3Operation[] = [
 async function getAttributes(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const content = unlocked(call, contentOf(call));
-  const wanted = wantedAttributes(call);
+  const wanted = wantedAttributes(call.what);
   const has = (name: string) => wanted.includes(name);
   const checksum = checksumOf(content.row);
-  const limit = Math.min(headerNumber(call, 'x-amz-max-parts', PARTS_SHOWN), PARTS_SHOWN);
-  const marker = headerNumber(call, 'x-amz-part-number-marker', 0);
+  const limit = Math.min(headerNumber(call.what, 'x-amz-max-parts', PARTS_SHOWN), PARTS_SHOWN);
+  const marker = headerNumber(call.what, 'x-amz-part-number-marker', 0);
   const found =
     content.row.upload === null || !has('ObjectParts')
       ? []
-      : await call.storage.partUploads.parts(content.row.upload, marker, limit + 1);
+      : await call.tools.storage.partUploads.parts(content.row.upload, marker, limit + 1);
   const parts = found.slice(0, limit);
   const total = Number(/-(\d+)$/.exec(content.etag)?.[1] ?? 0);
   return {
@@ -120,7 +127,7 @@ async function getAttributes(call: S3Call): Promise<S3Answer> {
 }
 
 /** Throws S3Error InvalidArgument for an attribute that there is not, InvalidRequest for none. */
-function wantedAttributes({ headers }: S3Call): string[] {
+function wantedAttributes({ headers }: S3Request): string[] {
   const text = String(headers['x-amz-object-attributes'] ?? '');
   if (text.trim() === '') {
     throw new S3Error(
@@ -136,7 +143,7 @@ function wantedAttributes({ headers }: S3Call): string[] {
 }
 
 /** Throws S3Error InvalidArgument. */
-function headerNumber({ headers }: S3Call, name: string, absent: number): number {
+function headerNumber({ headers }: S3Request, name: string, absent: number): number {
   const text = headers[name];
   if (text === undefined) return absent;
   if (/^\d{1,9}$/.test(String(text))) return Number(text);
@@ -153,7 +160,7 @@ async function getTagging(call: S3Call): Promise<S3Answer> {
 }
 
 async function putTagging(call: S3Call): Promise<S3Answer> {
-  const tags = tagText(readTags(await call.body.whole(TAGS_MAX_BYTES)));
+  const tags = tagText(readTags(await call.what.body.whole(TAGS_MAX_BYTES)));
   // Policies may tell by the new tags.
   await authorizeContent(call, PUT_TAGGING, tags === null ? {} : JSON.parse(tags));
   return setTags(call, tags, 200);
@@ -166,6 +173,6 @@ function deleteTagging(call: S3Call): Promise<S3Answer> {
 async function setTags(call: S3Call, tags: string | null, status: number): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const content = contentOf(call);
-  await call.storage.objects.setFact(call, content.row, { bucket, fact: { tags } });
+  await call.tools.storage.objects.setFact(call, content.row, { bucket, fact: { tags } });
   return { status, headers: versionHeader(bucket, content.row) };
 }

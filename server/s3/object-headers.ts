@@ -225,12 +225,13 @@ function failed(condition: string): S3Error {
  * AccessDenied where the caller may upload, but not lock.
  */
 export function wantedLock(call: S3Call, bucket: BucketRow): WantedLock | undefined {
-  const { headers, now } = call;
+  const { headers } = call.what;
+  const { now } = call.tools;
   const of = (name: string) => headers[LOCK + name]?.toString();
   const [mode, until, hold] = [of('mode'), of('retain-until-date'), of('legal-hold')];
   if (mode === undefined && until === undefined && hold === undefined) return undefined;
   assertLockable(bucket);
-  const asked = { permission: 'storage:append', key: keyOf(call) } as const;
+  const asked = { permission: 'storage:append', key: keyOf(call.what) } as const;
   if (mode !== undefined) accessOf(call).assert({ ...asked, action: 's3:PutObjectRetention' });
   if (hold !== undefined) accessOf(call).assert({ ...asked, action: 's3:PutObjectLegalHold' });
   if ((mode === undefined) !== (until === undefined)) {

@@ -30,7 +30,15 @@ import {
   writeCondition,
 } from './object-headers.ts';
 import { headObject, readAll, sendObject } from './object-reading.ts';
-import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import {
+  bucketOf,
+  isoTime,
+  keyOf,
+  type S3Answer,
+  type S3Call,
+  type S3Operation,
+  type S3Request,
+} from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { xmlDocument } from './xml.ts';
 
@@ -68,8 +76,10 @@ export const OBJECT_OPERATIONS: readonly S3Operation[] = [
 ];
 
 export async function putObject(call: S3Call): Promise<S3Answer> {
-  const { storage, principal, headers } = call;
-  const labels = { ...labelsOf(keyOf(call), headers), acl: await newAcl(call) };
+  const { principal } = call;
+  const { headers } = call.what;
+  const { storage } = call.tools;
+  const labels = { ...labelsOf(keyOf(call.what), headers), acl: await newAcl(call) };
   const condition = writeCondition(headers);
   const found = await bucketOf(call);
   const asked = await askedEncryption(call, found);
@@ -78,7 +88,7 @@ export async function putObject(call: S3Call): Promise<S3Answer> {
   try {
     const naming = { ...labels, lock: wantedLock(call, bucket) };
     storage.objects.assertMayWrite(principal, bucket, naming.name);
-    const { received, sent } = await call.body.into(upload, 'CRC64NVME');
+    const { received, sent } = await call.what.body.into(upload, 'CRC64NVME');
     const checksum = sent === null ? null : fullObject(sent);
     const content = storage.objects.received(received, checksum);
     const published = await storage.objects.publish(
@@ -111,7 +121,7 @@ function expiringOf({ name, sizeBytes, createdAt }: Published, { tags = null }: 
 export async function copySource(
   call: S3Call,
 ): Promise<{ content: Content; versionHeaders: Record<string, string> }> {
-  const { headers } = call;
+  const { headers } = call.what;
   const [path = '', query = ''] = String(headers['x-amz-copy-source']).split('?', 2);
   const refused = () =>
     new S3Error(
@@ -127,7 +137,11 @@ export async function copySource(
   const slash = named.indexOf('/');
   if (slash < 1 || slash === named.length - 1) throw refused();
   const expected = headers['x-amz-source-expected-bucket-owner'];
-  const access = await openBucket(call, named.slice(0, slash), expected);
+  const access = await openBucket(
+    { storage: call.tools.storage, facts: call.who.facts },
+    named.slice(0, slash),
+    expected,
+  );
   const { bucket } = access;
   const versionId = /^versionId=(.*)$/.exec(query)?.[1];
   const found = await permittedContent(call, access, {
@@ -148,13 +162,15 @@ export async function copySource(
 }
 
 async function copyObject(call: S3Call): Promise<S3Answer> {
-  const { storage, principal, headers } = call;
-  await call.body.whole(0);
+  const { principal } = call;
+  const { headers } = call.what;
+  const { storage } = call.tools;
+  await call.what.body.whole(0);
   const bucket = await bucketOf(call);
   const { content, versionHeaders } = await copySource(call);
   const { row } = content;
-  const name = keyOf(call);
-  const replaces = directive(call, 'x-amz-metadata-directive');
+  const name = keyOf(call.what);
+  const replaces = directive(call.what, 'x-amz-metadata-directive');
   const isItself =
     row.bucket_id === bucket.id &&
     row.name === name &&
@@ -167,7 +183,7 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
     );
   }
   const kept = { mimeType: row.mime_type, metadata: row.metadata, headers: redirected(row.headers, headers) };
-  const tags = directive(call, 'x-amz-tagging-directive') ? tagsOf(headers) : row.tags;
+  const tags = directive(call.what, 'x-amz-tagging-directive') ? tagsOf(headers) : row.tags;
   const labels = { name, ...(replaces ? describedBy(headers) : kept), tags };
   const naming = { ...labels, acl: await newAcl(call), lock: wantedLock(call, bucket) };
   const condition = writeCondition(headers);
@@ -215,9 +231,9 @@ async function copiedContent(
   content: Content,
   { upload, isSame }: { upload: Upload; isSame: boolean },
 ): Promise<VersionContent> {
-  const { objects } = call.storage;
+  const { objects } = call.tools.storage;
   const { row } = content;
-  const { algorithm } = headerChecksums(call.headers);
+  const { algorithm } = headerChecksums(call.what.headers);
   const known = checksumOf(row);
   const isKnown = algorithm === null || (known?.algorithm === algorithm && known.type === 'FULL_OBJECT');
   const shares = isSame && row.blob !== null ? { ...row, blob: row.blob } : null;
@@ -238,7 +254,7 @@ async function copiedContent(
   return objects.shared({ ...shares, checksum: summed(digest.digest().toString('base64')) });
 }
 
-function directive({ headers }: S3Call, name: string): boolean {
+function directive({ headers }: S3Request, name: string): boolean {
   const value = headers[name];
   if (value === undefined || value === 'COPY') return false;
   if (value === 'REPLACE') return true;

@@ -12,7 +12,7 @@ import {
   overridden,
   versionHeader,
 } from './object-headers.ts';
-import { accessOf, contentOf, type S3Answer, type S3Call } from './s3-call.ts';
+import { accessOf, contentOf, type S3Answer, type S3Call, type S3Request } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 
 /** Copies the bytes of an object into an upload. */
@@ -33,13 +33,13 @@ export async function readRange(
 ): Promise<ReceivedBytes> {
   const gone = new AbortController();
   const leave = () => gone.abort(new S3Error('RequestTimeout'));
-  call.response.once('close', leave);
+  call.tools.response.once('close', leave);
   try {
     const sink = (chunk: Uint8Array) => upload.write(chunk);
-    await call.storage.downloads.read(content, { range, sink, signal: gone.signal });
+    await call.tools.storage.downloads.read(content, { range, sink, signal: gone.signal });
     return await upload.finish();
   } finally {
-    call.response.off('close', leave);
+    call.tools.response.off('close', leave);
   }
 }
 
@@ -56,11 +56,11 @@ interface Reading {
 /** GetObject. */
 export async function sendObject(call: S3Call): Promise<S3Answer | undefined> {
   const reading = await prepare(call);
-  if (reading === null) return { status: 304, headers: call.notModifiedHeaders ?? {} };
+  if (!('range' in reading)) return reading;
   const { content, status, headers, range } = reading;
-  const { downloads } = call.storage;
-  const { response } = call;
-  const head = { ...call.common, ...headers };
+  const { downloads } = call.tools.storage;
+  const { response } = call.tools;
+  const head = { ...call.tools.common, ...headers };
   downloads.touch(content);
   if (content.inline !== null) {
     const bytes = content.inline.subarray(range.start, range.end);
@@ -84,28 +84,28 @@ export async function sendObject(call: S3Call): Promise<S3Answer | undefined> {
 /** HeadObject. */
 export async function headObject(call: S3Call): Promise<S3Answer> {
   const reading = await prepare(call);
-  if (reading === null) return { status: 304, headers: call.notModifiedHeaders ?? {} };
+  if (!('range' in reading)) return reading;
   return { status: reading.status, headers: reading.headers };
 }
 
-/** null: the client's copy is current. */
-async function prepare(call: S3Call): Promise<Reading | null> {
-  const { query } = call.target;
+/** The answer itself where the client's copy is current. */
+async function prepare(call: S3Call): Promise<Reading | S3Answer> {
+  const { query } = call.what.target;
   const { bucket } = accessOf(call);
   assertReadsPlainly(call);
   const content = unlocked(call, contentOf(call));
   const etag = `"${content.etag}"`;
-  if (isNotModified(call.headers, content)) {
+  if (isNotModified(call.what.headers, content)) {
     const lastModified = new Date(content.createdAt).toUTCString();
-    call.notModifiedHeaders = { etag, 'last-modified': lastModified, ...versionHeader(bucket, content.row) };
-    return null;
+    const headers = { etag, 'last-modified': lastModified, ...versionHeader(bucket, content.row) };
+    return { status: 304, headers };
   }
   const whole = { start: 0, end: content.sizeBytes };
   const part = query.has('partNumber') ? await partOf(call, content) : undefined;
-  const range = part?.range ?? rangeOf(call, content) ?? whole;
+  const range = part?.range ?? rangeOf(call.what, content) ?? whole;
   // No range says that there are no bytes.
   const isPartial = (part !== undefined || range !== whole) && range.end > range.start;
-  const withChecksum = call.headers['x-amz-checksum-mode'] === 'ENABLED' && !isPartial;
+  const withChecksum = call.what.headers['x-amz-checksum-mode'] === 'ENABLED' && !isPartial;
   const headers = {
     ...objectHeaders(bucket, content, withChecksum),
     ...shownEncryption(call, await storedEncryption(call, content)),
@@ -118,7 +118,7 @@ async function prepare(call: S3Call): Promise<Reading | null> {
   return { bucket, content, status: isPartial ? 206 : 200, headers, range };
 }
 
-function rangeOf({ headers }: S3Call, { sizeBytes, etag, createdAt }: Content) {
+function rangeOf({ headers }: S3Request, { sizeBytes, etag, createdAt }: Content) {
   const condition = headers['if-range'];
   const isCurrent =
     condition === undefined || [`"${etag}"`, new Date(createdAt).toUTCString()].includes(String(condition));
@@ -132,14 +132,14 @@ function rangeOf({ headers }: S3Call, { sizeBytes, etag, createdAt }: Content) {
 
 /** The part that `partNumber` asks for, and how many there are. Throws S3Error InvalidPartNumber. */
 async function partOf(call: S3Call, { row, sizeBytes }: Content) {
-  const text = call.target.query.get('partNumber') ?? '';
+  const text = call.what.target.query.get('partNumber') ?? '';
   const number = Number(text);
   if (!/^\d{1,5}$/.test(text) || number < 1 || number > MAX_PARTS)
     throw new S3Error('InvalidArgument', 'Part number must be an integer between 1 and 10000, inclusive');
-  if (call.headers.range !== undefined) {
+  if (call.what.headers.range !== undefined) {
     throw new S3Error('InvalidRequest', 'Cannot specify both Range header and partNumber query parameter');
   }
-  const parts = row.upload === null ? [] : await call.storage.partUploads.assembledFrom(row.upload);
+  const parts = row.upload === null ? [] : await call.tools.storage.partUploads.assembledFrom(row.upload);
   if (parts.length === 0) {
     if (number === 1) return { range: { start: 0, end: sizeBytes }, count: 0 };
     throw new S3Error('InvalidPartNumber');

@@ -11,7 +11,7 @@ import {
   combineCrc,
   readChecksum,
 } from './checksums.ts';
-import type { S3Call } from './s3-call.ts';
+import type { S3Request } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { textOf, type XmlElement } from './xml.ts';
 
@@ -45,7 +45,7 @@ export function assertAnnounced(
 }
 
 /** The checksum that the client says the object has. Throws S3Error InvalidRequest, BadDigest. */
-export function claimOf({ headers }: S3Call, announced: Announced | undefined): string | null {
+export function claimOf({ headers }: S3Request, announced: Announced | undefined): string | null {
   if (announced === undefined) return null;
   const { algorithm, type } = announced;
   const asked = headers['x-amz-checksum-type']?.toString().toUpperCase();

@@ -40,6 +40,7 @@ import {
   type S3Answer,
   type S3Call,
   type S3Operation,
+  type S3Request,
 } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { children, parseXml, xmlDocument } from './xml.ts';
@@ -103,11 +104,11 @@ export const PART_OPERATIONS: readonly S3Operation[] = [
 ];
 
 async function create(call: S3Call): Promise<S3Answer> {
-  await call.body.whole(0);
+  await call.what.body.whole(0);
   const bucket = await bucketOf(call);
-  const name = keyOf(call);
-  const labels = labelsOf(name, call.headers);
-  const { algorithm, type } = headerChecksums(call.headers);
+  const name = keyOf(call.what);
+  const labels = labelsOf(name, call.what.headers);
+  const { algorithm, type } = headerChecksums(call.what.headers);
   if (algorithm === null && type !== null) {
     throw new S3Error(
       'InvalidRequest',
@@ -118,17 +119,17 @@ async function create(call: S3Call): Promise<S3Answer> {
   const usual = chosen === 'CRC64NVME' ? 'FULL_OBJECT' : 'COMPOSITE';
   const announced: Announced = { algorithm: chosen, type: type ?? usual, isAsked: algorithm !== null };
   const asked = await askedEncryption(call, bucket);
-  const encryption = asked ?? (await call.storage.objects.encryptionOf(bucket));
-  const uploadId = await call.storage.partUploads.begin(call, bucket, {
+  const encryption = asked ?? (await call.tools.storage.objects.encryptionOf(bucket));
+  const uploadId = await call.tools.storage.partUploads.begin(call, bucket, {
     ...labels,
     lock: wantedLock(call, bucket),
-    acl: begunBy(call, await newAcl(call), accessOf(call).owner),
+    acl: begunBy(call.who, await newAcl(call), accessOf(call).owner),
     checksum: JSON.stringify(announced),
     encryption,
   });
   return {
     headers: {
-      ...abortHeaders(bucket, { name, created_at: call.now() }),
+      ...abortHeaders(bucket, { name, created_at: call.tools.now() }),
       ...(algorithm !== null && {
         'x-amz-checksum-algorithm': algorithm,
         'x-amz-checksum-type': announced.type,
@@ -144,10 +145,10 @@ async function create(call: S3Call): Promise<S3Answer> {
 }
 
 function namedUpload(call: S3Call) {
-  return { name: keyOf(call), uploadId: call.target.query.get('uploadId') ?? '' };
+  return { name: keyOf(call.what), uploadId: call.what.target.query.get('uploadId') ?? '' };
 }
 
-function partNumberOf({ target }: S3Call): number {
+function partNumberOf({ target }: S3Request): number {
   const text = target.query.get('partNumber') ?? '';
   const number = Number(text);
   if (/^\d{1,5}$/.test(text) && number >= 1 && number <= MAX_PARTS) return number;
@@ -161,19 +162,19 @@ function partNumberOf({ target }: S3Call): number {
 }
 
 async function uploadPart(call: S3Call): Promise<S3Answer> {
-  const { storage } = call;
-  const number = partNumberOf(call);
+  const { storage } = call.tools;
+  const number = partNumberOf(call.what);
   const bucket = await bucketOf(call);
   const row = await storage.partUploads.find(bucket, namedUpload(call));
   assertInitiator(call, row);
   const announced = announcedOf(row);
   const { algorithm } = announced;
-  assertAnnounced(announced, headerChecksums(call.headers).algorithm);
+  assertAnnounced(announced, headerChecksums(call.what.headers).algorithm);
   storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const key = partKey(call, row);
   const upload = await storage.partUploads.receive(row, key);
   try {
-    const { received, sent } = await call.body.into(upload, algorithm);
+    const { received, sent } = await call.what.body.into(upload, algorithm);
     const checksum = sent !== null && sent.algorithm === algorithm ? sent.value : null;
     await storage.partUploads.putPart(call, row, { number, received, checksum });
     const shown = sent === null ? {} : { [checksumHeader(sent.algorithm)]: sent.value };
@@ -185,15 +186,15 @@ async function uploadPart(call: S3Call): Promise<S3Answer> {
 }
 
 async function copyPart(call: S3Call): Promise<S3Answer> {
-  const { storage } = call;
-  await call.body.whole(0);
-  const number = partNumberOf(call);
+  const { storage } = call.tools;
+  await call.what.body.whole(0);
+  const number = partNumberOf(call.what);
   const bucket = await bucketOf(call);
   const row = await storage.partUploads.find(bucket, namedUpload(call));
   assertInitiator(call, row);
   storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const { content, versionHeaders } = await copySource(call);
-  const range = copyRange(call.headers['x-amz-copy-source-range'], content.sizeBytes);
+  const range = copyRange(call.what.headers['x-amz-copy-source-range'], content.sizeBytes);
   const { algorithm, isAsked } = announcedOf(row);
   const key = partKey(call, row);
   const upload = await storage.partUploads.receive(row, key);
@@ -206,7 +207,7 @@ async function copyPart(call: S3Call): Promise<S3Answer> {
       headers: { ...versionHeaders, ...(await partEncryption(call, row, key)) },
       xml: xmlDocument('CopyPartResult', [
         ['ETag', `"${received.etag}"`],
-        ['LastModified', isoTime(call.now())],
+        ['LastModified', isoTime(call.tools.now())],
         [`Checksum${algorithm}`, isAsked ? checksum : undefined],
       ]),
     };
@@ -229,9 +230,10 @@ function copyRange(header: unknown, sizeBytes: number): { start: number; end: nu
 }
 
 async function complete(call: S3Call): Promise<S3Answer> {
-  const { storage, headers } = call;
+  const { headers } = call.what;
+  const { storage } = call.tools;
   // The checksum in the headers is the object's, not the body's.
-  const body = await call.body.whole(COMPLETE_MAX_BYTES, false);
+  const body = await call.what.body.whole(COMPLETE_MAX_BYTES, false);
   if (body.length === 0) throw new S3Error('MalformedXML');
   const root = parseXml(body, COMPLETE_MAX_BYTES);
   const wanted = children(root, 'Part');
@@ -244,7 +246,7 @@ async function complete(call: S3Call): Promise<S3Answer> {
   if (row?.bucket_id === bucket.id) assertInitiator(call, row);
   const announced = row === undefined ? undefined : announcedOf(row);
   const key = customerKeyOf(call) && row && partKey(call, row);
-  const claimed = claimOf(call, announced);
+  const claimed = claimOf(call.what, announced);
   const condition = writeCondition(headers);
   const done = await storage.partUploads.complete(call, named, {
     bucket,
@@ -265,10 +267,10 @@ async function complete(call: S3Call): Promise<S3Answer> {
     headers: {
       ...versionHeader(bucket, version),
       ...(row && (await partEncryption(call, row, key))),
-      ...(row && expirationHeader(bucket, { ...row, created_at: call.now() })),
+      ...(row && expirationHeader(bucket, { ...row, created_at: call.tools.now() })),
     },
     xml: xmlDocument('CompleteMultipartUploadResult', [
-      ['Location', `${call.origin}/${bucket.name}/${named.name}`],
+      ['Location', `${call.tools.origin}/${bucket.name}/${named.name}`],
       ['Bucket', bucket.name],
       ['Key', named.name],
       ['ETag', `"${done.etag}"`],
@@ -280,21 +282,21 @@ async function complete(call: S3Call): Promise<S3Answer> {
 
 async function abort(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  assertInitiator(call, await call.storage.partUploads.find(bucket, namedUpload(call)));
-  await call.storage.partUploads.abort(call, bucket, namedUpload(call));
+  assertInitiator(call, await call.tools.storage.partUploads.find(bucket, namedUpload(call)));
+  await call.tools.storage.partUploads.abort(call, bucket, namedUpload(call));
   return { status: 204 };
 }
 
 async function listParts(call: S3Call): Promise<S3Answer> {
-  const name = namesIn(call);
+  const name = namesIn(call.what);
   const bucket = await bucketOf(call);
-  const row = await call.storage.partUploads.find(bucket, namedUpload(call));
+  const row = await call.tools.storage.partUploads.find(bucket, namedUpload(call));
   assertInitiator(call, row);
-  call.storage.objects.assertMayWrite(call.principal, bucket, row.name);
+  call.tools.storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const { algorithm, type, isAsked } = announcedOf(row);
   const limit = numberOf(call, 'max-parts', { max: PARTS_SHOWN, absent: PARTS_SHOWN });
   const after = numberOf(call, 'part-number-marker', { max: MAX_PARTS, absent: 0 });
-  const found = await call.storage.partUploads.parts(row.id, after, limit + 1);
+  const found = await call.tools.storage.partUploads.parts(row.id, after, limit + 1);
   const page = found.slice(0, limit);
   const isTruncated = found.length > limit;
   return {

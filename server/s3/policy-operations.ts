@@ -74,12 +74,12 @@ function getPolicy(call: S3Call): S3Answer {
 
 async function putPolicy(call: S3Call): Promise<S3Answer> {
   const { name } = ownBucket(call);
-  const body = await call.body.whole(BODY_MAX_BYTES);
+  const body = await call.what.body.whole(BODY_MAX_BYTES);
   if (body.length === 0) throw new S3Error('MissingRequestBodyError');
-  const read = await newPolicy(call.accounts, name, body.toString('utf8'));
-  const holdsForOwner = call.headers['x-amz-confirm-remove-self-bucket-access'] === 'true';
+  const read = await newPolicy(call.tools.accounts, name, body.toString('utf8'));
+  const holdsForOwner = call.what.headers['x-amz-confirm-remove-self-bucket-access'] === 'true';
   const stored: BucketPolicy = { ...read, ...(holdsForOwner && { holdsForOwner }) };
-  await call.storage.buckets.configure(call, name, ['policy', stored], ({ publicAccess }) =>
+  await call.tools.storage.buckets.configure(call, name, ['policy', stored], ({ publicAccess }) =>
     assertNotBlocked(stored, name, publicAccess),
   );
   return { status: 204 };
@@ -151,7 +151,7 @@ async function anyAccount(accounts: AccountDirectory, user: string) {
 }
 
 async function deletePolicy(call: S3Call): Promise<S3Answer> {
-  await call.storage.buckets.configure(call, ownBucket(call).name, ['policy', undefined]);
+  await call.tools.storage.buckets.configure(call, ownBucket(call).name, ['policy', undefined]);
   return { status: 204 };
 }
 

@@ -19,35 +19,48 @@ export type S3Storage = Pick<
   'buckets' | 'bucketEmptier' | 'objects' | 'removals' | 'partUploads' | 'downloads' | 'dataKeys'
 > & { readonly names: NameListing };
 
-/** `principal` acts on storage: it is the bucket's owner, whoever the caller is. */
-export interface S3Call extends Call {
-  /** The sender; NOBODY: the request is not signed. */
+/** The sender of a request, and what it may do. */
+export interface S3Sender {
+  /** NOBODY: the request is not signed. */
   readonly caller: Principal;
-  readonly facts: CallFacts;
   /** The caller's rights in the bucket; null: the request names none, or makes it. */
   readonly access: Access | null;
-  readonly accounts: AccountDirectory;
-  /** The object that an operation which `reads` was permitted. */
-  content?: Content;
+  /** The request as policies see it. */
+  readonly facts: CallFacts;
+}
+
+/** The request. */
+export interface S3Request {
   readonly target: Target;
   readonly headers: IncomingHttpHeaders;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** Headers of every answer. */
-  readonly common: Readonly<Record<string, string>>;
   /** Takes the body, once. */
   readonly body: Body;
   /** The form that was sent; `headers`, key and `body` are its own. */
   readonly form?: FormUpload | undefined;
+}
+
+/** The means of every operation. */
+export interface S3Tools {
   readonly storage: S3Storage;
+  readonly accounts: AccountDirectory;
+  readonly response: ServerResponse;
+  /** Headers of every answer. */
+  readonly common: Readonly<Record<string, string>>;
   /** ms since 1970. */
   readonly now: () => number;
   /** Nobody else reads the connection: it is encrypted, or within this host. */
   readonly isPrivate: () => boolean;
   /** `https://host:port` as the caller named it. */
   readonly origin: string;
-  /** Headers of a 304, once it is known to be one. */
-  notModifiedHeaders?: Readonly<Record<string, string>>;
+}
+
+/** `principal` acts on storage: it is the bucket's owner, whoever the caller is. */
+export interface S3Call extends Call {
+  readonly who: S3Sender;
+  readonly what: S3Request;
+  readonly tools: S3Tools;
+  /** The object that an operation which `reads` was permitted. */
+  content?: Content;
 }
 
 /** The answer of an operation. A body is XML. */
@@ -88,7 +101,7 @@ export interface S3Operation {
 }
 
 /** Access to the bucket that the request names. */
-export function accessOf({ access }: Pick<S3Call, 'access'>): Access {
+export function accessOf({ who: { access } }: Pick<S3Call, 'who'>): Access {
   if (access === null) throw new S3Error('NoSuchBucket');
   return access;
 }
@@ -99,7 +112,7 @@ export async function bucketOf(call: S3Call): Promise<BucketRow> {
 }
 
 /** The owner of the bucket, or of what the caller has. */
-export function ownerOf({ access, caller }: Pick<S3Call, 'access' | 'caller'>): AccountName {
+export function ownerOf({ access, caller }: S3Sender): AccountName {
   return access?.owner ?? { id: caller.canonicalId, name: caller.username };
 }
 
@@ -117,12 +130,12 @@ export function contentOf({ content }: S3Call): Content {
   return content;
 }
 
-export function keyOf({ target }: S3Call): string {
+export function keyOf({ target }: S3Request): string {
   return target.key ?? '';
 }
 
 /** Text of a header; undefined without one. Values are UTF-8, which Node gives as latin-1. */
-export function headerOf({ headers }: Pick<S3Call, 'headers'>, name: string): string | undefined {
+export function headerOf({ headers }: Pick<S3Request, 'headers'>, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? fromHeader(value) : undefined;
 }
@@ -149,7 +162,7 @@ export function assertVersionId(text: string, parameter = 'versionId'): void {
 
 /** A whole number in the query. Throws InvalidArgument. */
 export function numberOf(
-  { target }: S3Call,
+  { what: { target } }: S3Call,
   name: string,
   { min = 0, max, absent }: { min?: number; max: number; absent: number },
 ): number {
@@ -165,12 +178,16 @@ export function numberOf(
 /** ISO 8601 with milliseconds, from ms since 1970. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
+/** A request that is answered; `common`: headers of every answer. */
+interface Answering extends Pick<S3Tools, 'response' | 'common'> {
+  readonly request: IncomingMessage;
+}
+
 const XML = 'application/xml';
 const JSON_TYPE = 'application/json';
 
-/** `common`: headers of every response. */
 export function send(
-  { request, response, common }: Pick<S3Call, 'request' | 'response' | 'common'>,
+  { request, response, common }: Answering,
   { status = 200, headers = {}, xml, json }: S3Answer,
 ): void {
   const all: Record<string, string> = { ...common, ...headers };

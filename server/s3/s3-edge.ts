@@ -99,7 +99,8 @@ interface Visit {
   readonly response: ServerResponse;
 }
 
-type Entering = Pick<S3Call, 'caller' | 'target' | 'headers' | 'body' | 'form'> & {
+type Entering = Pick<S3Call, 'what'> & {
+  readonly caller: Principal;
   readonly operation: S3Operation;
   readonly claim: Claim | null;
 };
@@ -145,7 +146,7 @@ export class S3Edge {
     const payload = claim?.payload ?? anonymousPayload(head);
     const hold = () => this.#hold(response, caller);
     const body = new BodyReader({ request, response, payload, verified, hold });
-    const call = await this.#enter(visit, { operation, claim, caller, target, headers, body });
+    const call = await this.#enter(visit, { operation, claim, caller, what: { target, headers, body } });
     if (operation.name === 'HeadBucket') tellRegion(call);
     await authorize(call, operation);
     await endOfTick();
@@ -182,8 +183,8 @@ export class S3Edge {
       const form = formUpload(head, target.bucket ?? '', this.#deps.clock.now());
       const { key, headers, sizes } = form;
       const body = reader.fileOf(headers, sizes);
-      const asked = { operation, claim, caller, target: { ...target, key }, headers, body, form };
-      const call = await this.#enter(visit, asked);
+      const what = { target: { ...target, key }, headers, body, form };
+      const call = await this.#enter(visit, { operation, claim, caller, what });
       await authorize(call, operation);
       const answer = await operation.run(call);
       if (answer !== undefined) this.#send(visit, answer);
@@ -197,7 +198,8 @@ export class S3Edge {
   async #enter({ exchange, request, response }: Visit, asked: Entering): Promise<S3Call> {
     const { address, responseHeaders: common } = exchange;
     const { storage, clock, accounts, proxies } = this.#deps;
-    const { operation, claim, caller, target, headers, body, form } = asked;
+    const { operation, claim, caller, what } = asked;
+    const { target, headers, form } = what;
     const { bucket, query } = target;
     const facts = {
       caller,
@@ -210,25 +212,16 @@ export class S3Edge {
     };
     const expected = facts.headers['x-amz-expected-bucket-owner'];
     const isThere = bucket !== null && operation.makes !== true;
-    const access = isThere ? await openBucket({ storage, caller, facts }, bucket, expected) : null;
+    const access = isThere ? await openBucket({ storage, facts }, bucket, expected) : null;
+    const origin = `${facts.isSecure ? 'https' : 'http'}://${request.headers.host ?? ''}`;
+    const now = () => clock.now();
+    const isPrivate = () => this.#deps.isPrivate(request);
     return {
-      caller,
-      facts,
-      access,
-      accounts,
-      target,
-      storage,
-      headers,
-      request,
-      response,
-      common,
-      body,
-      form,
+      who: { caller, access, facts },
+      what,
+      tools: { storage, accounts, response, common, now, isPrivate, origin },
       principal: access?.actor ?? caller,
       record: () => [],
-      now: () => clock.now(),
-      isPrivate: () => this.#deps.isPrivate(request),
-      origin: `${facts.isSecure ? 'https' : 'http'}://${request.headers.host ?? ''}`,
     };
   }
 
@@ -360,7 +353,7 @@ function assertMade(verify: () => unknown): void {
 }
 
 /** Says where the bucket is, to those who are refused too: clients sign again for that region. */
-function tellRegion({ access, response }: S3Call): void {
+function tellRegion({ who: { access }, tools: { response } }: S3Call): void {
   if (access !== null) response.setHeader('x-amz-bucket-region', access.bucket.region);
 }
 

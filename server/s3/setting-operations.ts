@@ -64,8 +64,8 @@ function operationsOf<N extends SettingName>({
   const set = async (call: S3Call, value?: BucketSettings[N]): Promise<void> => {
     const { name } = await bucketOf(call);
     try {
-      await call.storage.buckets.configure(call, name, [setting, value], (present) => {
-        if (value !== undefined) how.check?.(value, present, ownerOf(call));
+      await call.tools.storage.buckets.configure(call, name, [setting, value], (present) => {
+        if (value !== undefined) how.check?.(value, present, ownerOf(call.who));
       });
     } catch (error) {
       if (how.refused === undefined || !isAppError(error, 'object_locked')) throw error;
@@ -92,7 +92,7 @@ function operationsOf<N extends SettingName>({
       method: 'PUT',
       permission: 'storage:admin',
       run: async (call) => {
-        const value = how.read(await call.body.whole(how.maxBytes), call.headers);
+        const value = how.read(await call.what.body.whole(how.maxBytes), call.what.headers);
         await set(call, value);
         return { status: how.status ?? 200, headers: how.headers?.(value) ?? {} };
       },

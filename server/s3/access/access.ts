@@ -15,7 +15,16 @@ import { shownId } from '../../storage/listing/name-listing.ts';
 import type { Content } from '../../storage/objects/downloads.ts';
 import { requestedTags } from '../object-headers.ts';
 import type { Action } from '../s3-call.ts';
-import { accessOf, assertVersionId, keyOf, type S3Call, type S3Operation } from '../s3-call.ts';
+import {
+  accessOf,
+  assertVersionId,
+  keyOf,
+  type S3Call,
+  type S3Operation,
+  type S3Request,
+  type S3Sender,
+  type S3Tools,
+} from '../s3-call.ts';
 import { S3Error } from '../s3-error.ts';
 import type { ConditionValues } from './conditions.ts';
 import { type Decision, decide, isDenied, type Question, type Rules } from './decide.ts';
@@ -206,7 +215,8 @@ type Wanted = Pick<S3Operation, 'action' | 'permission' | 'versionAction'>;
 /** Throws S3Error AccessDenied, and what finding the object throws. */
 export async function authorize(call: S3Call, operation: S3Operation): Promise<void> {
   const { permission, decides, reads, level } = operation;
-  const { access, caller, target } = call;
+  const { access, caller } = call.who;
+  const { target } = call.what;
   if (caller.via !== NOBODY.via && !permits(caller, permission)) {
     throw new S3Error('AccessDenied', `This key lacks the scope ${permission}`);
   }
@@ -217,8 +227,12 @@ export async function authorize(call: S3Call, operation: S3Operation): Promise<v
   if (!access.mayEnter) throw new S3Error('AccessDenied');
   if (decides === true) return;
   if (reads === true) return authorizeContent(call, operation);
-  const requested = level === 'object' ? requestedTags(call.headers) : undefined;
-  access.assert({ ...wantedOf(call, operation), key: target.key ?? undefined, requestedTags: requested });
+  const requested = level === 'object' ? requestedTags(call.what.headers) : undefined;
+  access.assert({
+    ...wantedOf(call.what, operation),
+    key: target.key ?? undefined,
+    requestedTags: requested,
+  });
 }
 
 /** Decides about the object that the request names; call.content is it then. */
@@ -227,13 +241,18 @@ export async function authorizeContent(
   operation: Wanted,
   requested?: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const versionId = call.target.query.get('versionId');
-  const wanted = { ...wantedOf(call, operation), key: keyOf(call), versionId, requestedTags: requested };
+  const versionId = call.what.target.query.get('versionId');
+  const wanted = {
+    ...wantedOf(call.what, operation),
+    key: keyOf(call.what),
+    versionId,
+    requestedTags: requested,
+  };
   call.content = await permittedContent(call, accessOf(call), wanted);
 }
 
 /** The action that must be allowed: for a version it may be another one. */
-function wantedOf({ target }: S3Call, { action, versionAction, permission }: Wanted) {
+function wantedOf({ target }: S3Request, { action, versionAction, permission }: Wanted) {
   return { action: target.query.has('versionId') ? (versionAction ?? action) : action, permission };
 }
 
@@ -242,11 +261,11 @@ function wantedOf({ target }: S3Call, { action, versionAction, permission }: Wan
  * the caller's own, and `account:name` is a bucket of that account alone.
  */
 export async function openBucket(
-  call: Pick<S3Call, 'caller' | 'facts' | 'storage'>,
+  { storage, facts }: Pick<S3Tools, 'storage'> & Pick<S3Sender, 'facts'>,
   name: string,
   expectedOwner: unknown,
 ): Promise<Access> {
-  const { storage, caller, facts } = call;
+  const { caller } = facts;
   const [, account, own = name] = /^([^:]*):(.*)$/s.exec(name) ?? [];
   const bucket = account
     ? await storage.buckets.ofAccount(account, own)
@@ -268,7 +287,7 @@ export type AskedContent = Asked & { readonly key: string; readonly versionId?: 
  * may list it, InvalidArgument, NoSuchKey, NoSuchVersion, MethodNotAllowed (a delete marker by its id).
  */
 export async function permittedContent(
-  { storage }: Pick<S3Call, 'storage'>,
+  { tools: { storage } }: S3Call,
   access: Access,
   { versionId, ...asked }: AskedContent,
 ): Promise<Content> {
