@@ -15,6 +15,4 @@ export { Malformed, readDocuments, readSections, type Sections, sizeAt } from '.
 export { SERVER_VERSION } from './server-version.ts';
 export { waits } from './storage/cursors.ts';
 export { TailWaits } from './tail-waits.ts';
-export { TestDocuments } from './testing/document-database.ts';
-export { checkHistories } from './testing/document-histories.ts';
 export { decodeCommand, decodeDocument, encodeDocument, encodeReply } from './values/bson-documents.ts';

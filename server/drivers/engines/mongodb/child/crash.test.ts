@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { TestDocuments } from '../../../../../libs/mongo/index.ts';
+import { TestDocuments } from '../../../../../libs/mongo/testing/document-database.ts';
 
 const CHILD = fileURLToPath(new URL('../../../../testing/documents-child.ts', import.meta.url));
 const ROUNDS = 6;
