@@ -3,7 +3,7 @@ import type { Cloud, Database, DatabaseEngine } from '../sdk/index.ts';
 import type { Command } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
 import { cleaned, sizeText } from './output.ts';
-import { about, all, assertMeant, find, type Kind, linesOf, showPoints, YES } from './things.ts';
+import { about, all, assertMeant, find, type Kind, linesOf, showPoints, YES } from './resources.ts';
 
 const LOG_BYTES = 64 * 1024;
 

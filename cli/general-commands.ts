@@ -6,7 +6,7 @@ import { UsageError } from './failures.ts';
 import { helpOf, helpOfGroup, overview, type Topic } from './help.ts';
 import { nearest } from './nearest.ts';
 import { Profiles } from './profiles.ts';
-import { all } from './things.ts';
+import { all } from './resources.ts';
 import { findCommand } from './words.ts';
 
 async function namesOf(kind: string, session: Invocation['session']): Promise<string[]> {

@@ -3,7 +3,7 @@ import type { PublishedPort } from '../sdk/index.ts';
 import type { Command } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
 import { findVm } from './resource-commands.ts';
-import { about } from './things.ts';
+import { about } from './resources.ts';
 
 const isNumber = (word: string | undefined): word is string => /^\d{1,5}$/.test(word ?? '');
 

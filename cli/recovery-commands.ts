@@ -3,7 +3,7 @@ import type { Cloud, RecoveryPoint } from '../sdk/index.ts';
 import type { Command, Invocation } from './command.ts';
 import { EXIT, UsageError } from './failures.ts';
 import { sizeText } from './output.ts';
-import { about, all, assertMeant, linesOf, YES } from './things.ts';
+import { about, all, assertMeant, linesOf, YES } from './resources.ts';
 
 const LONGEST_WAIT_SECONDS = 60;
 const WAIT = { wait: { summary: 'wait until it has finished' } } as const;

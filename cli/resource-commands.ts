@@ -4,9 +4,9 @@ import type { Command, Invocation } from './command.ts';
 import { DATABASE_COMMANDS } from './database-commands.ts';
 import { EXIT, UsageError } from './failures.ts';
 import { folderKey } from './files/below.ts';
-import { remoteBucket, remoteOnly } from './files/places.ts';
+import { remoteBucket, remoteOnly } from './files/locations.ts';
 import { counted, sizeText } from './output.ts';
-import { about, all, assertMeant, find, linesOf, showPoints, YES } from './things.ts';
+import { about, all, assertMeant, find, linesOf, showPoints, YES } from './resources.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
   find(

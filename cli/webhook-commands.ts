@@ -2,7 +2,7 @@
 import type { Cloud, NewWebhook, Webhook } from '../sdk/index.ts';
 import type { Command } from './command.ts';
 import { UsageError } from './failures.ts';
-import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
+import { about, all, assertMeant, find, linesOf, YES } from './resources.ts';
 
 const findWebhook = (cloud: Cloud, word: string) =>
   find(

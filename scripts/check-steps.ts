@@ -95,7 +95,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/console-s3',
     'test/acceptance/console-uploads',
     'test/acceptance/cors',
-    'test/acceptance/database-places',
+    'test/acceptance/database-slots',
     'test/acceptance/databases-connections',
     'test/acceptance/databases-content',
     'test/acceptance/databases-credits',

@@ -5,7 +5,7 @@
 import type { Invocation, Option } from '../command.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import type { ListedObject, ListedVersion } from '../s3/s3-client.ts';
-import { isPattern, matcher, type RemotePlace, shown } from './places.ts';
+import { isPattern, matcher, type RemotePlace, shown } from './locations.ts';
 import { s3Of } from './transfer.ts';
 
 /** For commands that take wildcards. */

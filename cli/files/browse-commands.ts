@@ -15,7 +15,7 @@ import {
   PLACES_DETAILS,
   versionsAt,
 } from './below.ts';
-import { type RemotePlace, remoteBucket, remoteObject, remoteOnly, shown } from './places.ts';
+import { type RemotePlace, remoteBucket, remoteObject, remoteOnly, shown } from './locations.ts';
 import { s3Of } from './transfer.ts';
 
 const HEAD_BYTES = 1024;

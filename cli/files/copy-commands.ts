@@ -7,7 +7,7 @@ import { below, hasWildcards, isAboutMany, LITERAL, nothingAt, objectsAt } from 
 import { writeOut } from './browse-commands.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, localFile } from './local-tree.ts';
-import { type RemotePlace, remotePlace, selection, shown, unsafeName } from './places.ts';
+import { type RemotePlace, remotePlace, selection, shown, unsafeName } from './locations.ts';
 import { JOBS, type Task, Transfer, titleOf } from './transfer.ts';
 
 const COPY_OPTIONS: Readonly<Record<string, Option>> = {

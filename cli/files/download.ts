@@ -11,7 +11,7 @@ import { type Expected, expectedChecksum } from '../s3/checksums.ts';
 import type { S3Client } from '../s3/s3-client.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
 import { MTIME_HEADER, readMtime } from './mtime.ts';
-import { type RemotePlace, shown } from './places.ts';
+import { type RemotePlace, shown } from './locations.ts';
 
 const BATCH_BYTES = 1024 * 1024;
 const BREAKS = 6;

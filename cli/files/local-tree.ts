@@ -3,7 +3,7 @@ import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PART_FILE } from './download.ts';
-import { compareNames } from './places.ts';
+import { compareNames } from './locations.ts';
 
 export interface LocalFile {
   /** From the folder, with `/`. */

@@ -1,5 +1,5 @@
 /** Two lists in the same order, side by side, however long they are. */
-import { compareNames } from './places.ts';
+import { compareNames } from './locations.ts';
 
 export interface Pair<A, B> {
   readonly name: string;

@@ -1,7 +1,7 @@
 /** The objects below a prefix, in UTF-8 byte order, with the time that their metadata keep. */
 import type { Cloud } from '../../sdk/index.ts';
 import { readMtime } from './mtime.ts';
-import type { RemotePlace } from './places.ts';
+import type { RemotePlace } from './locations.ts';
 
 export interface RemoteFile {
   /** From the prefix. */

@@ -2,7 +2,7 @@
 import type { Command, Invocation } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
-import { assertMeant, YES } from '../things.ts';
+import { assertMeant, YES } from '../resources.ts';
 import {
   isAboutMany,
   LITERAL,
@@ -12,7 +12,7 @@ import {
   PLACES_DETAILS,
   versionsAt,
 } from './below.ts';
-import { type RemotePlace, remoteOnly, shown } from './places.ts';
+import { type RemotePlace, remoteOnly, shown } from './locations.ts';
 import { s3Of } from './transfer.ts';
 
 const DELETED_AT_ONCE = 1000;

@@ -11,7 +11,7 @@ import { isFolder } from './download.ts';
 import { filesBelow, type LocalFile } from './local-tree.ts';
 import { merged, type Pair } from './merge.ts';
 import { isSameTime, MTIME_HEADER, readMtime } from './mtime.ts';
-import { type RemotePlace, remotePlace, selection, shown, unsafeName } from './places.ts';
+import { type RemotePlace, remotePlace, selection, shown, unsafeName } from './locations.ts';
 import { objectsBelow, type RemoteFile } from './remote-tree.ts';
 import { JOBS, type Task, Transfer, titleOf } from './transfer.ts';
 

@@ -9,7 +9,7 @@ import { contentTypeOf } from './content-type.ts';
 import { type Download, downloadFile } from './download.ts';
 import type { LeftOut, LocalFile } from './local-tree.ts';
 import { MTIME_HEADER, mtimeText } from './mtime.ts';
-import type { RemotePlace } from './places.ts';
+import type { RemotePlace } from './locations.ts';
 import { forEachOf, Pool } from './pool.ts';
 import { Progress } from './progress.ts';
 import { uploadFile, uploadStream } from './upload.ts';

@@ -11,7 +11,7 @@ import type { FileRange, S3Answer } from '../s3/requests.ts';
 import type { S3Client } from '../s3/s3-client.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
 import { textIn } from '../s3/xml.ts';
-import type { RemotePlace } from './places.ts';
+import type { RemotePlace } from './locations.ts';
 import type { Pool } from './pool.ts';
 
 const PART_BYTES = 16 * 2 ** 20;

@@ -4,7 +4,7 @@ import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { pathOf, presignedUrl } from '../s3/signature.ts';
 import { below, isAboutMany, LITERAL, PLACES_DETAILS } from './below.ts';
-import { type RemotePlace, remoteObject, remoteOnly, shown } from './places.ts';
+import { type RemotePlace, remoteObject, remoteOnly, shown } from './locations.ts';
 
 const HOUR_SECONDS = 3600;
 const LONGEST_SECONDS = 7 * 24 * HOUR_SECONDS;

@@ -10,7 +10,7 @@ import type { Command, Invocation } from '../command.ts';
 import { engineOf, findDatabase } from '../database-commands.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { confirm } from '../prompt.ts';
-import { YES } from '../things.ts';
+import { YES } from '../resources.ts';
 import { installedClient, runClient } from './db-clients.ts';
 import { runShell } from './db-shell.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';

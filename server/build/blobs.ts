@@ -5,7 +5,7 @@ import { type Config, poolThreads } from '../config/config.ts';
 import { parseS3Url, type S3Address } from '../config/s3-address.ts';
 import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
 import { S3BlobStore } from '../drivers/blobs-s3/blobs-s3.ts';
-import { BlobPlaceStore } from '../metadata/blob-place-store.ts';
+import { BlobPlaceStore } from '../metadata/blob-location-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';

@@ -9,7 +9,7 @@ import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { moveToPostgresql, moveToSqlite } from '../drivers/metadata-postgresql/move-metadata.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { BlobPlaceStore } from '../metadata/blob-place-store.ts';
+import { BlobPlaceStore } from '../metadata/blob-location-store.ts';
 import { assertDatabaseThere, assertNotMoved, Identity } from '../metadata/identity.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';

@@ -7,7 +7,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AccountThings } from '../calls/account-things.ts';
+import type { AccountThings } from '../calls/account-resources.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';

@@ -9,7 +9,7 @@ import { GatheredWrites } from '../../libs/net/index.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
-import { SharedPlaces } from '../platform/shared-places.ts';
+import { SharedPlaces } from '../platform/shared-slots.ts';
 import { type TunnelEnd, TunnelLog, type TunnelLogTarget } from './tunnel-log.ts';
 
 /** The machine or database at the end of a tunnel. */

@@ -1,6 +1,6 @@
 /** Creates, finds and lists machines for their owner. Starting and stopping is in power-control.ts. */
 
-import type { AccountThings } from '../../calls/account-things.ts';
+import type { AccountThings } from '../../calls/account-resources.ts';
 import { type Call, type Principal, permits } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import { Listed, listRows, type Page } from '../../metadata/list.ts';

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import type { WriteBehind } from '../../metadata/change.ts';
-import { SharedPlaces } from '../../platform/shared-places.ts';
+import { SharedPlaces } from '../../platform/shared-slots.ts';
 import type { OpenFiles } from '../machines/machines.ts';
 
 export interface PublishedConnectionsDeps {

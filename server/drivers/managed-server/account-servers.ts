@@ -24,7 +24,7 @@ import type {
 import { hostDiskFull } from '../../platform/errors.ts';
 import type { AccountKind, AccountOptions } from './account-kind.ts';
 import { AccountLogs } from './account-logs.ts';
-import { AccountPlaces } from './account-places.ts';
+import { AccountPlaces } from './account-slots.ts';
 import type { AccountServer } from './account-server.ts';
 import { DataTemplate } from './data-template.ts';
 import { DiskGuard } from './disk-guard.ts';

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { AccountNetwork, type Member, PERIOD_MS, SwitchPort } from '../../../libs/net/index.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { SharedPlaces } from '../../platform/shared-places.ts';
+import { SharedPlaces } from '../../platform/shared-slots.ts';
 import { ThreadStream } from './thread-stream.ts';
 
 /** Where the data origin listens on this host. */

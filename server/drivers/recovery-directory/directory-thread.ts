@@ -1,6 +1,6 @@
 /** The thread that works on the pieces of a directory. */
 import { workerData } from 'node:worker_threads';
-import type { PieceSetup } from '../recovery-pieces/piece-place.ts';
+import type { PieceSetup } from '../recovery-pieces/piece-storage.ts';
 import { answerPieceJobs } from '../recovery-pieces/piece-work.ts';
 import { PieceFiles } from './piece-files.ts';
 

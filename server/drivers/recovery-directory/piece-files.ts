@@ -14,7 +14,7 @@ import { randomName } from '../../platform/ids.ts';
 import { Damaged } from '../../recovery/repository/piece-box.ts';
 import { pieceFile } from '../../recovery/repository/repository.ts';
 import { isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
-import type { PiecePlace } from '../recovery-pieces/piece-place.ts';
+import type { PiecePlace } from '../recovery-pieces/piece-storage.ts';
 
 export class PieceFiles implements PiecePlace {
   // The file system is not asked to do several things at once.

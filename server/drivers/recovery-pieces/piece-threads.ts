@@ -14,7 +14,7 @@ import type {
   PlacedFile,
 } from '../../recovery/repository/target.ts';
 import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
-import type { PieceSetup } from './piece-place.ts';
+import type { PieceSetup } from './piece-storage.ts';
 
 /** More would take CPU from requests. */
 const MAX_THREADS = 4;

@@ -7,7 +7,7 @@ import { Damaged, PieceBox } from '../../recovery/repository/piece-box.ts';
 import type { FilePart, KeptPart, KeptPiece, PlacedFile } from '../../recovery/repository/target.ts';
 import { codeOf, isCode } from './file-errors.ts';
 import type { PieceAnswer, PieceJob } from './piece-jobs.ts';
-import type { PiecePlace, PieceSetup } from './piece-place.ts';
+import type { PiecePlace, PieceSetup } from './piece-storage.ts';
 import { writeSparse } from './sparse-file.ts';
 
 /** Blocks of one job, which cannot be cancelled once started. */

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads';
 import type { S3Address } from '../../config/s3-address.ts';
 import { systemClock } from '../../platform/clock.ts';
-import type { PieceSetup } from '../recovery-pieces/piece-place.ts';
+import type { PieceSetup } from '../recovery-pieces/piece-storage.ts';
 import { answerPieceJobs } from '../recovery-pieces/piece-work.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
 import { S3Objects } from '../s3-client/s3-objects.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { Damaged } from '../../recovery/repository/piece-box.ts';
 import { pieceLockEnd } from '../../recovery/repository/piece-locks.ts';
 import { pieceFile } from '../../recovery/repository/repository.ts';
-import type { PiecePlace } from '../recovery-pieces/piece-place.ts';
+import type { PiecePlace } from '../recovery-pieces/piece-storage.ts';
 import { isS3Fault } from '../s3-client/s3-fault.ts';
 import { bodyOf, lockHeaders, type S3Objects } from '../s3-client/s3-objects.ts';
 import type { S3Patience } from '../s3-client/s3-requests.ts';

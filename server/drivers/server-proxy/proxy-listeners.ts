@@ -2,7 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
 import { Descriptors } from '../../platform/descriptors.ts';
-import { Strangers } from '../strangers.ts';
+import { Strangers } from '../unauthenticated-connections.ts';
 import { Passage } from './passage.ts';
 import type { Listener, ListenerFigures } from './server-proxy.ts';
 

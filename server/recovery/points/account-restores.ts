@@ -7,7 +7,7 @@
  * where it ended: so a call that was interrupted, or refused by a quota, is repeated.
  */
 
-import { type AccountThings, KINDS, type Kind, ownerOf, type Thing } from '../../calls/account-things.ts';
+import { type AccountThings, KINDS, type Kind, ownerOf, type Thing } from '../../calls/account-resources.ts';
 import type { Call, Work } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import type { Reads, Statement } from '../../metadata/metadata.ts';
@@ -16,7 +16,7 @@ import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { plural } from '../../platform/plural.ts';
 import { RestoreTurns } from '../../resources/restore-turns.ts';
 import type { NewAccountRestore, RestoredAccount, RestoredItem } from '../schema.ts';
-import { ACCOUNT, type NewAccount, type OldAccount, RestoredThingsStore } from './restored-things-store.ts';
+import { ACCOUNT, type NewAccount, type OldAccount, RestoredThingsStore } from './restored-resources-store.ts';
 
 export interface AccountRestoresDeps {
   /** Live. */

@@ -1,7 +1,7 @@
 /** SQL that prepares a restored cloud for its first start. */
 import { RESTORED } from '../../billing/metering/steady-clock.ts';
 import { skipNextAccountIds } from '../../metadata/account-ids.ts';
-import { FORGET_BLOB_PLACE } from '../../metadata/blob-place-store.ts';
+import { FORGET_BLOB_PLACE } from '../../metadata/blob-location-store.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { RECOVERY_KEY, WRITER } from '../store.ts';
 

@@ -1,6 +1,6 @@
 /** The buckets of an account in a recovery point, made again for another account. */
 
-import type { AccountThings, Thing } from '../../calls/account-things.ts';
+import type { AccountThings, Thing } from '../../calls/account-resources.ts';
 import type { Reads } from '../../metadata/metadata.ts';
 import { plural } from '../../platform/plural.ts';
 import type { PointRestores } from '../points/point-restores.ts';

@@ -11,7 +11,7 @@ import { KeyedMutex } from '../../../../platform/concurrency.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import type { ServerTls } from '../../../managed-server/server-tls.ts';
 import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
-import { Strangers } from '../../../strangers.ts';
+import { Strangers } from '../../../unauthenticated-connections.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
 import type { Login } from './tenant-logins.ts';
 import { TlsDoor } from './tls-door.ts';

@@ -6,7 +6,7 @@
 import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import type { ServerTls } from '../../../managed-server/server-tls.ts';
-import { Strangers } from '../../../strangers.ts';
+import { Strangers } from '../../../unauthenticated-connections.ts';
 
 export interface Arrival {
   readonly socket: Socket;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Stranger, Strangers } from './strangers.ts';
+import { type Stranger, Strangers } from './unauthenticated-connections.ts';
 
 function newStrangers() {
   let now = 0;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { merged } from './merge.ts';
-import { compareNames, matcher, remoteObject, remotePlace, selection, unsafeName } from './places.ts';
+import { compareNames, matcher, remoteObject, remotePlace, selection, unsafeName } from './locations.ts';
 import { partBytesFor } from './upload.ts';
 import { secondsOf } from './version-commands.ts';
 

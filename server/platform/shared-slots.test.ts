@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SharedPlaces } from './shared-places.ts';
+import { SharedPlaces } from './shared-slots.ts';
 
 test('with all taken, whoever has few gets a place of whoever has most, until they have as many', () => {
   const places = new SharedPlaces<string>(10);
