@@ -72,8 +72,8 @@ export function tell(error: unknown): Told {
   const { message, code, path } = error as NodeJS.ErrnoException;
   const known = code === undefined ? undefined : FILE_ERRORS[code];
   if (known !== undefined) {
-    const place = path === undefined ? '' : `${path}: `;
-    return { exitCode: known.exitCode, lines: [`${place}${known.text}`] };
+    const prefix = path === undefined ? '' : `${path}: `;
+    return { exitCode: known.exitCode, lines: [`${prefix}${known.text}`] };
   }
   return { exitCode: EXIT.failure, lines: [message ?? String(error)] };
 }

@@ -59,9 +59,9 @@ export class Output {
     process.stdout.write(`${printable(text)}\n`);
   }
 
-  /** One thing of a list that is printed as it comes. */
-  json(thing: unknown): void {
-    process.stdout.write(`${jsonLine(thing)}\n`);
+  /** One item of a list that is printed as it comes. */
+  json(item: unknown): void {
+    process.stdout.write(`${jsonLine(item)}\n`);
   }
 
   /** Text of the client's own, in lines. */
@@ -84,19 +84,19 @@ export class Output {
     for (const text of lines) process.stderr.write(`${printable(text)}\n`);
   }
 
-  /** One thing: as JSON, or by its lines. */
-  one(thing: unknown, lines: () => readonly string[]): void {
-    if (this.isJson) this.json(thing);
+  /** One item: as JSON, or by its lines. */
+  one(item: unknown, lines: () => readonly string[]): void {
+    if (this.isJson) this.json(item);
     else for (const text of lines()) this.line(text);
   }
 
   /** A list: one JSON object per line, or a table under these headings. Numbers stand to the right. */
-  table<T>(things: readonly T[], headings: readonly string[], rowOf: (thing: T) => Row): void {
+  table<T>(items: readonly T[], headings: readonly string[], rowOf: (item: T) => Row): void {
     if (this.isJson) {
-      for (const thing of things) this.json(thing);
+      for (const item of items) this.json(item);
       return;
     }
-    for (const text of tableLines(headings, things.map(rowOf))) this.line(text);
+    for (const text of tableLines(headings, items.map(rowOf))) this.line(text);
   }
 }
 

@@ -270,8 +270,8 @@ const KEY_COMMANDS: readonly Command[] = [
 async function createKey({ session, output, options, words: [name = ''] }: Invocation) {
   const [scopes, expires] = [options.list('scope'), options.text('expires')];
   if (scopes.length === 0) throw new UsageError('--scope is required, such as --scope storage:read');
-  const buckets = options.list('bucket').map((place) => {
-    const { bucket, key } = remoteOnly(place);
+  const buckets = options.list('bucket').map((path) => {
+    const { bucket, key } = remoteOnly(path);
     // As everywhere: names that only begin so are meant where that is said.
     return { name: bucket, prefix: /\*+$/.test(key) ? key.replace(/\*+$/, '') : folderKey(key) };
   });

@@ -1,4 +1,4 @@
-/** Commands about things of the cloud, which are named by their name or id. */
+/** Commands about resources of the cloud, which are named by their name or id. */
 import type { Cloud, Pages } from '../sdk/index.ts';
 import type { Command, Invocation, Option } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
@@ -13,34 +13,34 @@ export interface Kind<T> {
   readonly noun: string;
   /** The command that lists them. */
   readonly listedBy: string;
-  readonly namesOf: (thing: T) => readonly [id: string, name: string];
+  readonly namesOf: (resource: T) => readonly [id: string, name: string];
 }
 
-/** The thing of that id or name. Throws ClientError if there is none, or more than one of that name. */
+/** The resource of that id or name. Throws ClientError if there is none, or more than one of that name. */
 export async function find<T>(
   list: Pages<T>,
   { noun, listedBy, namesOf }: Kind<T>,
   word: string,
 ): Promise<T> {
   const found: T[] = [];
-  for await (const thing of bounded(list)) {
-    const [id, name] = namesOf(thing);
-    if (id === word) return thing;
-    if (name === word) found.push(thing);
+  for await (const resource of bounded(list)) {
+    const [id, name] = namesOf(resource);
+    if (id === word) return resource;
+    if (name === word) found.push(resource);
   }
   const [only] = found;
   if (only === undefined) {
     throw new ClientError(`no ${noun} ${word}`, EXIT.notFound, `See: cloudlet ${listedBy}`);
   }
   if (found.length === 1) return only;
-  const ids = found.map((thing) => namesOf(thing)[0]).join(', ');
+  const ids = found.map((resource) => namesOf(resource)[0]).join(', ');
   throw new ClientError(`${word} is ambiguous: ${ids}`, EXIT.conflict, 'Use the ID');
 }
 
-/** A command about one thing. */
+/** A command about one resource. */
 export function about<T>(
   of: (cloud: Cloud, word: string) => Promise<T>,
-  work: (thing: T, call: Invocation & { readonly cloud: Cloud }) => Promise<void>,
+  work: (resource: T, call: Invocation & { readonly cloud: Cloud }) => Promise<void>,
 ): Command['run'] {
   return async (call) => {
     const { cloud } = call.session();
@@ -53,7 +53,7 @@ export async function assertMeant({ options }: Invocation, question: string): Pr
   throw new UsageError('nothing was deleted', 'Use --yes in scripts (no terminal to confirm on)');
 }
 
-/** Recovery points that a thing can be restored from. */
+/** Recovery points that a resource can be restored from. */
 export function showPoints(
   points: readonly { readonly point_id: string; readonly created_at: string }[],
   output: Invocation['output'],
@@ -61,30 +61,30 @@ export function showPoints(
   output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
 }
 
-/** A thing as lines of its members, without those that are empty. */
-export function linesOf(thing: object): string[] {
-  const members = Object.entries(thing).filter(([, value]) => value !== null && value !== '');
+/** A resource as lines of its members, without those that are empty. */
+export function linesOf(resource: object): string[] {
+  const members = Object.entries(resource).filter(([, value]) => value !== null && value !== '');
   const width = Math.max(...members.map(([name]) => name.length));
   return members.map(([name, value]) => {
     return `${name.padEnd(width)}  ${typeof value === 'object' ? JSON.stringify(value) : value}`;
   });
 }
 
-/** Things of this computer's memory only: lists here have at most some thousand entries. */
+/** All entries of a list, in memory: these lists have at most some thousand. */
 export async function all<T>(list: Pages<T>): Promise<T[]> {
-  const things: T[] = [];
-  for await (const thing of bounded(list)) things.push(thing);
-  return things;
+  const resources: T[] = [];
+  for await (const resource of bounded(list)) resources.push(resource);
+  return resources;
 }
 
-/** More than any list has that is not read piece by piece. */
-const MAX_THINGS = 200_000;
+/** More entries than any list has that is read whole. */
+const MAX_RESOURCES = 200_000;
 
 async function* bounded<T>(list: Pages<T>): AsyncGenerator<T> {
   let count = 0;
-  for await (const thing of list) {
-    if (++count > MAX_THINGS)
-      throw new ClientError(`the list has more than ${MAX_THINGS} entries`, EXIT.failure);
-    yield thing;
+  for await (const resource of list) {
+    if (++count > MAX_RESOURCES)
+      throw new ClientError(`the list has more than ${MAX_RESOURCES} entries`, EXIT.failure);
+    yield resource;
   }
 }

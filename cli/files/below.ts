@@ -1,11 +1,11 @@
 /**
- * What a place means where several objects are meant: one meaning for all commands. `s3://b/photos` and
+ * What a location means where several objects are meant: one meaning for all commands. `s3://b/photos` and
  * `s3://b/photos/` are the folder, never `photos-old` or `photos.txt`; what else begins so takes a wildcard.
  */
 import type { Invocation, Option } from '../command.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import type { ListedObject, ListedVersion } from '../s3/s3-client.ts';
-import { isPattern, matcher, type RemotePlace, shown } from './locations.ts';
+import { isPattern, matcher, type RemoteLocation, shown } from './locations.ts';
 import { s3Of } from './transfer.ts';
 
 /** For commands that take wildcards. */
@@ -14,7 +14,7 @@ export const LITERAL: Readonly<Record<string, Option>> = {
 };
 
 /** For the help of these commands. */
-export const PLACES_DETAILS = [
+export const PATHS_DETAILS = [
   'A path is a folder: s3://b/photos is the content of photos/, not photos-old. * and ? match within a folder,',
   "** across folders: 's3://b/photos**' is every name with that prefix. --literal: names that contain * or ?.",
 ].join('\n');
@@ -29,20 +29,20 @@ export interface Below {
 
 type Options = Pick<Invocation, 'options'>;
 
-/** Whether the place names objects by wildcards. */
-export function hasWildcards({ key }: RemotePlace, { options }: Options): boolean {
+/** Whether the location names objects by wildcards. */
+export function hasWildcards({ key }: RemoteLocation, { options }: Options): boolean {
   return isPattern(key) && !options.has('literal');
 }
 
-/** Whether the command is about what is below the place, not about the one object of that name. */
-export function isAboutMany(place: RemotePlace, call: Options): boolean {
-  return call.options.has('recursive') || hasWildcards(place, call);
+/** Whether the command is about what is below the location, not about the one object of that name. */
+export function isAboutMany(location: RemoteLocation, call: Options): boolean {
+  return call.options.has('recursive') || hasWildcards(location, call);
 }
 
 /** The objects of a folder, or those that a pattern matches. */
-export function below(place: RemotePlace, call: Options): Below {
-  const { key } = place;
-  if (hasWildcards(place, call)) {
+export function below(location: RemoteLocation, call: Options): Below {
+  const { key } = location;
+  if (hasWildcards(location, call)) {
     const prefix = key.split(/[*?]/, 1)[0] ?? '';
     const has = matcher(key.endsWith('/') ? `${key}**` : key);
     return { prefix, folder: prefix.slice(0, prefix.lastIndexOf('/') + 1), has };
@@ -56,41 +56,44 @@ export function folderKey(key: string): string {
   return key === '' || key.endsWith('/') ? key : `${key}/`;
 }
 
-/** The objects below a place. Throws S3Failure. */
-export async function* objectsAt(call: Invocation, place: RemotePlace): AsyncGenerator<ListedObject> {
+/** The objects below a location. Throws S3Failure. */
+export async function* objectsAt(call: Invocation, location: RemoteLocation): AsyncGenerator<ListedObject> {
   const s3 = await s3Of(call);
-  const { prefix, has } = below(place, call);
-  for await (const entry of s3.list(place.bucket, prefix))
+  const { prefix, has } = below(location, call);
+  for await (const entry of s3.list(location.bucket, prefix))
     if ('object' in entry && has(entry.object.key)) yield entry.object;
 }
 
 /** Their versions and delete markers. Throws S3Failure. */
-export async function* versionsAt(call: Invocation, place: RemotePlace): AsyncGenerator<ListedVersion> {
+export async function* versionsAt(call: Invocation, location: RemoteLocation): AsyncGenerator<ListedVersion> {
   const s3 = await s3Of(call);
-  const { prefix, has } = below(place, call);
-  for await (const version of s3.versions(place.bucket, prefix)) if (has(version.key)) yield version;
+  const { prefix, has } = below(location, call);
+  for await (const version of s3.versions(location.bucket, prefix)) if (has(version.key)) yield version;
 }
 
 /** The object of exactly this name, or undefined for a folder, a pattern, and where there is none. */
-export async function objectNamed(call: Invocation, place: RemotePlace): Promise<ListedObject | undefined> {
-  const { bucket, key } = place;
-  if (key === folderKey(key) || hasWildcards(place, call)) return undefined;
+export async function objectNamed(
+  call: Invocation,
+  location: RemoteLocation,
+): Promise<ListedObject | undefined> {
+  const { bucket, key } = location;
+  if (key === folderKey(key) || hasWildcards(location, call)) return undefined;
   // Names that go on after this one come later.
   for await (const entry of (await s3Of(call)).list(bucket, key))
     return 'object' in entry && entry.object.key === key ? entry.object : undefined;
   return undefined;
 }
 
-/** That nothing is at a place, with what may have been meant. */
-export async function nothingAt(call: Invocation, place: RemotePlace): Promise<ClientError> {
-  const what = isAboutMany(place, call) ? 'no objects' : 'no object';
-  return new ClientError(`${what} at ${shown(place)}`, EXIT.notFound, await hintFor(call, place));
+/** That nothing is at a location, with what may have been meant. */
+export async function nothingAt(call: Invocation, location: RemoteLocation): Promise<ClientError> {
+  const what = isAboutMany(location, call) ? 'no objects' : 'no object';
+  return new ClientError(`${what} at ${shown(location)}`, EXIT.notFound, await hintFor(call, location));
 }
 
-async function hintFor(call: Invocation, place: RemotePlace): Promise<string | undefined> {
-  const { bucket, key } = place;
-  if (key === '' || hasWildcards(place, call)) return undefined;
-  const isMany = isAboutMany(place, call);
+async function hintFor(call: Invocation, location: RemoteLocation): Promise<string | undefined> {
+  const { bucket, key } = location;
+  if (key === '' || hasWildcards(location, call)) return undefined;
+  const isMany = isAboutMany(location, call);
   for await (const entry of (await s3Of(call)).list(bucket, isMany ? key : folderKey(key))) {
     if (!('object' in entry)) return undefined;
     if (!isMany) return 'A folder has that name: use -r';

@@ -12,10 +12,10 @@ import {
   LITERAL,
   objectNamed,
   objectsAt,
-  PLACES_DETAILS,
+  PATHS_DETAILS,
   versionsAt,
 } from './below.ts';
-import { type RemotePlace, remoteBucket, remoteObject, remoteOnly, shown } from './locations.ts';
+import { type RemoteLocation, remoteBucket, remoteObject, remoteOnly, shown } from './locations.ts';
 import { s3Of } from './transfer.ts';
 
 const HEAD_BYTES = 1024;
@@ -38,7 +38,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     name: 'ls',
     words: '[PATH]',
     summary: 'list buckets, or the content of one: s3://BUCKET/FOLDER',
-    details: PLACES_DETAILS,
+    details: PATHS_DETAILS,
     options: {
       recursive: { short: 'r', summary: 'include subfolders' },
       long: { short: 'l', summary: 'show ETags' },
@@ -51,7 +51,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     name: 'tree',
     words: 'PATH',
     summary: 'show the content of a bucket or folder as a tree',
-    details: PLACES_DETAILS,
+    details: PATHS_DETAILS,
     options: LITERAL,
     run: tree,
   },
@@ -59,14 +59,14 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     name: 'du',
     words: 'PATH',
     summary: 'show the total size of a bucket or folder',
-    details: PLACES_DETAILS,
+    details: PATHS_DETAILS,
     options: LITERAL,
     run: async (call) => {
-      const place = remoteOnly(call.words[0] ?? '');
+      const location = remoteOnly(call.words[0] ?? '');
       let [count, bytes] = [0, 0];
-      for await (const { size } of shownAt(call, place)) [count, bytes] = [count + 1, bytes + size];
+      for await (const { size } of shownAt(call, location)) [count, bytes] = [count + 1, bytes + size];
       call.output.one({ objects: count, bytes }, () => [
-        `${sizeText(bytes)}  ${counted(count, 'object')}  ${shown(place)}`,
+        `${sizeText(bytes)}  ${counted(count, 'object')}  ${shown(location)}`,
       ]);
     },
   },
@@ -99,12 +99,12 @@ export const BROWSE_COMMANDS: readonly Command[] = [
 ];
 
 /** What is below, or where nothing is: the object of that name. */
-async function* shownAt(call: Invocation, place: RemotePlace): AsyncGenerator<ListedObject> {
-  const named = await objectNamed(call, place);
+async function* shownAt(call: Invocation, location: RemoteLocation): AsyncGenerator<ListedObject> {
+  const named = await objectNamed(call, location);
   let isFolder = false;
-  for await (const object of objectsAt(call, place)) {
+  for await (const object of objectsAt(call, location)) {
     if (!isFolder && named !== undefined)
-      call.output.note(`${shown(place)} is also an object; it is skipped`);
+      call.output.note(`${shown(location)} is also an object; it is skipped`);
     isFolder = true;
     yield object;
   }
@@ -121,13 +121,13 @@ async function list(call: Invocation): Promise<void> {
     });
     return;
   }
-  const place = remoteOnly(words[0]);
-  if (options.has('versions')) return listVersions(call, place);
-  const named = await objectNamed(call, place);
+  const location = remoteOnly(words[0]);
+  if (options.has('versions')) return listVersions(call, location);
+  const named = await objectNamed(call, location);
   if (named !== undefined) printEntry(call, { name: named.key, object: named });
-  const { prefix, has } = below(place, call);
-  const delimiter = options.has('recursive') || hasWildcards(place, call) ? '' : '/';
-  for await (const entry of (await s3Of(call)).list(place.bucket, prefix, delimiter)) {
+  const { prefix, has } = below(location, call);
+  const delimiter = options.has('recursive') || hasWildcards(location, call) ? '' : '/';
+  for await (const entry of (await s3Of(call)).list(location.bucket, prefix, delimiter)) {
     if ('prefix' in entry) printEntry(call, { name: entry.prefix });
     else if (has(entry.object.key)) printEntry(call, { name: entry.object.key, object: entry.object });
   }
@@ -156,15 +156,15 @@ function timeText(iso: string): string {
 }
 
 /** Of the object of that name, too. */
-async function listVersions(call: Invocation, place: RemotePlace): Promise<void> {
-  const { bucket, key } = place;
-  if (key !== folderKey(key) && !hasWildcards(place, call)) {
+async function listVersions(call: Invocation, location: RemoteLocation): Promise<void> {
+  const { bucket, key } = location;
+  if (key !== folderKey(key) && !hasWildcards(location, call)) {
     for await (const version of (await s3Of(call)).versions(bucket, key)) {
       if (version.key !== key) break;
       printVersion(call, version);
     }
   }
-  for await (const version of versionsAt(call, place)) printVersion(call, version);
+  for await (const version of versionsAt(call, location)) printVersion(call, version);
 }
 
 function printVersion({ output }: Invocation, each: ListedVersion): void {
@@ -178,16 +178,16 @@ function printVersion({ output }: Invocation, each: ListedVersion): void {
 }
 
 async function tree(call: Invocation): Promise<void> {
-  const place = remoteOnly(call.words[0] ?? '');
+  const location = remoteOnly(call.words[0] ?? '');
   if (call.output.isJson) {
-    for await (const object of shownAt(call, place)) call.output.json(object);
+    for await (const object of shownAt(call, location)) call.output.json(object);
     return;
   }
-  call.output.line(shown(place));
-  const { folder } = below(place, call);
+  call.output.line(shown(location));
+  const { folder } = below(location, call);
   let before: readonly string[] = [];
   let [count, bytes] = [0, 0];
-  for await (const { key, size } of shownAt(call, place)) {
+  for await (const { key, size } of shownAt(call, location)) {
     const parts = (
       key.startsWith(folder) ? key.slice(folder.length) : key.slice(key.lastIndexOf('/') + 1)
     ).split('/');
@@ -205,12 +205,12 @@ async function tree(call: Invocation): Promise<void> {
 }
 
 async function stat(call: Invocation): Promise<void> {
-  const place = remoteObject(call.words[0] ?? '');
-  const headers = await (await s3Of(call)).head(place.bucket, place.key, call.options.text('version'));
-  if (headers === undefined) throw new ClientError(`there is no object ${shown(place)}`, EXIT.notFound);
+  const location = remoteObject(call.words[0] ?? '');
+  const headers = await (await s3Of(call)).head(location.bucket, location.key, call.options.text('version'));
+  if (headers === undefined) throw new ClientError(`there is no object ${shown(location)}`, EXIT.notFound);
   const told = Object.entries(headers).filter(([name]) => TOLD.test(name));
   call.output.one(Object.fromEntries(told), () => [
-    shown(place),
+    shown(location),
     ...told.map(([name, value]) => `  ${name.replace(/^x-amz-/, '').padEnd(20)} ${value}`),
   ]);
 }
@@ -220,15 +220,15 @@ const TOLD =
 
 async function print(
   call: Invocation,
-  place: RemotePlace,
+  location: RemoteLocation,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const version = call.options.has('version') ? call.options.text('version') : undefined;
-  await writeOut(await (await s3Of(call)).get({ ...place, version }, headers), place);
+  await writeOut(await (await s3Of(call)).get({ ...location, version }, headers), location);
 }
 
 /** Writes the body to standard output. Throws ClientError when it ends early. */
-export async function writeOut(response: IncomingMessage, place: RemotePlace): Promise<void> {
+export async function writeOut(response: IncomingMessage, location: RemoteLocation): Promise<void> {
   const wanted = Number(response.headers['content-length']);
   let written = 0;
   for await (const chunk of response) {
@@ -236,5 +236,5 @@ export async function writeOut(response: IncomingMessage, place: RemotePlace): P
     if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
   if (written !== wanted)
-    throw new ClientError(`${shown(place)} ended before its full length`, EXIT.unavailable);
+    throw new ClientError(`${shown(location)} ended before its full length`, EXIT.unavailable);
 }

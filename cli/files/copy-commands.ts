@@ -7,7 +7,7 @@ import { below, hasWildcards, isAboutMany, LITERAL, nothingAt, objectsAt } from 
 import { writeOut } from './browse-commands.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, localFile } from './local-tree.ts';
-import { type RemotePlace, remotePlace, selection, shown, unsafeName } from './locations.ts';
+import { type RemoteLocation, remoteLocation, selection, shown, unsafeName } from './locations.ts';
 import { JOBS, type Task, Transfer, titleOf } from './transfer.ts';
 
 const COPY_OPTIONS: Readonly<Record<string, Option>> = {
@@ -49,13 +49,13 @@ async function transferAll(call: Invocation, isMove: boolean): Promise<ExitCode>
   const transfer = await Transfer.begin(call);
   try {
     if (sources[0] === '-') {
-      const to = remotePlace(target);
+      const to = remoteLocation(target);
       if (to === undefined || to.key === '')
         throw new UsageError('standard input (-) can only be copied to s3://BUCKET/NAME');
       await transfer.uploadInput(to);
       return transfer.end();
     }
-    const from = remotePlace(sources[0] ?? '');
+    const from = remoteLocation(sources[0] ?? '');
     const isMany = call.options.has('recursive') || (from !== undefined && hasWildcards(from, call));
     const isFew = sources.length === 1 && !isMany;
     const plan = new CopyPlan(call, { transfer, target, isMove, isFew });
@@ -89,16 +89,16 @@ class CopyPlan {
 
   async *tasks(sources: readonly string[]): AsyncGenerator<Task> {
     for (const source of sources) {
-      const place = remotePlace(source);
-      if (place === undefined) yield* this.#fromHere(source);
-      else yield* this.#fromCloud(source, place);
+      const location = remoteLocation(source);
+      if (location === undefined) yield* this.#fromHere(source);
+      else yield* this.#fromCloud(source, location);
     }
     this.#means.transfer.progress.expectNoMore();
   }
 
   async *#fromHere(source: string): AsyncGenerator<Task> {
     const { transfer, target } = this.#means;
-    const to = remotePlace(target);
+    const to = remoteLocation(target);
     if (to === undefined) throw new UsageError('the source or the target must be s3://BUCKET/NAME');
     if (!(await isFolder(source))) {
       yield this.#upload(await localFile(source, basename(source)), this.#remoteTarget(to, basename(source)));
@@ -111,13 +111,13 @@ class CopyPlan {
   }
 
   /** Several files go below the target, one of them to its name. */
-  #remoteTarget(to: RemotePlace, name: string): RemotePlace {
+  #remoteTarget(to: RemoteLocation, name: string): RemoteLocation {
     if (this.#means.isFew && to.key !== '' && !to.key.endsWith('/')) return to;
     const folder = to.key === '' || to.key.endsWith('/') ? to.key : `${to.key}/`;
     return { bucket: to.bucket, key: `${folder}${name}` };
   }
 
-  #upload(file: Awaited<ReturnType<typeof localFile>>, to: RemotePlace): Task {
+  #upload(file: Awaited<ReturnType<typeof localFile>>, to: RemoteLocation): Task {
     const { transfer, isMove } = this.#means;
     const run = async () => {
       await transfer.upload(file, to);
@@ -126,62 +126,62 @@ class CopyPlan {
     return { title: titleOf('upload', file.path, shown(to)), bytes: file.size, run };
   }
 
-  async *#fromCloud(source: string, place: RemotePlace): AsyncGenerator<Task> {
-    if (!isAboutMany(place, this.#call)) {
-      if (place.key === '') throw new UsageError(`${source} is a bucket`, 'Use -r');
-      const headers = await this.#means.transfer.s3.head(place.bucket, place.key);
-      if (headers === undefined) throw await nothingAt(this.#call, place);
+  async *#fromCloud(source: string, location: RemoteLocation): AsyncGenerator<Task> {
+    if (!isAboutMany(location, this.#call)) {
+      if (location.key === '') throw new UsageError(`${source} is a bucket`, 'Use -r');
+      const headers = await this.#means.transfer.s3.head(location.bucket, location.key);
+      if (headers === undefined) throw await nothingAt(this.#call, location);
       const etag = (headers['etag'] ?? '').replaceAll('"', '');
-      const name = place.key.slice(place.key.lastIndexOf('/') + 1);
-      yield* this.#fetch({ place, etag, size: Number(headers['content-length']) }, name);
+      const name = location.key.slice(location.key.lastIndexOf('/') + 1);
+      yield* this.#fetch({ location, etag, size: Number(headers['content-length']) }, name);
       return;
     }
-    const { folder } = below(place, this.#call);
+    const { folder } = below(location, this.#call);
     let count = 0;
-    for await (const { key, size, etag } of objectsAt(this.#call, place)) {
+    for await (const { key, size, etag } of objectsAt(this.#call, location)) {
       const name = key.slice(folder.length);
       if (key.endsWith('/') || !this.#isMeant(name)) continue;
       count += 1;
-      yield* this.#fetch({ place: { bucket: place.bucket, key }, etag, size }, name);
+      yield* this.#fetch({ location: { bucket: location.bucket, key }, etag, size }, name);
     }
-    if (count === 0) throw await nothingAt(this.#call, place);
+    if (count === 0) throw await nothingAt(this.#call, location);
   }
 
   async *#fetch(
-    object: { place: RemotePlace; etag: string; size: number },
+    object: { location: RemoteLocation; etag: string; size: number },
     name: string,
   ): AsyncGenerator<Task> {
     const { transfer, target, isMove } = this.#means;
-    const { place, etag, size } = object;
-    const remote = remotePlace(target);
+    const { location, etag, size } = object;
+    const remote = remoteLocation(target);
     const removed = async () => {
-      if (isMove) await transfer.s3.deleteOne(place.bucket, place.key);
+      if (isMove) await transfer.s3.deleteOne(location.bucket, location.key);
     };
     if (remote !== undefined) {
       const to = this.#remoteTarget(remote, name);
-      if (shown(to) === shown(place)) throw new UsageError(`${shown(to)} would be copied to itself`);
-      const run = () => transfer.copy(place, to).then(removed);
-      yield { title: titleOf('copy', shown(place), shown(to)), bytes: size, run };
+      if (shown(to) === shown(location)) throw new UsageError(`${shown(to)} would be copied to itself`);
+      const run = () => transfer.copy(location, to).then(removed);
+      yield { title: titleOf('copy', shown(location), shown(to)), bytes: size, run };
       return;
     }
     if (target === '-') {
-      const run = () => this.#print(place);
-      yield { title: titleOf('print', shown(place), '-'), bytes: size, run };
+      const run = () => this.#print(location);
+      yield { title: titleOf('print', shown(location), '-'), bytes: size, run };
       return;
     }
     const why = unsafeName(name);
     if (why !== undefined) {
-      transfer.failure(`download: ${shown(place)}`, new ClientError(`the name ${why}`));
+      transfer.failure(`download: ${shown(location)}`, new ClientError(`the name ${why}`));
       return;
     }
     const isInFolder = !this.#means.isFew || target.endsWith(sep) || (await isFolder(target));
     const path = isInFolder ? join(target, name) : target;
     const within = isInFolder ? { within: { folder: target, name } } : {};
-    const run = () => transfer.download({ from: place, etag, path, ...within }).then(removed);
-    yield { title: titleOf('download', shown(place), path), bytes: size, run };
+    const run = () => transfer.download({ from: location, etag, path, ...within }).then(removed);
+    yield { title: titleOf('download', shown(location), path), bytes: size, run };
   }
 
-  async #print(place: RemotePlace): Promise<void> {
-    await writeOut(await this.#means.transfer.s3.get(place), place);
+  async #print(location: RemoteLocation): Promise<void> {
+    await writeOut(await this.#means.transfer.s3.get(location), location);
   }
 }

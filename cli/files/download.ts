@@ -10,8 +10,8 @@ import { ClientError, EXIT } from '../failures.ts';
 import { type Expected, expectedChecksum } from '../s3/checksums.ts';
 import type { S3Client } from '../s3/s3-client.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
+import { type RemoteLocation, shown } from './locations.ts';
 import { MTIME_HEADER, readMtime } from './mtime.ts';
-import { type RemotePlace, shown } from './locations.ts';
 
 const BATCH_BYTES = 1024 * 1024;
 const BREAKS = 6;
@@ -20,7 +20,7 @@ const PAUSE_MS = 300;
 const PART_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0);
 
 export interface Download {
-  readonly from: RemotePlace & { readonly version?: string | undefined };
+  readonly from: RemoteLocation & { readonly version?: string | undefined };
   /** Known from a list; the download is of this version of the bytes and no other. */
   readonly etag: string;
   readonly path: string;

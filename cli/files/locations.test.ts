@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { compareNames, matcher, remoteLocation, remoteObject, selection, unsafeName } from './locations.ts';
 import { merged } from './merge.ts';
-import { compareNames, matcher, remoteObject, remotePlace, selection, unsafeName } from './locations.ts';
 import { partBytesFor } from './upload.ts';
 import { secondsOf } from './version-commands.ts';
 
-test('places are buckets and names, or paths', () => {
-  assert.deepEqual(remotePlace('s3://photos/a/../b'), { bucket: 'photos', key: 'a/../b' });
-  assert.equal(remotePlace('photos/a'), undefined);
-  assert.throws(() => remotePlace('s3:///a'), /does not have the form s3:/);
+test('locations are buckets and names, or paths', () => {
+  assert.deepEqual(remoteLocation('s3://photos/a/../b'), { bucket: 'photos', key: 'a/../b' });
+  assert.equal(remoteLocation('photos/a'), undefined);
+  assert.throws(() => remoteLocation('s3:///a'), /does not have the form s3:/);
   assert.throws(() => remoteObject('s3://photos'), /names no object/);
 });
 

@@ -1,7 +1,7 @@
 /** Where files are: `s3://BUCKET/NAME`, or a path of this computer; and patterns of names. */
 import { UsageError } from '../failures.ts';
 
-export interface RemotePlace {
+export interface RemoteLocation {
   readonly bucket: string;
   /** A name, or the beginning of several. */
   readonly key: string;
@@ -10,21 +10,21 @@ export interface RemotePlace {
 const SCHEME = 's3://';
 const BUCKET = /^[a-z0-9][a-z0-9.-]*$/;
 
-/** A remote place, or undefined for a path of this computer. Throws UsageError for a malformed one. */
-export function remotePlace(text: string): RemotePlace | undefined {
+/** A remote location, or undefined for a path of this computer. Throws UsageError for a malformed one. */
+export function remoteLocation(text: string): RemoteLocation | undefined {
   return text.startsWith(SCHEME) ? bucketAndKey(text, text.slice(SCHEME.length)) : undefined;
 }
 
-/** A remote place, where `s3://` may be left out since nothing else can be meant. */
-export function remoteOnly(text: string): RemotePlace {
-  return remotePlace(text) ?? bucketAndKey(text, text);
+/** A remote location, where `s3://` may be left out since nothing else can be meant. */
+export function remoteOnly(text: string): RemoteLocation {
+  return remoteLocation(text) ?? bucketAndKey(text, text);
 }
 
-/** A remote place that names an object. Throws UsageError for a bucket alone. */
-export function remoteObject(text: string): RemotePlace {
-  const place = remoteOnly(text);
-  if (place.key === '') throw new UsageError(`${text} names no object; expected s3://BUCKET/NAME`);
-  return place;
+/** A remote location that names an object. Throws UsageError for a bucket alone. */
+export function remoteObject(text: string): RemoteLocation {
+  const location = remoteOnly(text);
+  if (location.key === '') throw new UsageError(`${text} names no object; expected s3://BUCKET/NAME`);
+  return location;
 }
 
 /** A bucket alone. Throws UsageError for a name in it: the command would be about more than was meant. */
@@ -34,13 +34,13 @@ export function remoteBucket(text: string): string {
   return bucket;
 }
 
-function bucketAndKey(text: string, path: string): RemotePlace {
+function bucketAndKey(text: string, path: string): RemoteLocation {
   const [bucket = ''] = path.split('/', 1);
   if (!BUCKET.test(bucket)) throw new UsageError(`${text} does not have the form s3://BUCKET/NAME`);
   return { bucket, key: path.slice(bucket.length + 1) };
 }
 
-export function shown({ bucket, key }: RemotePlace): string {
+export function shown({ bucket, key }: RemoteLocation): string {
   return `${SCHEME}${bucket}/${key}`;
 }
 

@@ -1,7 +1,7 @@
 /** The objects below a prefix, in UTF-8 byte order, with the time that their metadata keep. */
 import type { Cloud } from '../../sdk/index.ts';
+import type { RemoteLocation } from './locations.ts';
 import { readMtime } from './mtime.ts';
-import type { RemotePlace } from './locations.ts';
 
 export interface RemoteFile {
   /** From the prefix. */
@@ -21,7 +21,7 @@ export interface RemoteFile {
  */
 export async function* objectsBelow(
   cloud: Cloud,
-  { bucket, key: prefix }: RemotePlace,
+  { bucket, key: prefix }: RemoteLocation,
 ): AsyncGenerator<RemoteFile> {
   for await (const object of cloud.listObjects(bucket, prefix === '' ? {} : { prefix })) {
     const { name: key, size, etag, created_at, metadata } = object;

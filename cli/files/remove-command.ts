@@ -9,10 +9,10 @@ import {
   nothingAt,
   objectNamed,
   objectsAt,
-  PLACES_DETAILS,
+  PATHS_DETAILS,
   versionsAt,
 } from './below.ts';
-import { type RemotePlace, remoteOnly, shown } from './locations.ts';
+import { type RemoteLocation, remoteOnly, shown } from './locations.ts';
 import { s3Of } from './transfer.ts';
 
 const DELETED_AT_ONCE = 1000;
@@ -23,7 +23,7 @@ export const REMOVE_COMMAND: Command = {
   name: 'rm',
   words: 'PATH…',
   summary: 'delete objects; in a bucket with versioning they can be restored',
-  details: PLACES_DETAILS,
+  details: PATHS_DETAILS,
   options: {
     recursive: { short: 'r', summary: 'delete everything in the folder' },
     versions: { summary: 'delete all versions permanently' },
@@ -45,62 +45,62 @@ async function remove(call: Invocation): Promise<ExitCode> {
   const s3 = await s3Of(call);
   let [count, failed] = [0, 0];
   for (const word of words) {
-    const place = remoteOnly(word);
-    const isMany = isAboutMany(place, call);
-    if (!isMany && place.key === '') throw new UsageError(`${word} is a bucket`, 'Use -r, or cloudlet rb');
+    const location = remoteOnly(word);
+    const isMany = isAboutMany(location, call);
+    if (!isMany && location.key === '') throw new UsageError(`${word} is a bucket`, 'Use -r, or cloudlet rb');
     if (!isMany && !options.has('versions')) {
-      if ((await s3.head(place.bucket, place.key)) === undefined) throw await nothingAt(call, place);
-      await s3.deleteOne(place.bucket, place.key);
+      if ((await s3.head(location.bucket, location.key)) === undefined) throw await nothingAt(call, location);
+      await s3.deleteOne(location.bucket, location.key);
       count += 1;
       continue;
     }
-    if (isMany && (await objectNamed(call, place)) !== undefined)
-      output.warn(`${shown(place)} is also an object and is kept. Without -r only that object is deleted`);
-    if (!options.has('yes')) await askAbout(call, place);
+    if (isMany && (await objectNamed(call, location)) !== undefined)
+      output.warn(`${shown(location)} is also an object and is kept. Without -r only that object is deleted`);
+    if (!options.has('yes')) await askAbout(call, location);
     let found = 0;
-    for await (const some of inBatches(leaving(call, place))) {
-      const refused = await s3.deleteMany(place.bucket, some);
+    for await (const some of inBatches(leaving(call, location))) {
+      const refused = await s3.deleteMany(location.bucket, some);
       for (const { key, message } of refused) output.warn(`${key}: ${message}`);
       found += some.length;
       count += some.length - refused.length;
       failed += refused.length;
     }
-    if (found === 0 && place.key !== '') throw await nothingAt(call, place);
+    if (found === 0 && location.key !== '') throw await nothingAt(call, location);
   }
   output.note(`${counted(count, 'file')} deleted`);
   return failed > 0 ? EXIT.partial : EXIT.ok;
 }
 
 /** Says how much it is, and what comes first. Throws UsageError unless the answer is yes. */
-async function askAbout(call: Invocation, place: RemotePlace): Promise<void> {
+async function askAbout(call: Invocation, location: RemoteLocation): Promise<void> {
   const { options, output } = call;
   const first: string[] = [];
   let [count, bytes] = [0, 0];
-  for await (const { key, size } of leaving(call, place)) {
+  for await (const { key, size } of leaving(call, location)) {
     [count, bytes] = [count + 1, bytes + size];
     if (first.length < NAMES_SHOWN && first.at(-1) !== key) first.push(key);
   }
-  if (count === 0 && place.key !== '') throw await nothingAt(call, place);
+  if (count === 0 && location.key !== '') throw await nothingAt(call, location);
   const noun = options.has('versions') ? 'version' : 'object';
   const total = `${counted(count, noun)}, ${sizeText(bytes)}`;
-  output.ask(`${shown(place)}: ${total}`, ...first.map((key) => `  ${shown({ ...place, key })}`));
+  output.ask(`${shown(location)}: ${total}`, ...first.map((key) => `  ${shown({ ...location, key })}`));
   if (count > first.length) output.ask('  …');
   const what = options.has('versions') ? `these ${total}, permanently` : `these ${total}`;
   await assertMeant(call, `Delete ${what}?`);
 }
 
-async function* leaving(call: Invocation, place: RemotePlace): AsyncGenerator<Leaving> {
+async function* leaving(call: Invocation, location: RemoteLocation): AsyncGenerator<Leaving> {
   if (!call.options.has('versions')) {
-    yield* objectsAt(call, place);
+    yield* objectsAt(call, location);
     return;
   }
-  if (isAboutMany(place, call)) {
-    for await (const { key, size, version } of versionsAt(call, place)) yield { key, size, version };
+  if (isAboutMany(location, call)) {
+    for await (const { key, size, version } of versionsAt(call, location)) yield { key, size, version };
     return;
   }
-  for await (const { key, size, version } of (await s3Of(call)).versions(place.bucket, place.key)) {
+  for await (const { key, size, version } of (await s3Of(call)).versions(location.bucket, location.key)) {
     // Names that go on after this one come later.
-    if (key !== place.key) return;
+    if (key !== location.key) return;
     yield { key, size, version };
   }
 }

@@ -9,9 +9,9 @@ import { S3Failure } from '../s3/s3-failure.ts';
 import { folderKey } from './below.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, type LocalFile } from './local-tree.ts';
+import { type RemoteLocation, remoteLocation, selection, shown, unsafeName } from './locations.ts';
 import { merged, type Pair } from './merge.ts';
 import { isSameTime, MTIME_HEADER, readMtime } from './mtime.ts';
-import { type RemotePlace, remotePlace, selection, shown, unsafeName } from './locations.ts';
 import { objectsBelow, type RemoteFile } from './remote-tree.ts';
 import { JOBS, type Task, Transfer, titleOf } from './transfer.ts';
 
@@ -38,16 +38,16 @@ export const SYNC_COMMAND: Command = {
 };
 
 /** A file or an object. */
-type Thing = { readonly name: string; readonly size: number } & (LocalFile | RemoteFile);
+type SyncFile = { readonly name: string; readonly size: number } & (LocalFile | RemoteFile);
 
 interface Side {
   /** Undefined: this computer. */
-  readonly remote: RemotePlace | undefined;
+  readonly remote: RemoteLocation | undefined;
   readonly path: string;
 }
 
 function sideOf(word: string): Side {
-  const remote = remotePlace(word);
+  const remote = remoteLocation(word);
   if (remote === undefined) return { remote, path: word };
   return { remote: { bucket: remote.bucket, key: folderKey(remote.key) }, path: word };
 }
@@ -80,7 +80,7 @@ class Plan {
   readonly #source: Side;
   readonly #target: Side;
   readonly #transfer: Transfer;
-  readonly #extra: Thing[] = [];
+  readonly #extra: SyncFile[] = [];
   #isSourceThere = false;
   same = 0;
   planned = 0;
@@ -97,7 +97,10 @@ class Plan {
   async *tasks(): AsyncGenerator<Task> {
     const { options } = this.#call;
     const isMeant = selection(options.list('include'), options.list('exclude'));
-    for await (const pair of merged<Thing, Thing>(this.#things(this.#source), this.#things(this.#target))) {
+    for await (const pair of merged<SyncFile, SyncFile>(
+      this.#files(this.#source),
+      this.#files(this.#target),
+    )) {
       if (pair.source !== undefined) this.#isSourceThere = true;
       if (!isMeant(pair.name)) continue;
       if (pair.source === undefined) {
@@ -115,12 +118,12 @@ class Plan {
     this.#transfer.progress.expectNoMore();
   }
 
-  #things({ remote, path }: Side): AsyncGenerator<Thing> {
+  #files({ remote, path }: Side): AsyncGenerator<SyncFile> {
     if (remote !== undefined) return objectsBelow(this.#call.session().cloud, remote);
     return this.#local(path);
   }
 
-  async *#local(path: string): AsyncGenerator<Thing> {
+  async *#local(path: string): AsyncGenerator<SyncFile> {
     if (path === this.#target.path && !(await isFolder(path))) return;
     yield* filesBelow(path, this.#transfer.leftOut);
   }
@@ -131,7 +134,7 @@ class Plan {
     return why !== undefined;
   }
 
-  async #isSame(source: Thing, target: Thing): Promise<boolean> {
+  async #isSame(source: SyncFile, target: SyncFile): Promise<boolean> {
     if (source.size !== target.size) return false;
     if (this.#call.options.has('checksum')) return this.#isSameBytes(source, target);
     if ('etag' in source && 'etag' in target) return source.etag === target.etag;
@@ -140,7 +143,7 @@ class Plan {
   }
 
   /** The ETag of an object that came in parts is no MD5; its CRC-32 is kept then. */
-  async #isSameBytes(source: Thing, target: Thing): Promise<boolean> {
+  async #isSameBytes(source: SyncFile, target: SyncFile): Promise<boolean> {
     const [file, object] = 'etag' in source ? [target, source] : [source, target as RemoteFile];
     if ('etag' in file) return file.etag === object.etag;
     if (/^[0-9a-f]{32}$/.test(object.etag)) return (await md5OfFile(file.path, file.size)) === object.etag;
@@ -149,7 +152,7 @@ class Plan {
     return stored === base64OfCrc32(await crc32OfFile({ path: file.path, start: 0, end: file.size }));
   }
 
-  #taskFor({ name, target }: Pair<Thing, Thing>, source: Thing): Task {
+  #taskFor({ name, target }: Pair<SyncFile, SyncFile>, source: SyncFile): Task {
     const bytes = source.size;
     const transfer = this.#transfer;
     if (this.#target.remote === undefined) {
@@ -177,7 +180,7 @@ class Plan {
    * Only if the object is still what was listed: a request of a client that was killed may come to its end
    * after the next one has listed, and the file would be stored twice.
    */
-  async #upload(file: LocalFile, to: RemotePlace, listed: RemoteFile | undefined): Promise<void> {
+  async #upload(file: LocalFile, to: RemoteLocation, listed: RemoteFile | undefined): Promise<void> {
     const condition = listed === undefined ? { 'if-none-match': '*' } : { 'if-match': `"${listed.etag}"` };
     try {
       await this.#transfer.upload(file, to, condition as Record<string, string>);
@@ -227,19 +230,19 @@ class Plan {
       : shown({ bucket: remote.bucket, key: `${remote.key}${name}` });
   }
 
-  async #delete(things: readonly Thing[]): Promise<void> {
+  async #delete(files: readonly SyncFile[]): Promise<void> {
     const { remote } = this.#target;
     const refused = new Map<string, string>();
     if (remote === undefined) {
-      for (const thing of things) await rm((thing as LocalFile).path, { force: true });
+      for (const file of files) await rm((file as LocalFile).path, { force: true });
     } else {
-      const keys = things.map((thing) => ({ key: (thing as RemoteFile).key }));
+      const keys = files.map((file) => ({ key: (file as RemoteFile).key }));
       for (const { key, message } of await this.#transfer.s3.deleteMany(remote.bucket, keys))
         refused.set(key, message);
     }
-    for (const thing of things) {
-      const message = 'key' in thing ? refused.get(thing.key) : undefined;
-      const title = `delete: ${this.#titleIn(thing.name)}`;
+    for (const file of files) {
+      const message = 'key' in file ? refused.get(file.key) : undefined;
+      const title = `delete: ${this.#titleIn(file.name)}`;
       if (message !== undefined) this.#transfer.failure(title, new ClientError(message));
       else {
         this.deleted += 1;

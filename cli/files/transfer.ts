@@ -8,8 +8,8 @@ import { pathOf } from '../s3/signature.ts';
 import { contentTypeOf } from './content-type.ts';
 import { type Download, downloadFile } from './download.ts';
 import type { LeftOut, LocalFile } from './local-tree.ts';
+import type { RemoteLocation } from './locations.ts';
 import { MTIME_HEADER, mtimeText } from './mtime.ts';
-import type { RemotePlace } from './locations.ts';
 import { forEachOf, Pool } from './pool.ts';
 import { Progress } from './progress.ts';
 import { uploadFile, uploadStream } from './upload.ts';
@@ -83,7 +83,7 @@ export class Transfer {
 
   async upload(
     file: LocalFile,
-    to: RemotePlace,
+    to: RemoteLocation,
     conditions: Readonly<Record<string, string>> = {},
   ): Promise<void> {
     const { path, size, mtimeMs } = file;
@@ -101,7 +101,7 @@ export class Transfer {
     });
   }
 
-  async uploadInput(to: RemotePlace): Promise<void> {
+  async uploadInput(to: RemoteLocation): Promise<void> {
     const headers = { 'content-type': contentTypeOf(to.key) };
     const onMoved = (bytes: number) => this.progress.moved(bytes);
     const means = { s3: this.s3, pool: this.#pool, onMoved, onNote: () => {} };
@@ -118,7 +118,10 @@ export class Transfer {
   }
 
   /** A copy that the cloud makes; the bytes do not come here. */
-  async copy(from: RemotePlace & { readonly version?: string | undefined }, to: RemotePlace): Promise<void> {
+  async copy(
+    from: RemoteLocation & { readonly version?: string | undefined },
+    to: RemoteLocation,
+  ): Promise<void> {
     const version = from.version === undefined ? '' : `?versionId=${encodeURIComponent(from.version)}`;
     const headers = { 'x-amz-copy-source': `${pathOf(from.bucket, from.key)}${version}` };
     await this.s3.requests.call({ method: 'PUT', ...to, headers });

@@ -11,7 +11,7 @@ import type { FileRange, S3Answer } from '../s3/requests.ts';
 import type { S3Client } from '../s3/s3-client.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
 import { textIn } from '../s3/xml.ts';
-import type { RemotePlace } from './locations.ts';
+import type { RemoteLocation } from './locations.ts';
 import type { Pool } from './pool.ts';
 
 const PART_BYTES = 16 * 2 ** 20;
@@ -25,7 +25,7 @@ export interface Upload {
   readonly size: number;
   /** Whole ms, rounded down. */
   readonly mtimeMs: number;
-  readonly to: RemotePlace;
+  readonly to: RemoteLocation;
   /** Metadata, type and conditions. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -92,7 +92,7 @@ function counting(onMoved: (bytes: number) => void): (bytes: number) => void {
   };
 }
 
-function assertSame({ key }: RemotePlace, theirs: string | undefined, ours: string): void {
+function assertSame({ key }: RemoteLocation, theirs: string | undefined, ours: string): void {
   if (theirs === undefined || theirs === ours) return;
   throw new ClientError(`${key}: checksum mismatch in the stored bytes`);
 }
@@ -155,7 +155,7 @@ function begin({ to, headers }: Upload, s3: S3Client): Promise<string> {
 interface PartCall {
   readonly crc: number;
   readonly uploadId: string;
-  readonly to: RemotePlace;
+  readonly to: RemoteLocation;
   readonly means: UploadMeans;
 }
 

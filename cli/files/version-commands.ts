@@ -3,8 +3,8 @@ import type { Cloud, StorageObject } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { pathOf, presignedUrl } from '../s3/signature.ts';
-import { below, isAboutMany, LITERAL, PLACES_DETAILS } from './below.ts';
-import { type RemotePlace, remoteObject, remoteOnly, shown } from './locations.ts';
+import { below, isAboutMany, LITERAL, PATHS_DETAILS } from './below.ts';
+import { type RemoteLocation, remoteObject, remoteOnly, shown } from './locations.ts';
 
 const HOUR_SECONDS = 3600;
 const LONGEST_SECONDS = 7 * 24 * HOUR_SECONDS;
@@ -26,7 +26,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
     name: 'undelete',
     words: 'PATH',
     summary: 'restore a deleted object, or with -r all deleted objects of a folder',
-    details: PLACES_DETAILS,
+    details: PATHS_DETAILS,
     options: { recursive: { short: 'r', summary: 'restore all deleted objects in the folder' }, ...LITERAL },
     run: undelete,
   },
@@ -72,13 +72,13 @@ export function secondsOf(text: string): number {
 }
 
 /** The object of that name, deleted or not. Throws ClientError if there never was one. */
-async function find(cloud: Cloud, place: RemotePlace): Promise<StorageObject> {
-  const { bucket, key: prefix } = place;
+async function find(cloud: Cloud, location: RemoteLocation): Promise<StorageObject> {
+  const { bucket, key: prefix } = location;
   for await (const object of cloud.listObjects(bucket, { prefix, include_versions: true })) {
     if (object.name === prefix) return object;
     break;
   }
-  throw new ClientError(`there is no object ${shown(place)}`, EXIT.notFound);
+  throw new ClientError(`there is no object ${shown(location)}`, EXIT.notFound);
 }
 
 async function restore(call: Invocation): Promise<void> {
@@ -86,16 +86,16 @@ async function restore(call: Invocation): Promise<void> {
   const { cloud } = call.session();
   const [version, at] = [options.text('version'), options.text('at')];
   if ((version === undefined) === (at === undefined)) throw new UsageError('give --version ID or --at TIME');
-  const place = remoteObject(call.words[0] ?? '');
-  const { id } = await find(cloud, place);
+  const location = remoteObject(call.words[0] ?? '');
+  const { id } = await find(cloud, location);
   const restored = await cloud.restoreObject(id, {
-    version_id: version ?? (await versionAt(cloud, place, at ?? '')),
+    version_id: version ?? (await versionAt(cloud, location, at ?? '')),
   });
-  output.one(restored, () => [`${shown(place)} is now version ${restored.version_id}`]);
+  output.one(restored, () => [`${shown(location)} is now version ${restored.version_id}`]);
 }
 
 /** The version that was the latest at that time, however many came after it. */
-async function versionAt(cloud: Cloud, { bucket, key }: RemotePlace, text: string): Promise<string> {
+async function versionAt(cloud: Cloud, { bucket, key }: RemoteLocation, text: string): Promise<string> {
   const wanted = Date.parse(text);
   if (!Number.isFinite(wanted)) throw new UsageError(`${text} is not a time such as 2026-05-31T12:00:00Z`);
   // Newest first, page by page; names that go on after this one come later.
@@ -110,25 +110,25 @@ async function versionAt(cloud: Cloud, { bucket, key }: RemotePlace, text: strin
 
 async function undelete(call: Invocation): Promise<void> {
   const { output } = call;
-  const place = remoteOnly(call.words[0] ?? '');
+  const location = remoteOnly(call.words[0] ?? '');
   const { cloud } = call.session();
-  const isMany = isAboutMany(place, call);
-  const { prefix, has } = isMany ? below(place, call) : { prefix: place.key, has: () => true };
+  const isMany = isAboutMany(location, call);
+  const { prefix, has } = isMany ? below(location, call) : { prefix: location.key, has: () => true };
   const query = { prefix, include_versions: true };
   let [count, name, isDeleted] = [0, '', false];
   // Versions come by name, and newest first: the second entry of a deleted name is what it was.
-  for await (const each of cloud.listObjects(place.bucket, query)) {
+  for await (const each of cloud.listObjects(location.bucket, query)) {
     // Names that go on after this one come later.
-    if (!isMany && each.name !== place.key) break;
+    if (!isMany && each.name !== location.key) break;
     if (!has(each.name)) continue;
     if (each.name !== name) [name, isDeleted] = [each.name, each.is_delete_marker === true];
     else if (isDeleted && each.is_delete_marker !== true) {
       await cloud.restoreObject(each.id, { version_id: each.version_id ?? '' });
-      const restored = { bucket: place.bucket, key: each.name };
+      const restored = { bucket: location.bucket, key: each.name };
       output.one(restored, () => [`restored: ${shown(restored)}`]);
       isDeleted = false;
       count += 1;
     }
   }
-  if (count === 0) throw new ClientError(`no deleted objects at ${shown(place)}`, EXIT.notFound);
+  if (count === 0) throw new ClientError(`no deleted objects at ${shown(location)}`, EXIT.notFound);
 }

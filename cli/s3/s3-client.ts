@@ -131,9 +131,9 @@ export class S3Client {
   /** Deletes at most 1,000 in one request. The result: what was refused. */
   async deleteMany(
     bucket: string,
-    things: readonly { readonly key: string; readonly version?: string | undefined }[],
+    objects: readonly { readonly key: string; readonly version?: string | undefined }[],
   ): Promise<{ key: string; message: string }[]> {
-    const listed = things.map(({ key, version }) => {
+    const listed = objects.map(({ key, version }) => {
       const id = version === undefined ? '' : `<VersionId>${escaped(version)}</VersionId>`;
       return `<Object><Key>${escaped(key)}</Key>${id}</Object>`;
     });

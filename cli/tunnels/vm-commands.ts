@@ -28,8 +28,8 @@ function tunnelTo({ session }: Invocation, { vm_id }: Vm, port: number) {
 }
 
 /** `web-1:/srv/a` names a file of a machine; a colon after a slash does not. */
-function machineIn(place: string): { readonly name: string; readonly path: string } | null {
-  const match = /^([^/:]+):(.*)$/s.exec(place);
+function machineIn(path: string): { readonly name: string; readonly path: string } | null {
+  const match = /^([^/:]+):(.*)$/s.exec(path);
   return match === null ? null : { name: match[1] ?? '', path: match[2] ?? '' };
 }
 
@@ -40,17 +40,17 @@ async function copy(call: Invocation) {
   if (name === undefined || others.length > 0)
     throw new UsageError('exactly one machine must be named: VM:PATH as source or target');
   const vm = await findVm(cloud, name);
-  const places = call.words.map((place, at) => {
+  const paths = call.words.map((path, at) => {
     const far = machines[at];
     // Without the dot scp would take a name with a colon for another host.
-    return far ? `${vm.vm_id}:${far.path}` : place.startsWith('/') ? place : `./${place}`;
+    return far ? `${vm.vm_id}:${far.path}` : path.startsWith('/') ? path : `./${path}`;
   });
   const recursive = call.options.has('recursive') ? ['-r'] : [];
   return runSsh('scp', await sshSettings(call.session(), vm), [
     ...sftpOption(),
     ...recursive,
     '--',
-    ...places,
+    ...paths,
   ]);
 }
 

@@ -1,4 +1,4 @@
-/** Finds out which command it is, and on which database, without making objects of what a stranger sent. */
+/** Reads the command's name and database without creating objects from unauthenticated input. */
 import { Malformed } from '../mongo/index.ts';
 
 export interface CommandScan {

@@ -1,6 +1,6 @@
 /**
  * Messages of MongoDB's wire protocol, as bytes. Here nothing inside of a document is looked at: what reads
- * those of strangers runs in the process of their own database.
+ * those of unauthenticated clients runs in the process of their own database.
  */
 import { crc32c } from '@node-rs/crc32';
 import { Malformed, readSections, type Sections, sizeAt } from '../mongo/index.ts';

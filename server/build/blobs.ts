@@ -5,7 +5,7 @@ import { type Config, poolThreads } from '../config/config.ts';
 import { parseS3Url, type S3Address } from '../config/s3-address.ts';
 import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
 import { S3BlobStore } from '../drivers/blobs-s3/blobs-s3.ts';
-import { BlobPlaceStore } from '../metadata/blob-location-store.ts';
+import { BlobLocationStore } from '../metadata/blob-location-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -37,8 +37,8 @@ const MIB = 2 ** 20;
 /** Throws StartupError if the configured place is not the one where the objects of this cloud are. */
 export async function openBlobs(deps: BlobDeps): Promise<OpenedBlobs> {
   const { config, metadata } = deps;
-  const places = new BlobPlaceStore(metadata);
-  const place = await places.find();
+  const locations = new BlobLocationStore(metadata);
+  const place = await locations.find();
   if (config.blobsUrl === '') {
     if (place !== undefined) {
       throw new StartupError(`The objects of this cloud are in ${place}: set CLOUDLET_BLOBS_URL to it`);
@@ -54,7 +54,7 @@ export async function openBlobs(deps: BlobDeps): Promise<OpenedBlobs> {
     );
   }
   const blobs = await openBucket(deps, address, { mayMark: isEmpty });
-  if (place !== address.label) await places.write(address.label);
+  if (place !== address.label) await locations.write(address.label);
   return { blobs, gauges: (meters) => meterS3(meters, blobs) };
 }
 

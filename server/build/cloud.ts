@@ -267,9 +267,9 @@ async function buildDomains(
   });
   storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
-  const things = { bucket: storage.things, database: databases.things, machine: compute.things };
+  const resources = { bucket: storage.resources, database: databases.resources, machine: compute.resources };
   const createAccount: AccountsBack['createAccount'] = (...of) => accounts.administration.create(...of);
-  const recovery = buildRecovery({ ...options, sources, opened: points, things, createAccount });
+  const recovery = buildRecovery({ ...options, sources, opened: points, resources, createAccount });
   const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
     graceMs: config.creditGraceSeconds * 1000,
     announce: eventStatements,

@@ -65,8 +65,8 @@ export interface RecoveryDeps {
   readonly opened: OpenedPoints;
 }
 
-/** Makers of the things of an account that is restored alone. */
-export type AccountsBack = Pick<AccountRestoresDeps, 'things' | 'createAccount'>;
+/** Makers of the resources of an account that is restored alone. */
+export type AccountsBack = Pick<AccountRestoresDeps, 'resources' | 'createAccount'>;
 
 /** The file layout that foundations.ts and compute.ts give to their drivers. */
 const LAYOUT = { images: 'images' };
@@ -80,7 +80,7 @@ export function recoveryHold({ metadata }: { readonly metadata: Metadata }, cloc
   return () => store.isHeld(clock.now());
 }
 
-/** Points that owners take single things from. */
+/** Points that owners take single resources from. */
 export function openedPoints(
   { config, clock, base }: Pick<RecoveryDeps, 'config' | 'clock' | 'base'>,
   files: () => PointFiles,

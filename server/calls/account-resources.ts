@@ -1,11 +1,11 @@
-/** Things of an account, as domains find them in a recovery point and make them for another account. */
+/** Resources of an account, as domains find them in a recovery point and make them for another account. */
 import type { Reads } from '../metadata/metadata.ts';
 import type { Call, Principal } from './principal.ts';
 
 export const KINDS = ['bucket', 'database', 'machine'] as const;
 export type Kind = (typeof KINDS)[number];
 
-export interface Thing {
+export interface AccountResource {
   readonly kind: Kind;
   /** Its id in the point; of a bucket, its name. */
   readonly id: string;
@@ -14,8 +14,8 @@ export interface Thing {
   readonly sizeBytes: number | null;
 }
 
-/** A thing that is there again. */
-export interface MadeThing {
+/** A resource that is there again. */
+export interface RestoredResource {
   /** Id of the new one; of a bucket, its name. */
   readonly id: string;
   /** Parts that could not be restored, or not as they were. */
@@ -26,17 +26,17 @@ export interface Past {
   readonly pointId: string;
   /** The account in the point. */
   readonly accountId: number;
-  readonly thing: Thing;
+  readonly resource: AccountResource;
 }
 
-export interface AccountThings {
-  /** The things of an account in a point, oldest first. */
-  list(reads: Reads, accountId: number): Promise<readonly Thing[]>;
+export interface AccountResources {
+  /** The resources of an account in a point, oldest first. */
+  list(reads: Reads, accountId: number): Promise<readonly AccountResource[]>;
   /**
-   * Makes the thing again for the caller; a bucket that was begun is gone on with. The call records a machine
+   * Makes the resource again for the caller; a bucket that was begun is gone on with. The call records a machine
    * or database in the commit that makes it. Throws AppErrors.
    */
-  restore(call: Call, past: Past): Promise<MadeThing>;
+  restore(call: Call, past: Past): Promise<RestoredResource>;
 }
 
 /** The owner of a restored account, as the domains see the caller. */

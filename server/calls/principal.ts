@@ -90,10 +90,10 @@ export interface Call extends Recorder {
 
 /** The progress of a call. */
 export interface Progress {
-  /** Things that are dealt with, and their bytes. */
+  /** Items processed, and their bytes. */
   readonly done: number;
   readonly bytes: number;
-  /** Numbers of all things and bytes; null: unknown. */
+  /** Numbers of all items and bytes; null: unknown. */
   readonly total: number | null;
   readonly totalBytes: number | null;
 }

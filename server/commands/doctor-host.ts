@@ -51,8 +51,8 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
   const directory = await existingDirectory(dataDir);
   const exists = directory === dataDir;
   const subject = 'data directory';
-  const stranger = exists ? otherOwnerOf(dataDir) : null;
-  if (stranger !== null) return [{ level: 'fail', subject, ...stranger }];
+  const foreign = exists ? otherOwnerOf(dataDir) : null;
+  if (foreign !== null) return [{ level: 'fail', subject, ...foreign }];
   try {
     await access(directory, constants.W_OK);
     // access() says yes to root on a read-only file system of some kinds; making something says the truth.

@@ -26,8 +26,8 @@ async function checkRules({ vmUidBase, vmNetwork, dataDir }: Config): Promise<Fi
     ),
   ];
   const dead = tables.filter(({ isAlive }) => !isAlive).map(({ table }) => table);
-  const isStranger = (owner: string | null) => owner?.endsWith(`, ${dataDir}`) !== true;
-  const living = tables.filter(({ isAlive, owner }) => isAlive && isStranger(owner));
+  const isOther = (owner: string | null) => owner?.endsWith(`, ${dataDir}`) !== true;
+  const living = tables.filter(({ isAlive, owner }) => isAlive && isOther(owner));
   const shown = living.map(({ table, owner }) => `${table} (${owner ?? 'an earlier version'})`);
   const left: Finding = {
     level: 'warn',

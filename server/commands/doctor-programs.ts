@@ -14,7 +14,7 @@ export async function checkQemu(): Promise<Finding[]> {
   ];
 }
 
-/** Whether programs of strangers' data run under a filter of system calls. */
+/** Whether programs that process untrusted data run under a system call filter. */
 export async function checkFilter(): Promise<Finding> {
   const subject = 'system calls';
   const { problem } = await findFilter();

@@ -9,7 +9,7 @@ import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { moveToPostgresql, moveToSqlite } from '../drivers/metadata-postgresql/move-metadata.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { BlobPlaceStore } from '../metadata/blob-location-store.ts';
+import { BlobLocationStore } from '../metadata/blob-location-store.ts';
 import { assertDatabaseThere, assertNotMoved, Identity } from '../metadata/identity.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -89,7 +89,7 @@ async function moveBytes(config: Config, engine: Engine, to: Place): Promise<num
     const { cloudId } = await Identity.open({ ...of, metadata, engineFolders: ENGINE_FOLDERS });
     const deps = { config, metadata, cloudId, clock, alarms, diskSpace };
     const address = addressOf(config);
-    const places = new BlobPlaceStore(metadata);
+    const places = new BlobLocationStore(metadata);
     const place = await places.find();
     const target = to === 's3' ? address.label : undefined;
     const targetName = target ?? `files of ${dataDir}`;

@@ -236,7 +236,7 @@ export function computePart(
   const routeDeps = { ...services, hypervisor, billing: deps.billing, apiUrl: deps.apiUrl };
   return {
     accountStops,
-    things: machines.things,
+    resources: machines.resources,
     routes: computeRoutes(routeDeps),
     sockets: [consoleSocket(routeDeps), vmTunnelSocket({ ...deps, ...parts, changes, find, sent })],
     gauges: (meters: Meters) => meterVms(meters, sampler),

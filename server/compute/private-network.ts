@@ -29,7 +29,7 @@ export interface PrivateSwitch {
   close(): Promise<void>;
 }
 
-/** The port to an account's other things in its network. */
+/** The port to an account's other resources in its network. */
 export interface NetworkServices {
   /** The number of the account's database of that name; null: it has none. */
   find(accountId: number, name: string): Promise<number | null>;

@@ -1,8 +1,8 @@
-/** Limits of those who only registered, which are narrower where strangers can. */
+/** Limits of self-registered accounts, which are narrower if the public can register. */
 import { isIP } from 'node:net';
 import type { Config } from './config.ts';
 
-/** Registrations per address in 10 minutes: of this computer's own programs, and of strangers. */
+/** Registrations per address in 10 minutes: from this computer, and from the public. */
 const LOCAL = 300;
 const PUBLIC = 20;
 
@@ -12,7 +12,7 @@ const PUBLIC_MEMORY = 50;
 
 type Addresses = Pick<Config, 'host' | 'publicUrl'>;
 
-/** The setting wins; without it strangers, once they reach the cloud, get fewer than this computer. */
+/** The setting wins; without it a publicly reachable cloud allows fewer than one on loopback. */
 export function registrationsOf(config: Pick<Config, 'registrationsPerWindow'> & Addresses): number {
   if (config.registrationsPerWindow > 0) return config.registrationsPerWindow;
   return isLocal(config) ? LOCAL : PUBLIC;

@@ -7,7 +7,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AccountThings } from '../calls/account-resources.ts';
+import type { AccountResources } from '../calls/account-resources.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
@@ -87,7 +87,7 @@ export class Creation {
   }
 
   /** Databases of an account in a recovery point, made again for another account, with new passwords. */
-  get things(): AccountThings {
+  get resources(): AccountResources {
     return {
       list: async (reads, accountId) => {
         const rows = await this.#deps.points.listIn(reads, accountId);
@@ -95,7 +95,7 @@ export class Creation {
           return { kind: 'database', id, name, sizeBytes };
         });
       },
-      restore: async (call, { pointId, accountId, thing: { id } }) => {
+      restore: async (call, { pointId, accountId, resource: { id } }) => {
         const found = await this.#deps.points.rowIn(pointId, accountId, id);
         const { name, engine, region } = found;
         // The turn of the restore is that of the account that gets it.

@@ -138,7 +138,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     kept,
     refill,
     pointSource,
-    things: creation.things,
+    resources: creation.resources,
     routes,
   };
 }

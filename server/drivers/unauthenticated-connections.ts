@@ -1,14 +1,14 @@
 /**
- * Connections of those who have not logged in, of which there is a bounded number: whoever comes finds a
- * slot, for which another stranger is evicted. Drivers keep one such connection as long as they live, to
- * look after the server; it sends a greeting every few seconds, and goes last.
+ * Connections that have not logged in, of which there is a bounded number: a new one always gets a slot, for
+ * which another one is evicted. Drivers keep one such connection as long as they live, to monitor the server;
+ * it sends a greeting every few seconds, and is evicted last.
  */
 import { sourceOf } from '../platform/caller-networks.ts';
 
-export interface Stranger {
-  /** Where it comes from. */
+export interface UnauthenticatedConnection {
+  /** Address of the client. */
   readonly host: string;
-  /** Ends it at once. */
+  /** Closes the connection immediately. */
   end(): void;
 }
 
@@ -19,18 +19,18 @@ type Kind = (typeof KINDS)[number];
 /** A connection that sends again after this long is a driver's monitor. */
 const STEADY_MS = 4000;
 
-interface Held {
+interface Entry {
   readonly source: string;
   kind: Kind;
   /** When it sent its first message. */
   heardAt: number;
 }
 
-export class Strangers {
+export class UnauthenticatedConnections {
   readonly #now: () => number;
-  readonly #held = new Map<Stranger, Held>();
+  readonly #entries = new Map<UnauthenticatedConnection, Entry>();
   /** Connections of each kind by source, longest unheard first. */
-  readonly #kinds: Readonly<Record<Kind, Map<string, Set<Stranger>>>> = {
+  readonly #kinds: Readonly<Record<Kind, Map<string, Set<UnauthenticatedConnection>>>> = {
     silent: new Map(),
     heard: new Map(),
     steady: new Map(),
@@ -43,39 +43,39 @@ export class Strangers {
   }
 
   get size(): number {
-    return this.#held.size;
+    return this.#entries.size;
   }
 
-  enter(stranger: Stranger): void {
-    const held: Held = { source: sourceOf(stranger.host), kind: 'silent', heardAt: 0 };
-    this.#held.set(stranger, held);
-    this.#put(stranger, held);
+  enter(connection: UnauthenticatedConnection): void {
+    const entry: Entry = { source: sourceOf(connection.host), kind: 'silent', heardAt: 0 };
+    this.#entries.set(connection, entry);
+    this.#put(connection, entry);
   }
 
-  /** It has sent a message. Does nothing for who is no stranger. */
-  heard(stranger: Stranger): void {
-    const held = this.#held.get(stranger);
-    if (held === undefined) return;
-    this.#take(stranger, held);
-    if (held.kind === 'silent') Object.assign(held, { kind: 'heard', heardAt: this.#now() });
-    else if (this.#now() - held.heardAt >= STEADY_MS) held.kind = 'steady';
-    this.#put(stranger, held);
+  /** The connection has sent a message. Does nothing after leave(). */
+  heard(connection: UnauthenticatedConnection): void {
+    const entry = this.#entries.get(connection);
+    if (entry === undefined) return;
+    this.#take(connection, entry);
+    if (entry.kind === 'silent') Object.assign(entry, { kind: 'heard', heardAt: this.#now() });
+    else if (this.#now() - entry.heardAt >= STEADY_MS) entry.kind = 'steady';
+    this.#put(connection, entry);
   }
 
-  /** It has logged in, or is gone. Called again, it does nothing. */
-  leave(stranger: Stranger): void {
-    const held = this.#held.get(stranger);
-    if (held === undefined) return;
-    this.#held.delete(stranger);
-    this.#take(stranger, held);
+  /** The connection has logged in, or has ended. A second call does nothing. */
+  leave(connection: UnauthenticatedConnection): void {
+    const entry = this.#entries.get(connection);
+    if (entry === undefined) return;
+    this.#entries.delete(connection);
+    this.#take(connection, entry);
   }
 
   /** Ends one: of the first kind that has more than its third, and of the address with most of these. */
   evict(): void {
-    const third = this.#held.size / KINDS.length;
+    const third = this.#entries.size / KINDS.length;
     const kind = KINDS.find((each) => this.#counts[each] >= third);
     if (kind === undefined) return;
-    let largest = new Set<Stranger>();
+    let largest = new Set<UnauthenticatedConnection>();
     for (const each of this.#kinds[kind].values()) if (each.size > largest.size) largest = each;
     const [oldest] = largest;
     if (oldest === undefined) return;
@@ -83,16 +83,16 @@ export class Strangers {
     oldest.end();
   }
 
-  #put(stranger: Stranger, { kind, source }: Held): void {
+  #put(connection: UnauthenticatedConnection, { kind, source }: Entry): void {
     const sources = this.#kinds[kind];
-    sources.set(source, (sources.get(source) ?? new Set()).add(stranger));
+    sources.set(source, (sources.get(source) ?? new Set()).add(connection));
     this.#counts[kind]++;
   }
 
-  #take(stranger: Stranger, { kind, source }: Held): void {
+  #take(connection: UnauthenticatedConnection, { kind, source }: Entry): void {
     const sources = this.#kinds[kind];
     const all = sources.get(source);
-    all?.delete(stranger);
+    all?.delete(connection);
     if (all?.size === 0) sources.delete(source);
     this.#counts[kind]--;
   }

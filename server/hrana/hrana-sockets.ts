@@ -21,8 +21,8 @@ import { type Encoding, helloError, helloOk, readHello, SUB_PROTOCOLS } from './
 /** A client that has not logged in by then is closed, ms. */
 const HELLO_MS = 10_000;
 /** Connections that may be without log-in, in all and from one address. */
-const MAX_STRANGERS = 1024;
-const MAX_STRANGERS_OF_ADDRESS = 32;
+const MAX_UNAUTHENTICATED = 1024;
+const MAX_UNAUTHENTICATED_PER_ADDRESS = 32;
 /** Messages of a connection that are answered at the same time; more wait unread. */
 const MAX_UNDER_WAY = 16;
 /** Connections of one database. */
@@ -69,7 +69,7 @@ export class HranaSockets implements Upgrades {
   readonly #server: WebSocketServer;
   readonly #clients = new Set<Client>();
   /** Connections without log-in, with their addresses. */
-  readonly #strangers = new Map<WebSocket, string>();
+  readonly #unauthenticated = new Map<WebSocket, string>();
   readonly #perDatabase = new Counts<string>();
   readonly #timer: NodeJS.Timeout;
 
@@ -114,7 +114,7 @@ export class HranaSockets implements Upgrades {
   /** Closes all connections. */
   close(): void {
     clearInterval(this.#timer);
-    for (const webSocket of this.#strangers.keys()) webSocket.terminate();
+    for (const webSocket of this.#unauthenticated.keys()) webSocket.terminate();
     for (const { webSocket } of this.#clients) webSocket.close(1001, 'Cloudlet is stopping');
     setTimeout(() => {
       for (const { webSocket } of this.#clients) webSocket.terminate();
@@ -129,8 +129,9 @@ export class HranaSockets implements Upgrades {
       const names = [...SUB_PROTOCOLS.keys()].join(', ');
       throw new AppError('bad_http', `Sec-WebSocket-Protocol must offer one of ${names}`);
     }
-    const ofAddress = [...this.#strangers.values()].filter((each) => each === exchange.address).length;
-    if (this.#strangers.size < MAX_STRANGERS && ofAddress < MAX_STRANGERS_OF_ADDRESS) return;
+    const ofAddress = [...this.#unauthenticated.values()].filter((each) => each === exchange.address).length;
+    if (this.#unauthenticated.size < MAX_UNAUTHENTICATED && ofAddress < MAX_UNAUTHENTICATED_PER_ADDRESS)
+      return;
     throw new AppError('overloaded', 'Too many connections have not logged in yet', { retryAfterSeconds: 2 });
   }
 
@@ -138,11 +139,11 @@ export class HranaSockets implements Upgrades {
   #greet(webSocket: WebSocket, exchange: Exchange, heard: () => void): void {
     const encoding = SUB_PROTOCOLS.get(webSocket.protocol) ?? 'json';
     const { databaseId } = databaseOf(exchange.raw.url ?? '');
-    this.#strangers.set(webSocket, exchange.address);
+    this.#unauthenticated.set(webSocket, exchange.address);
     const late = setTimeout(() => webSocket.terminate(), HELLO_MS);
     const known = () => {
       clearTimeout(late);
-      this.#strangers.delete(webSocket);
+      this.#unauthenticated.delete(webSocket);
     };
     webSocket.on('error', () => {}); // A frame too large or broken: ws closes with the right code.
     webSocket.once('close', known);

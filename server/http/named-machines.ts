@@ -15,7 +15,7 @@ import { problemHeaders } from './response.ts';
 import type { Upgrades } from './upgrades.ts';
 
 /**
- * Connects a visitor to the machine's port, null if nothing answers there or there is no place; or why there
+ * Connects a visitor to the machine's port, null if nothing answers there or no slot is free; or why there
  * is nothing to connect to.
  */
 export type NamedMachine = ((source: string) => Promise<Socket | null>) | 'unknown' | 'stopped';

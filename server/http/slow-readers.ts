@@ -11,7 +11,7 @@ const PIECES_BYTES = 48 * 2 ** 20;
 
 export interface SlowReader {
   readonly socket: Socket;
-  /** The account, or the address of a stranger. */
+  /** The account, or the address of an unauthenticated client. */
   readonly owner: number | string;
   /** The time since which it has hardly moved, on the monotonic clock. */
   readonly since: number;

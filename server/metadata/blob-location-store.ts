@@ -3,9 +3,9 @@ import type { Awaitable, Metadata } from './metadata.ts';
 
 const NAME = 'blobs';
 /** Removes the note, for a copy of the metadata whose blobs are files again. */
-export const FORGET_BLOB_PLACE = `DELETE FROM settings WHERE name = '${NAME}'`;
+export const FORGET_BLOB_LOCATION = `DELETE FROM settings WHERE name = '${NAME}'`;
 
-export class BlobPlaceStore {
+export class BlobLocationStore {
   readonly #metadata: Pick<Metadata, 'get' | 'commit'>;
 
   constructor(metadata: Pick<Metadata, 'get' | 'commit'>) {
@@ -21,7 +21,7 @@ export class BlobPlaceStore {
 
   /** From now on they are files. */
   async forget(): Promise<void> {
-    await this.#metadata.commit([{ sql: FORGET_BLOB_PLACE, params: [] }]);
+    await this.#metadata.commit([{ sql: FORGET_BLOB_LOCATION, params: [] }]);
   }
 
   async write(label: string): Promise<void> {

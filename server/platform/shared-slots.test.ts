@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SharedPlaces } from './shared-slots.ts';
+import { SharedSlots } from './shared-slots.ts';
 
-test('with all taken, whoever has few gets a place of whoever has most, until they have as many', () => {
-  const places = new SharedPlaces<string>(10);
+test('with all taken, whoever has few gets a slot of whoever has most, until they have as many', () => {
+  const slots = new SharedSlots<string>(10);
   const lost: string[] = [];
-  const take = (owner: string, name = owner) => places.take(owner, () => lost.push(name));
+  const take = (owner: string, name = owner) => slots.take(owner, () => lost.push(name));
   for (let at = 0; at < 10; at++) assert.ok(take('many', `many ${at}`) !== null);
   assert.equal(take('many'), null);
   for (let at = 0; at < 5; at++) assert.ok(take('few') !== null, String(at));
@@ -13,18 +13,18 @@ test('with all taken, whoever has few gets a place of whoever has most, until th
   assert.equal(take('few'), null);
   assert.equal(take('many'), null);
   assert.ok(take('new') !== null);
-  assert.equal(places.size, 10);
+  assert.equal(slots.size, 10);
 });
 
-test('a place is given back once', () => {
-  const places = new SharedPlaces<number>(1);
-  const back = places.take(1, () => assert.fail());
+test('a slot is given back once', () => {
+  const slots = new SharedSlots<number>(1);
+  const back = slots.take(1, () => assert.fail());
   assert.equal(
-    places.take(1, () => {}),
+    slots.take(1, () => {}),
     null,
   );
   back?.();
-  assert.ok(places.take(1, () => {}) !== null);
+  assert.ok(slots.take(1, () => {}) !== null);
   back?.();
-  assert.equal(places.size, 1);
+  assert.equal(slots.size, 1);
 });

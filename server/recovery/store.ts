@@ -142,13 +142,13 @@ export class RecoveryStore {
   }
 
   /** Codes of the alarms that webhooks were told of. */
-  async toldAlarms(): Promise<string[]> {
+  async visibleAlarms(): Promise<string[]> {
     const sql = 'SELECT value FROM settings WHERE name = ?';
     const row = await this.#reads.get<{ value: string }>(sql, TOLD_ALARMS);
     return row === undefined ? [] : (JSON.parse(row.value) as string[]);
   }
 
-  setToldAlarms(codes: readonly string[]): Statement {
+  setVisibleAlarms(codes: readonly string[]): Statement {
     const sql = `INSERT INTO settings (name, value) VALUES (?, ?)
                  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
     return { sql, params: [TOLD_ALARMS, JSON.stringify(codes)] };

@@ -27,7 +27,7 @@ export interface RestoreTurnsOptions {
 export class RestoreTurns {
   readonly #options: RestoreTurnsOptions;
   readonly #accounts = new Set<number>();
-  readonly #places = new Semaphore(AT_ONCE);
+  readonly #slots = new Semaphore(AT_ONCE);
 
   constructor(options: RestoreTurnsOptions) {
     this.#options = options;
@@ -35,7 +35,7 @@ export class RestoreTurns {
 
   /** Somebody waits for the end of a portion. */
   get isWanted(): boolean {
-    return this.#places.waiting > 0;
+    return this.#slots.waiting > 0;
   }
 
   /** A restore in one portion. Throws like inPortions(). */
@@ -64,7 +64,7 @@ export class RestoreTurns {
       return await work((portion) => {
         const patience = isFirst ? AbortSignal.any([signal, this.#patience()]) : signal;
         isFirst = false;
-        return this.#places.run(patience, portion);
+        return this.#slots.run(patience, portion);
       });
     } finally {
       this.#accounts.delete(accountId);

@@ -9,7 +9,7 @@ import { GatheredWrites } from '../../libs/net/index.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
-import { SharedPlaces } from '../platform/shared-slots.ts';
+import { SharedSlots } from '../platform/shared-slots.ts';
 import { type TunnelEnd, TunnelLog, type TunnelLogTarget } from './tunnel-log.ts';
 
 /** The machine or database at the end of a tunnel. */
@@ -76,11 +76,11 @@ export class Tunnels {
   readonly #open = new Set<Tunnel>();
   readonly #log: TunnelLog;
   /** Places of accounts. */
-  readonly #places: SharedPlaces<number>;
+  readonly #slots: SharedSlots<number>;
 
   constructor(deps: TunnelsDeps) {
     this.#deps = deps;
-    this.#places = new SharedPlaces(deps.max);
+    this.#slots = new SharedSlots(deps.max);
     this.#log = new TunnelLog(deps);
   }
 
@@ -136,19 +136,19 @@ export class Tunnels {
     this.#log.check();
   }
 
-  /** The result gives the place back; a second call does nothing. */
+  /** The result gives the slot back; a second call does nothing. */
   #take({ id, accountId }: TunnelTarget, giveWay: () => void): () => void {
     if (this.#byAccount.of(accountId) >= MAX_PER_ACCOUNT || this.#byTarget.of(id) >= MAX_PER_TARGET) {
       const detail = `An account can have at most ${MAX_PER_ACCOUNT} tunnels, ${MAX_PER_TARGET} to one target`;
       throw new AppError('overloaded', detail, { hint: 'Close an unused tunnel' });
     }
-    const leave = this.#places.take(accountId, giveWay);
+    const leave = this.#slots.take(accountId, giveWay);
     if (leave === null) {
       throw new AppError('overloaded', 'All tunnels of this cloud are in use', { hint: 'Try again later' });
     }
-    const places = [leave, this.#byAccount.add(accountId), this.#byTarget.add(id)];
+    const slots = [leave, this.#byAccount.add(accountId), this.#byTarget.add(id)];
     return () => {
-      for (const giveBack of places) giveBack();
+      for (const giveBack of slots) giveBack();
     };
   }
 }

@@ -62,7 +62,7 @@ export function assertPublicAllowed(publicAccess: PublicAccess | undefined, gran
 }
 
 /**
- * The uploader to a stranger's bucket owns the object, and may share it; a key needs the scope for that. So
+ * The uploader to a bucket of another account owns the object, and may share it; a key needs the scope for that. So
  * may who uploads without a signature, where the list of the bucket lets everyone write.
  */
 function assertMayGrant(call: S3Call, grants: readonly Grant[], owner: AccountName): void {

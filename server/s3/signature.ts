@@ -249,7 +249,7 @@ export function verifySignature(
     const StringToSign = `AWS4-HMAC-SHA256\n${dateTime}\n${scope}\n${digest}`;
     const expected = createHmac('sha256', signingKey).update(StringToSign).digest('hex');
     if (isSameText(expected, signature)) {
-      // Only now: strangers cannot push out the keys of others.
+      // Only now: unauthenticated requests cannot evict the keys of others.
       if (known?.key !== signingKey) remember(name, secret, signingKey);
       return { signingKey, seed: signature, scope, dateTime };
     }

@@ -152,7 +152,7 @@ export async function storagePart(deps: StorageDeps) {
   return {
     scrubber,
     services,
-    things: accountBuckets(pointRestores),
+    resources: accountBuckets(pointRestores),
     routes: storageRoutes({
       ...services,
       pointRestores,

@@ -1,6 +1,6 @@
 /**
  * Log-ins that a device asked for with a short code (RFC 8628), until they are decided and fetched. In
- * memory: a restart ends them, and whoever waits asks again. Strangers may ask, so a network that asks for
+ * memory: a restart ends them, and the program asks again. Anyone may ask, so a network that asks for
  * many only ever displaces itself.
  */
 import type { Scope } from '../../calls/principal.ts';
@@ -183,7 +183,7 @@ function plainCode(typed: string): string {
   return typed.toUpperCase().replace(/[^A-Z]/g, '');
 }
 
-/** For fairness between strangers: the /24 of an IPv4 address, the /48 of an IPv6 one. */
+/** For fairness between unauthenticated clients: the /24 of an IPv4 address, the /48 of an IPv6 address. */
 function wideNetworkOf(address: string): string {
   const source = sourceOf(address);
   const groups = source.split(/[.:]/);

@@ -1,6 +1,6 @@
 /** Creates, finds and lists machines for their owner. Starting and stopping is in power-control.ts. */
 
-import type { AccountThings } from '../../calls/account-resources.ts';
+import type { AccountResources } from '../../calls/account-resources.ts';
 import { type Call, type Principal, permits } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import { Listed, listRows, type Page } from '../../metadata/list.ts';
@@ -101,14 +101,14 @@ export class Machines {
   }
 
   /** Machines of an account in a recovery point, made again, stopped, for another account. */
-  get things(): AccountThings {
+  get resources(): AccountResources {
     const { origins } = this.#deps;
     return {
       list: async (reads, accountId) => {
         const rows = await origins.listIn(reads, accountId);
         return rows.map(({ vm_id: id, name }) => ({ kind: 'machine', id, name, sizeBytes: null }));
       },
-      restore: async (call, { pointId: point_id, accountId, thing: { id: vm_id } }) => {
+      restore: async (call, { pointId: point_id, accountId, resource: { id: vm_id } }) => {
         const wanted = { accountId, vm_id, point_id };
         const made = await origins.duringFor(call.principal, wanted, ({ row, origin }) => {
           return this.#create(call, inputOf(row), origin);

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 import type { WriteBehind } from '../../metadata/change.ts';
-import { SharedPlaces } from '../../platform/shared-slots.ts';
+import { SharedSlots } from '../../platform/shared-slots.ts';
 import type { OpenFiles } from '../machines/machines.ts';
 
 export interface PublishedConnectionsDeps {
@@ -34,24 +34,24 @@ interface Entry {
   counted: number;
 }
 
-/** Places of one account, by visitor. */
-type Places = SharedPlaces<string>;
+/** Slots of one account, by visitor. */
+type Slots = SharedSlots<string>;
 
 export class PublishedConnections {
   readonly #deps: PublishedConnectionsDeps;
   readonly #max: number;
-  /** Places of all accounts together. */
-  readonly #all: SharedPlaces<number>;
-  readonly #byAccount = new Map<number, Places>();
+  /** Slots of all accounts together. */
+  readonly #all: SharedSlots<number>;
+  readonly #byAccount = new Map<number, Slots>();
   readonly #open = new Set<Entry>();
 
   constructor(deps: PublishedConnectionsDeps, max = MAX_CONNECTIONS) {
     this.#deps = deps;
     this.#max = max;
-    this.#all = new SharedPlaces(deps.maxConnections);
+    this.#all = new SharedSlots(deps.maxConnections);
   }
 
-  /** null: nothing answers, or there is no place for this visitor. Never rejects. */
+  /** null: nothing answers, or there is no slot for this visitor. Never rejects. */
   async dial(visit: Visit, connect: () => Promise<Socket | null>): Promise<Socket | null> {
     const { vmId } = visit;
     let socket: Socket | null = null;
@@ -90,9 +90,9 @@ export class PublishedConnections {
     for (const entry of this.#open) this.#count(entry);
   }
 
-  /** A place of the account for the visitor, and one of all for the account. */
+  /** A slot of the account for the visitor, and one of all for the account. */
   #take({ accountId, source }: Visit, onGone: () => void): (() => void) | null {
-    const own: Places = this.#byAccount.get(accountId) ?? new SharedPlaces(this.#max);
+    const own: Slots = this.#byAccount.get(accountId) ?? new SharedSlots(this.#max);
     this.#byAccount.set(accountId, own);
     const backs: (() => void)[] = [];
     const giveBack = () => {

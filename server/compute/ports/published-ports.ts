@@ -28,7 +28,7 @@ const MAX_UNTRUSTED = 5;
 /** Connects to a TCP port of the machine's guest, in its present run; null: nothing answers. */
 export type Dial = (guestPort: number) => Promise<Socket | null>;
 
-/** Connects a visitor, named as by sourceOf(), to the machine's port; null: nothing answers, or no place. */
+/** Connects a visitor, named as by sourceOf(), to the machine's port; null: nothing answers, or no slot is free. */
 export type ForVisitor = (source: string) => Promise<Socket | null>;
 
 /** Ports of this host on which machines answer. */

@@ -122,7 +122,7 @@ test('endless statements of two accounts give way to a third, and their owners a
   }
 });
 
-test('who waits for a place gets it in turn, and who has a quarter of them after who has less', async () => {
+test('who waits for a slot gets it in turn, and who has a quarter of them after who has less', async () => {
   const slots = new ChildSlots(8);
   const leave: (() => void)[] = [];
   for (const accountId of [1, 1, 1, 1, 1, 2, 2, 2]) leave.push(await slots.take(accountId));

@@ -1,19 +1,19 @@
 /**
- * Shares the places for processes of databases, of all engines together, among accounts. A place goes to who
+ * Shares the slots for processes of databases, of all engines together, among accounts. A slot goes to who
  * waits longest; while others wait, an account gets at most a quarter of them. When all are taken, the least
  * recently used idle process ends; and when somebody has waited for two seconds, the longest-running
- * statement of the account with the most places.
+ * statement of the account with the most slots.
  */
 import { AppError } from '../../platform/errors.ts';
 
 const STEP_MS = 20;
-/** How long a call waits for a place. */
+/** How long a call waits for a slot. */
 const WAIT_MS = 30_000;
 /** How long it waits before a statement of another account is ended for it. */
 const PATIENCE_MS = 2000;
 /** Idle processes within a fair share, that rested no longer, are not ended for accounts beyond theirs. */
 const REST_MS = 5000;
-/** Share of the places that one account may have. */
+/** Share of the slots that one account may have. */
 const SHARE = 3 / 4;
 /** The same, while others wait that have less. */
 const FAIR_SHARE = 1 / 4;
@@ -87,7 +87,7 @@ export class ChildSlots {
   }
 
   /**
-   * Waits for a free place; the result gives it back, once. Throws `engine_unavailable` when none becomes
+   * Waits for a free slot; the result gives it back, once. Throws `engine_unavailable` when none becomes
    * free, and the reason of the signal.
    */
   async take(accountId: number, signal?: AbortSignal): Promise<() => void> {
@@ -117,7 +117,7 @@ export class ChildSlots {
     };
   }
 
-  /** Gives free places to those whose turn it is, and ends processes for the others. */
+  /** Gives free slots to those whose turn it is, and ends processes for the others. */
   #step(): void {
     for (let next = this.#next(); next !== undefined && this.#hasPlace(next.accountId); next = this.#next()) {
       this.#waiters.delete(next);
@@ -147,7 +147,7 @@ export class ChildSlots {
     if (next === undefined) return;
     const isPoor = ({ accountId }: Waiter) => this.#takenBy(accountId) < this.#fairShare;
     const poor = [...this.#waiters].filter(isPoor);
-    // An account at its share changes one of its own for another, also while places are free.
+    // An account at its share changes one of its own for another, also while slots are free.
     if (this.#count >= this.#most || this.#takenBy(next.accountId) >= this.#share)
       while (this.#ending.size < Math.max(1, poor.length) && this.#endIdle(next));
     const late = poor.filter(({ isPatient }) => !isPatient);
@@ -174,19 +174,19 @@ export class ChildSlots {
     return true;
   }
 
-  /** Ends the longest-running statement of the account with the most places. False: there is none. */
+  /** Ends the longest-running statement of the account with the most slots. False: there is none. */
   #endBusy({ accountId }: Waiter): boolean {
     const own = this.#takenBy(accountId);
     const ending = [...this.#ending.values()];
-    const placesOf = (account: number) =>
+    const slotsOf = (account: number) =>
       this.#takenBy(account) - ending.filter((each) => each === account).length;
     const [first] = this.#of((user) => user.busy())
       .filter(({ child }) => child.accountId !== accountId)
       // An account with one more than the waiter would be the next to wait.
-      .filter(({ child }) => placesOf(child.accountId) > (own === 0 ? 0 : own + 1))
+      .filter(({ child }) => slotsOf(child.accountId) > (own === 0 ? 0 : own + 1))
       .sort(
         ({ child: one }, { child: other }) =>
-          placesOf(other.accountId) - placesOf(one.accountId) || one.since - other.since,
+          slotsOf(other.accountId) - slotsOf(one.accountId) || one.since - other.since,
       );
     if (first === undefined) return false;
     const why = `another account waited for one of the ${this.#most} slots for active databases, of which this account used ${this.#takenBy(first.child.accountId)}`;

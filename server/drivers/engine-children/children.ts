@@ -103,7 +103,7 @@ export class Children implements SlotUser {
 
   /**
    * Sends a call to the database's child, starting it if needed. Rejects like TenantChild.call(), and with
-   * `engine_unavailable` when there can be no child, for want of a place too.
+   * `engine_unavailable` when there can be no child, for want of a slot, too.
    */
   async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
     for (let tries = 1; ; tries++) {

@@ -1,5 +1,5 @@
 /**
- * Runs programs that are not trusted with this host: engines, tools on strangers' data, our own code on them.
+ * Runs programs that are not trusted with this host: engines, tools on untrusted data, our own code on such data.
  * Where the host allows it each has a user of its own, sees only its folder and the system's programs, has a
  * space of processes that ends with it, a filter of system calls, and limits that the kernel keeps.
  * `isolation()` says what holds here.
@@ -67,7 +67,7 @@ export interface ForeignProgram {
 /**
  * A program that confines itself, as QEMU does: a sandbox of its own forbids it to start programs and to gain
  * rights. It gets no view and no namespaces, and sees the files that its user may see. Its limits are for the
- * caller to set (`cgroups`), before it does anything for a stranger.
+ * caller to set (`cgroups`), before it processes untrusted data.
  */
 export interface SelfConfinedProgram extends Pick<ForeignProgram, 'name' | 'command' | 'args' | 'env'> {
   /** Numbers of its user and group; null: ours. */
@@ -108,7 +108,7 @@ const MIB = 1024 * 1024;
 /** A shell counts the sizes of files in blocks of 512 bytes. */
 const BLOCKS_PER_MIB = 2048;
 const NO_POWERS = ['--bounding-set=-all', '--inh-caps=-all'];
-/** No memory of a stranger's is written to a file of the host. */
+/** No core dumps: memory of tenants is never written to a file of the host. */
 const NO_CORE = 'ulimit -c 0';
 const USER_TRIES = 10_000;
 const LOG = 'log';

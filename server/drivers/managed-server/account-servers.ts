@@ -24,8 +24,8 @@ import type {
 import { hostDiskFull } from '../../platform/errors.ts';
 import type { AccountKind, AccountOptions } from './account-kind.ts';
 import { AccountLogs } from './account-logs.ts';
-import { AccountPlaces } from './account-slots.ts';
 import type { AccountServer } from './account-server.ts';
+import { AccountSlots } from './account-slots.ts';
 import { DataTemplate } from './data-template.ts';
 import { DiskGuard } from './disk-guard.ts';
 import { type ScratchServers, scratchServers } from './scratch-servers.ts';
@@ -75,7 +75,7 @@ export class AccountServers implements Engine {
     this.#servers = new ServerDirectory({ kind, options, template, clients, beforeSleep });
     const { byAccount } = this.#servers;
     this.serverLogs = kind.recover && new AccountLogs({ servers: byAccount, scratch: this.#scratch });
-    servers.slots.join(new AccountPlaces(byAccount, servers.clock));
+    servers.slots.join(new AccountSlots(byAccount, servers.clock));
     this.#polling = setInterval(() => void this.#poll(), Math.min(POLL_MS, servers.idleMs)).unref();
     const all = () => this.#servers.all();
     this.#disk = new DiskGuard({ folder, level: servers.diskLevel, servers: all });

@@ -1,9 +1,9 @@
-/** The servers of accounts, as they take places among the processes of all databases. */
+/** The servers of accounts, as they take slots among the processes of all databases. */
 import type { Clock } from '../../platform/clock.ts';
 import type { BusyChild, IdleChild, SlotUser } from '../engine-children/child-slots.ts';
 import type { AccountServer } from './account-server.ts';
 
-export class AccountPlaces implements SlotUser {
+export class AccountSlots implements SlotUser {
   readonly #servers: ReadonlyMap<number, AccountServer>;
   readonly #clock: Pick<Clock, 'monotonic'>;
 

@@ -1,5 +1,5 @@
 /**
- * Runs the programs that dump and load databases. What they are given is a stranger's, so each has a user of
+ * Runs the programs that dump and load databases. Their input is untrusted, so each has a user of
  * its own, sees an empty folder and the socket of the server, and has no network unless the server is there.
  */
 import * as fs from 'node:fs';

@@ -1,7 +1,7 @@
 /**
  * The connections of a server, which its databases share: each may have its own number of them while all
  * together stay within that of the server. Neither PostgreSQL nor MariaDB has such a limit: theirs counts
- * those who have not logged in, too, so strangers would take it. It is set for each user instead, by what
+ * unauthenticated connections, too, which would use it up. It is set for each user instead, by what
  * the others have: a second late, which only several databases that fill up at once can make use of.
  */
 import type { KeptDatabase } from './kept-databases.ts';

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { AccountNetwork, type Member, PERIOD_MS, SwitchPort } from '../../../libs/net/index.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { SharedPlaces } from '../../platform/shared-slots.ts';
+import { SharedSlots } from '../../platform/shared-slots.ts';
 import { ThreadStream } from './thread-stream.ts';
 
 /** Where the data origin listens on this host. */
@@ -50,7 +50,7 @@ const data = workerData as DataOrigin;
 const machinePorts = new Map<string, SwitchPort>();
 const networks = new Map<number, AccountNetwork>();
 /** By account. */
-const dataPlaces = new SharedPlaces<number>(data.maxConnections);
+const dataSlots = new SharedSlots<number>(data.maxConnections);
 const asked = new Map<number, (answer: never) => void>();
 let lastId = 0;
 
@@ -72,7 +72,7 @@ async function dialData(machinePort: SwitchPort): Promise<Duplex | null> {
     process.platform === 'linux' ? { localAddress: machinePort.member.address.replace(/^\d+/, '127') } : {};
   const { host, port: toPort } = data;
   let socket: Socket | undefined;
-  const giveBack = dataPlaces.take(machinePort.member.accountId, () => socket?.destroy());
+  const giveBack = dataSlots.take(machinePort.member.accountId, () => socket?.destroy());
   if (giveBack === null) return null;
   socket = connect({ host, port: toPort, ...from, allowHalfOpen: true, noDelay: true });
   socket.once('close', giveBack);

@@ -14,9 +14,9 @@ import { randomName } from '../../platform/ids.ts';
 import { Damaged } from '../../recovery/repository/piece-box.ts';
 import { pieceFile } from '../../recovery/repository/repository.ts';
 import { isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
-import type { PiecePlace } from '../recovery-pieces/piece-storage.ts';
+import type { PieceStorage } from '../recovery-pieces/piece-storage.ts';
 
-export class PieceFiles implements PiecePlace {
+export class PieceFiles implements PieceStorage {
   // The file system is not asked to do several things at once.
   readonly atOnce = 1;
   readonly readings = 1;

@@ -1,5 +1,5 @@
 /** A driver's part in the work on pieces: stores and reads them as they are sealed. */
-export interface PiecePlace {
+export interface PieceStorage {
   /** Pieces that a thread stores, or reads ahead for a file, at once: bounds its memory. */
   readonly atOnce: number;
   /** Reads of a piece before it counts as damaged: bytes may be altered on their way. */

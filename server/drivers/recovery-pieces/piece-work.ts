@@ -7,14 +7,14 @@ import { Damaged, PieceBox } from '../../recovery/repository/piece-box.ts';
 import type { FilePart, KeptPart, KeptPiece, PlacedFile } from '../../recovery/repository/target.ts';
 import { codeOf, isCode } from './file-errors.ts';
 import type { PieceAnswer, PieceJob } from './piece-jobs.ts';
-import type { PiecePlace, PieceSetup } from './piece-storage.ts';
+import type { PieceSetup, PieceStorage } from './piece-storage.ts';
 import { writeSparse } from './sparse-file.ts';
 
 /** Blocks of one job, which cannot be cancelled once started. */
 const PART_BLOCKS = 4;
 
 class PieceWork {
-  readonly #place: PiecePlace;
+  readonly #storage: PieceStorage;
   readonly #suspects: ReadonlySet<string>;
   readonly #box: PieceBox;
   /** The name of a block of a hole. */
@@ -24,19 +24,19 @@ class PieceWork {
   #blocksLeft: number;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(place: PiecePlace, { key, suspects }: PieceSetup) {
-    this.#place = place;
+  constructor(storage: PieceStorage, { key, suspects }: PieceSetup) {
+    this.#storage = storage;
     this.#suspects = suspects;
     this.#box = new PieceBox(key);
     this.#hole = this.#box.nameOf(HOLE);
-    this.#blocksLeft = place.atOnce;
+    this.#blocksLeft = storage.atOnce;
   }
 
   async keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece> {
     const name = this.#box.nameOf(bytes);
-    if (!this.#suspects.has(name) && (await this.#place.has(name))) return { name, addedBytes: 0 };
+    if (!this.#suspects.has(name) && (await this.#storage.has(name))) return { name, addedBytes: 0 };
     const parts = this.#box.sealPiece(name, bytes, isPacked);
-    const addedBytes = await this.#place.put(name, parts);
+    const addedBytes = await this.#storage.put(name, parts);
     for (const part of parts) release(part);
     return { name, addedBytes };
   }
@@ -87,12 +87,12 @@ class PieceWork {
   }
 
   async renewLock(piece: string): Promise<void> {
-    await this.#place.renewLock(piece);
+    await this.#storage.renewLock(piece);
   }
 
   async #open<T>(piece: string, open: (sealed: Buffer) => T): Promise<T> {
-    for (let left = this.#place.readings - 1; ; left--) {
-      const sealed = await this.#place.get(piece);
+    for (let left = this.#storage.readings - 1; ; left--) {
+      const sealed = await this.#storage.get(piece);
       try {
         return open(sealed);
       } catch (error) {
@@ -109,7 +109,7 @@ class PieceWork {
     let next = 0;
     try {
       for (let at = 0; at < pieces.length; at++) {
-        for (; next < pieces.length && next < at + this.#place.atOnce; next++) {
+        for (; next < pieces.length && next < at + this.#storage.atOnce; next++) {
           const piece = String(pieces[next]);
           const read = piece === this.#hole ? Promise.resolve(HOLE) : this.read(piece);
           read.catch(() => {});
@@ -158,8 +158,8 @@ function fill(block: Buffer, file: number, from: number | null): number {
 }
 
 /** Answers the jobs of this thread from now on. */
-export function answerPieceJobs(place: PiecePlace, setup: PieceSetup): void {
-  const pieces = new PieceWork(place, setup);
+export function answerPieceJobs(storage: PieceStorage, setup: PieceSetup): void {
+  const pieces = new PieceWork(storage, setup);
   parentPort?.on('message', async ({ id, job }: { readonly id: number; readonly job: PieceJob }) => {
     const answer = await answerTo(pieces, job);
     if (job.kind === 'keep') release(job.bytes);

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { Damaged } from '../../recovery/repository/piece-box.ts';
 import { pieceLockEnd } from '../../recovery/repository/piece-locks.ts';
 import { pieceFile } from '../../recovery/repository/repository.ts';
-import type { PiecePlace } from '../recovery-pieces/piece-storage.ts';
+import type { PieceStorage } from '../recovery-pieces/piece-storage.ts';
 import { isS3Fault } from '../s3-client/s3-fault.ts';
 import { bodyOf, lockHeaders, type S3Objects } from '../s3-client/s3-objects.ts';
 import type { S3Patience } from '../s3-client/s3-requests.ts';
@@ -16,7 +16,7 @@ const PATIENCE: S3Patience = { tries: 10, untilMs: 60_000 };
 /** A sealed piece has at most 4 MiB of content. */
 const MAX_PIECE_BYTES = 5 * 2 ** 20;
 
-export class S3Pieces implements PiecePlace {
+export class S3Pieces implements PieceStorage {
   readonly atOnce = 4;
   readonly readings = 2;
   readonly #objects: S3Objects;

@@ -1,6 +1,6 @@
 /**
- * Addresses of names that strangers give. getaddrinfo(3) holds one of the few threads that the process has
- * for it while the name server of a stranger is silent: with two such names nobody would resolve any more.
+ * Addresses of untrusted host names. getaddrinfo(3) holds one of the few threads that the process has
+ * for it while a foreign name server is silent: with two such names nobody would resolve any more.
  * So DNS is asked without threads. For names that it does not know, as those of this host's files and domain,
  * the host is asked, for one at a time.
  */

@@ -1,5 +1,5 @@
 /**
- * Which addresses a request of a stranger may reach: those of the public Internet but this host's own, and
+ * Which addresses a request for an untrusted URL may reach: those of the public Internet but this host's own, and
  * what was allowed.
  */
 import { BlockList, isIP } from 'node:net';

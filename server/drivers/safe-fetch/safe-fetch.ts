@@ -1,5 +1,5 @@
 /**
- * HTTP to addresses that strangers name. A name is resolved once for each request, its addresses are held
+ * HTTP to untrusted URLs. A name is resolved once for each request, its addresses are held
  * against the rules, and the socket is connected to one of those very addresses: there is no second look-up
  * that could answer otherwise. Every redirect goes the same way again.
  */

@@ -7,7 +7,7 @@ export interface PassageDeps {
   readonly protocol: Protocol;
   /** It is worth a server: it said something, or its protocol lets the server speak first. */
   readonly ready: () => void;
-  /** It said something: it is no silent stranger any more. */
+  /** The client has sent its first message. */
   readonly heard: () => void;
   /** Its user has logged in, or so it seems. */
   readonly proven: () => void;

@@ -16,7 +16,7 @@ const HOST = '127.0.0.2';
 const LISTENER = 'listener';
 const CROWD = 400;
 /** The most that a listener keeps. */
-const STRANGERS = 256;
+const UNAUTHENTICATED = 256;
 const VERSION_3 = 0x0003_0000;
 
 /** A listener that leads nowhere yet, and the port of a server with a database. */
@@ -78,7 +78,7 @@ describe('a server of PostgreSQL behind the proxy', { skip: noPostgresql }, () =
     await Promise.all(clients.map((client) => client.end()));
   });
 
-  test('who has logged in stays, and others log in, among silent strangers and half log-ins', async (t) => {
+  test('who has logged in stays, and others log in, among silent connections and half log-ins', async (t) => {
     const { proxy, server, enter, crowd, database } = await withServer(t);
     await proxy.lead(LISTENER, server);
     const before = await enter();
@@ -88,7 +88,7 @@ describe('a server of PostgreSQL behind the proxy', { skip: noPostgresql }, () =
     const late = await enter();
     for (const client of [before, among, late]) assert.equal(await answers(client), 1);
     const gone = () => half.filter(({ destroyed }) => destroyed).length;
-    await eventually(() => gone() >= CROWD - STRANGERS);
+    await eventually(() => gone() >= CROWD - UNAUTHENTICATED);
     // The server ends the rest, as their time is over.
     await eventually(() => gone() === CROWD);
     for (const client of [before, among, late]) {

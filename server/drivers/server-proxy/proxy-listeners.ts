@@ -2,12 +2,12 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
 import { Descriptors } from '../../platform/descriptors.ts';
-import { Strangers } from '../unauthenticated-connections.ts';
+import { UnauthenticatedConnections } from '../unauthenticated-connections.ts';
 import { Passage } from './passage.ts';
 import type { Listener, ListenerFigures } from './server-proxy.ts';
 
 /** Unauthenticated connections per listener; when exceeded, one of them is dropped. */
-const MAX_STRANGERS = 256;
+const MAX_UNAUTHENTICATED = 256;
 /** Authenticated connections per listener. Servers accept fewer. */
 const MAX_OPEN = 600;
 /** Connections of all listeners; each takes two descriptors, of which they may use half. */
@@ -29,7 +29,7 @@ const now = () => systemClock.monotonic();
 interface State {
   readonly listener: Listener;
   readonly servers: Server[];
-  readonly strangers: Strangers;
+  readonly unauthenticated: UnauthenticatedConnections;
   readonly all: Set<Passage>;
   readonly waiting: Set<Passage>;
   port: number | null;
@@ -58,7 +58,7 @@ export class ProxyListeners {
     const state: State = {
       listener,
       servers: [],
-      strangers: new Strangers(now),
+      unauthenticated: new UnauthenticatedConnections(now),
       all: new Set(),
       waiting: new Set(),
       port: null,
@@ -123,28 +123,29 @@ export class ProxyListeners {
   }
 
   #enter(state: State, socket: Socket): void {
-    const { strangers, all, waiting } = state;
-    const isFull = all.size - strangers.size >= MAX_OPEN || !this.#hasCapacity(state);
+    const { unauthenticated, all, waiting } = state;
+    const isFull = all.size - unauthenticated.size >= MAX_OPEN || !this.#hasCapacity(state);
     // Closed connections free their slot immediately.
-    if (strangers.size > 0 && (isFull || strangers.size >= MAX_STRANGERS)) strangers.evict();
+    if (unauthenticated.size > 0 && (isFull || unauthenticated.size >= MAX_UNAUTHENTICATED))
+      unauthenticated.evict();
     else if (isFull) return void socket.destroy();
     state.accepted++;
     this.#count++;
     const passage: Passage = new Passage(socket, now(), {
       protocol: state.listener.protocol,
       ready: () => this.#admit(state, passage),
-      heard: () => strangers.heard(passage),
-      proven: () => strangers.leave(passage),
+      heard: () => unauthenticated.heard(passage),
+      proven: () => unauthenticated.leave(passage),
       refused: (port) => this.#miss(state, passage, port),
       gone: () => {
         this.#count--;
-        strangers.leave(passage);
+        unauthenticated.leave(passage);
         all.delete(passage);
         waiting.delete(passage);
       },
     });
     all.add(passage);
-    strangers.enter(passage);
+    unauthenticated.enter(passage);
     passage.start();
   }
 

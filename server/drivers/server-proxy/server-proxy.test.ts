@@ -18,7 +18,7 @@ const HOST = '127.0.0.2';
 const LISTENER = 'listener';
 const MANY = 50;
 /** The most that a listener keeps. */
-const STRANGERS = 256;
+const UNAUTHENTICATED = 256;
 let nextPort = 20_000 + (process.pid % 10_000);
 
 interface Fixture {
@@ -217,7 +217,7 @@ test('a reader that is slow holds up its server, and nothing in between fills up
 });
 
 for (const protocol of ['postgresql', 'mysql'] as const)
-  test(`${protocol}: strangers are evicted, and who has logged in is not`, async (t) => {
+  test(`${protocol}: unauthenticated connections are evicted, and who has logged in is not`, async (t) => {
     const { proxy, client } = await fixture(t, protocol);
     const ok = Buffer.of('R'.charCodeAt(0), 0, 0, 0, 8, 0, 0, 0, 0);
     const postgresqlLike = (socket: Socket) =>
@@ -230,11 +230,11 @@ for (const protocol of ['postgresql', 'mysql'] as const)
     const user = client();
     if (PROTOCOLS[protocol].serverBegins) await once(user, 'data');
     await answer(user, 'log-in');
-    const strangers = Array.from({ length: 400 }, client);
+    const unauthenticated = Array.from({ length: 400 }, client);
     let ended = 0;
-    for (const each of strangers) each.on('close', () => ended++);
+    for (const each of unauthenticated) each.on('close', () => ended++);
     await eventually(async () => (await proxy.figures(LISTENER)).accepted === 401);
-    await eventually(() => ended === 400 - STRANGERS);
+    await eventually(() => ended === 400 - UNAUTHENTICATED);
     const late = client();
     if (PROTOCOLS[protocol].serverBegins) await once(late, 'data');
     await answer(late, 'log-in');

@@ -33,7 +33,7 @@ export class ComparisonStore {
     return rows;
   }
 
-  /** Credits and numbers of things of each account. */
+  /** Credits and numbers of resources of each account. */
   accounts(): Promise<Named> {
     return this.#named(
       `SELECT username || ' (' || id || ')' AS name, (credits_micro / 1e6) || ' credits, ' || storage_bytes || ' bytes stored, ' ||

@@ -1,13 +1,19 @@
 /**
  * One account of a recovery point, restored as a new account beside the live ones. What it had is made again
- * for the new account, each thing by its domain: under quotas, and charged from then on. Nothing that lets
+ * for the new account, each resource by its domain: under quotas, and charged from then on. Nothing that lets
  * anybody in comes along: no password, no key, no session, no right of other accounts.
  *
  * The commit that makes the new account, a machine or a database notes it, and a bucket's history goes on
  * where it ended: so a call that was interrupted, or refused by a quota, is repeated.
  */
 
-import { type AccountThings, KINDS, type Kind, ownerOf, type Thing } from '../../calls/account-resources.ts';
+import {
+  type AccountResource,
+  type AccountResources,
+  KINDS,
+  type Kind,
+  ownerOf,
+} from '../../calls/account-resources.ts';
 import type { Call, Work } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import type { Reads, Statement } from '../../metadata/metadata.ts';
@@ -16,7 +22,12 @@ import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { plural } from '../../platform/plural.ts';
 import { RestoreTurns } from '../../resources/restore-turns.ts';
 import type { NewAccountRestore, RestoredAccount, RestoredItem } from '../schema.ts';
-import { ACCOUNT, type NewAccount, type OldAccount, RestoredThingsStore } from './restored-resources-store.ts';
+import {
+  ACCOUNT,
+  type NewAccount,
+  type OldAccount,
+  RestoredResourcesStore,
+} from './restored-resources-store.ts';
 
 export interface AccountRestoresDeps {
   /** Live. */
@@ -28,7 +39,7 @@ export interface AccountRestoresDeps {
     /** Opens the metadata of a sound point while `work` runs. Throws `overloaded`, `out_of_space`, … */
     during<T>(pointId: string, work: (point: { readonly reads: Reads }) => Promise<T>): Promise<T>;
   };
-  readonly things: Readonly<Record<Kind, AccountThings>>;
+  readonly resources: Readonly<Record<Kind, AccountResources>>;
   /** Makes an account with its first key and its sign-up credits. Throws `username_taken`, `email_taken`. */
   readonly createAccount: (
     recorder: Recorder,
@@ -47,17 +58,17 @@ interface MadeAccount {
 
 interface Found {
   readonly old: OldAccount;
-  readonly things: readonly Thing[];
+  readonly resources: readonly AccountResource[];
 }
 
 interface Origin {
   readonly pointId: string;
   readonly old: OldAccount;
-  readonly thing: Thing;
+  readonly resource: AccountResource;
   readonly work: Work | undefined;
 }
 
-/** Ends the whole restore: to try the other things makes no sense. */
+/** Ends the whole restore: to try the other resources makes no sense. */
 const OF_ALL: readonly ErrorCode[] = [
   'shutting_down',
   'operation_cancelled',
@@ -68,12 +79,12 @@ const OF_ALL: readonly ErrorCode[] = [
 
 export class AccountRestores {
   readonly #deps: AccountRestoresDeps;
-  readonly #store: RestoredThingsStore;
+  readonly #store: RestoredResourcesStore;
   readonly #turns = new RestoreTurns({ what: 'whole accounts' });
 
   constructor(deps: AccountRestoresDeps) {
     this.#deps = deps;
-    this.#store = new RestoredThingsStore(deps.reads);
+    this.#store = new RestoredResourcesStore(deps.reads);
   }
 
   /**
@@ -96,26 +107,26 @@ export class AccountRestores {
   }
 
   async #find(reads: Reads, pointId: string, account: string): Promise<Found> {
-    const old = await new RestoredThingsStore(reads).account(account);
+    const old = await new RestoredResourcesStore(reads).account(account);
     if (old === undefined) {
       throw new AppError('account_not_found', `The recovery point ${pointId} has no account ${account}`);
     }
-    const things: Thing[] = [];
-    for (const kind of KINDS) things.push(...(await this.#deps.things[kind].list(reads, old.id)));
-    return { old, things };
+    const resources: AccountResource[] = [];
+    for (const kind of KINDS) resources.push(...(await this.#deps.resources[kind].list(reads, old.id)));
+    return { old, resources };
   }
 
   async #preview(
     pointId: string,
-    { old, things }: Found,
+    { old, resources }: Found,
     { username, email }: NewAccountRestore,
   ): Promise<RestoredAccount> {
     const there = await this.#store.restored(username);
     if (there !== undefined) assertSame(there, { pointId, old });
     const items: RestoredItem[] = [];
-    for (const thing of things) {
-      const id = there && (await this.#store.made(there.accountId, sourceOf(thing)));
-      items.push(itemOf(thing, id === undefined ? {} : { made_id: id }));
+    for (const resource of resources) {
+      const id = there && (await this.#store.made(there.accountId, sourceOf(resource)));
+      items.push(itemOf(resource, id === undefined ? {} : { made_id: id }));
     }
     const account = { username, email, account_id: there?.accountId ?? null, api_key: null };
     return { ...common(pointId, old, account), preview: true, state: 'preview', items };
@@ -123,7 +134,7 @@ export class AccountRestores {
 
   async #restore(
     pointId: string,
-    { old, things }: Found,
+    { old, resources }: Found,
     { username, email, work }: NewAccountRestore & { readonly work: Work | undefined },
   ): Promise<RestoredAccount> {
     const there = await this.#store.restored(username);
@@ -131,11 +142,11 @@ export class AccountRestores {
     const made = there === undefined ? await this.#create({ pointId, old }, { username, email }) : undefined;
     const account = there ?? accountOf(made);
     const items: RestoredItem[] = [];
-    const totals = { total: things.length, totalBytes: bytesOf(things) };
-    for (const [done, thing] of things.entries()) {
-      work?.report({ done, bytes: bytesOf(things.slice(0, done)), ...totals });
+    const totals = { total: resources.length, totalBytes: bytesOf(resources) };
+    for (const [done, resource] of resources.entries()) {
+      work?.report({ done, bytes: bytesOf(resources.slice(0, done)), ...totals });
       if (work?.signal.aborted === true) throw cancelled(work.signal.reason, items);
-      items.push(await this.#restoreThing(account, { pointId, old, thing, work }));
+      items.push(await this.#restoreResource(account, { pointId, old, resource, work }));
     }
     const isWhole = items.every(({ made_id, lacks }) => made_id !== null && lacks.length === 0);
     const shown = {
@@ -165,11 +176,14 @@ export class AccountRestores {
     return createAccount({ record }, fields);
   }
 
-  async #restoreThing(account: NewAccount, { pointId, old, thing, work }: Origin): Promise<RestoredItem> {
-    const { changes, clock, things } = this.#deps;
-    const source = sourceOf(thing);
+  async #restoreResource(
+    account: NewAccount,
+    { pointId, old, resource, work }: Origin,
+  ): Promise<RestoredItem> {
+    const { changes, clock, resources } = this.#deps;
+    const source = sourceOf(resource);
     const known = await this.#store.made(account.accountId, source);
-    if (known !== undefined) return itemOf(thing, { made_id: known });
+    if (known !== undefined) return itemOf(resource, { made_id: known });
     const row = { account_id: account.accountId, source, point_id: pointId };
     const noted = (made: string) => this.#store.insert({ ...row, made }, clock.now());
     const principal = ownerOf(account);
@@ -177,19 +191,23 @@ export class AccountRestores {
     const record = (response: unknown) => [noted(idIn(response))];
     const call: Call = { principal, record, ...(work && { work }) };
     try {
-      const { id, lacks } = await things[thing.kind].restore(call, { pointId, accountId: old.id, thing });
+      const { id, lacks } = await resources[resource.kind].restore(call, {
+        pointId,
+        accountId: old.id,
+        resource,
+      });
       // A bucket is whole only now; one that lacks something is tried again.
-      if (thing.kind === 'bucket' && lacks.length === 0) await changes.store([noted(id)]);
-      return itemOf(thing, { made_id: id, lacks });
+      if (resource.kind === 'bucket' && lacks.length === 0) await changes.store([noted(id)]);
+      return itemOf(resource, { made_id: id, lacks });
     } catch (error) {
       if (!isAppError(error) || OF_ALL.includes(error.code)) throw error;
-      return itemOf(thing, { refusal: error.message });
+      return itemOf(resource, { refusal: error.message });
     }
   }
 }
 
-function bytesOf(things: readonly Thing[]): number {
-  return things.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
+function bytesOf(resources: readonly AccountResource[]): number {
+  return resources.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
 }
 
 function cancelled(reason: unknown, items: readonly RestoredItem[]): unknown {
@@ -199,7 +217,7 @@ function cancelled(reason: unknown, items: readonly RestoredItem[]): unknown {
   return new AppError(reason.code, detail, { hint: 'Repeat the call with the same user name to continue' });
 }
 
-const sourceOf = ({ kind, id }: Thing): string => `${kind} ${id}`;
+const sourceOf = ({ kind, id }: AccountResource): string => `${kind} ${id}`;
 
 function idIn(response: unknown): string {
   const { vm_id, database_id } = response as { readonly vm_id?: string; readonly database_id?: string };
@@ -207,7 +225,7 @@ function idIn(response: unknown): string {
 }
 
 function itemOf(
-  { kind, id, name, sizeBytes }: Thing,
+  { kind, id, name, sizeBytes }: AccountResource,
   more: Partial<Pick<RestoredItem, 'made_id' | 'lacks' | 'refusal'>>,
 ): RestoredItem {
   return { kind, name, source_id: id, size: sizeBytes, made_id: null, lacks: [], refusal: null, ...more };

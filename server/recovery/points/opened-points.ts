@@ -1,5 +1,5 @@
 /**
- * Recovery points that are open beside the live cloud, so that owners restore single things. The metadata of
+ * Recovery points that are open beside the live cloud, so that owners restore single resources. The metadata of
  * the point is copied to a folder and migrated; files of objects are copied there one by one while they are
  * read. The folder is removed when nobody has used the point for a minute, and at the next start.
  */

@@ -1,4 +1,4 @@
-/** Single files of recovery points, for owners who take one thing back. */
+/** Single files of recovery points, for owners who restore single objects. */
 import { AppError } from '../../platform/errors.ts';
 import { Damaged } from '../repository/piece-box.ts';
 import type { Repository } from '../repository/repository.ts';

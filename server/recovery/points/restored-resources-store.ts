@@ -13,10 +13,10 @@ export interface NewAccount {
   readonly email: string;
 }
 
-export interface RestoredThing {
+export interface RestoredResourceRow {
   /** The new account. */
   readonly account_id: number;
-  /** `account`, or kind and id of the thing in the point. */
+  /** `account`, or kind and id of the resource in the point. */
   readonly source: string;
   readonly point_id: string;
   readonly made: string;
@@ -24,7 +24,7 @@ export interface RestoredThing {
 
 export const ACCOUNT = 'account';
 
-export class RestoredThingsStore {
+export class RestoredResourcesStore {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {
@@ -43,7 +43,7 @@ export class RestoredThingsStore {
   }
 
   /** The live account of that name, if a restore made it. */
-  restored(username: string): Awaitable<(NewAccount & Omit<RestoredThing, 'source'>) | undefined> {
+  restored(username: string): Awaitable<(NewAccount & Omit<RestoredResourceRow, 'source'>) | undefined> {
     return this.#reads.get(
       `SELECT a.id AS "accountId", a.username, a.canonical_id AS "canonicalId", a.email,
          t.account_id, t.point_id, t.made
@@ -60,7 +60,7 @@ export class RestoredThingsStore {
     return (await this.#reads.get<{ made: string }>(sql, accountId, source))?.made;
   }
 
-  insert({ account_id, source, point_id, made }: RestoredThing, at: number): Statement {
+  insert({ account_id, source, point_id, made }: RestoredResourceRow, at: number): Statement {
     return {
       sql: 'INSERT INTO restored_things (account_id, source, point_id, made, at) VALUES (?, ?, ?, ?, ?)',
       params: [account_id, source, point_id, made, at],

@@ -1,7 +1,7 @@
 /** SQL that prepares a restored cloud for its first start. */
 import { RESTORED } from '../../billing/metering/steady-clock.ts';
 import { skipNextAccountIds } from '../../metadata/account-ids.ts';
-import { FORGET_BLOB_PLACE } from '../../metadata/blob-location-store.ts';
+import { FORGET_BLOB_LOCATION } from '../../metadata/blob-location-store.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { RECOVERY_KEY, WRITER } from '../store.ts';
 
@@ -27,7 +27,7 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
     'DELETE FROM setup_links',
     'DELETE FROM recovery_holds',
     'DELETE FROM recovery_points',
-    FORGET_BLOB_PLACE,
+    FORGET_BLOB_LOCATION,
     // The restored folders have no marks yet.
     'UPDATE identity SET starts = 0',
     // The lost cloud may still run: this one writes under its own name (lease.ts). The restoring person had

@@ -121,7 +121,7 @@ function sayAge(ms: number): string {
 }
 
 export interface AlarmNewsDeps {
-  readonly store: Pick<RecoveryStore, 'toldAlarms' | 'setToldAlarms'>;
+  readonly store: Pick<RecoveryStore, 'visibleAlarms' | 'setVisibleAlarms'>;
   readonly changes: Changes;
   readonly news: Pick<PointEvents, 'ofAlarm'>;
 }
@@ -146,13 +146,13 @@ export class AlarmNews {
 
   async #tell(alarms: readonly Alarm[]): Promise<void> {
     const { store, changes, news } = this.#deps;
-    const told = await store.toldAlarms();
+    const told = await store.visibleAlarms();
     const raised = alarms.filter(({ code }) => !told.includes(code));
     const codes = alarms.map(({ code }) => code);
     const cleared = told.filter((code) => !codes.includes(code));
     if (raised.length + cleared.length === 0) return;
     await changes.run(BACKGROUND, async (change) => {
-      change.add(store.setToldAlarms(codes));
+      change.add(store.setVisibleAlarms(codes));
       for (const { code, detail, fix } of raised) {
         change.addAll(await news.ofAlarm('recovery.alarm_raised', { code, detail, fix }));
       }

@@ -56,12 +56,12 @@ const EFFORT = 5_000_000;
 /** Everyone, everyone with a key of some account, and each account that policy or lists name. */
 export function whoMay(whole: Omit<WhoAsked, 'effort'>): Reach[] {
   const asked = { ...whole, effort: new Effort(EFFORT) };
-  const stranger: Principal = { ...NOBODY, via: 'key', accountId: OTHER, scopes: ['*'] };
+  const otherAccount: Principal = { ...NOBODY, via: 'key', accountId: OTHER, scopes: ['*'] };
   const callers = [
     { who: 'everyone', account: null, caller: NOBODY },
-    { who: 'signed', account: null, caller: stranger },
+    { who: 'signed', account: null, caller: otherAccount },
     ...namedAccounts(asked).map((account) => {
-      const caller = { ...stranger, canonicalId: account.id };
+      const caller = { ...otherAccount, canonicalId: account.id };
       return { who: 'account', account, caller } as const;
     }),
   ] as const;

@@ -1,6 +1,6 @@
 /** The buckets of an account in a recovery point, made again for another account. */
 
-import type { AccountThings, Thing } from '../../calls/account-resources.ts';
+import type { AccountResource, AccountResources } from '../../calls/account-resources.ts';
 import type { Reads } from '../../metadata/metadata.ts';
 import { plural } from '../../platform/plural.ts';
 import type { PointRestores } from '../points/point-restores.ts';
@@ -9,24 +9,24 @@ import { type BucketRow, BucketSql } from './bucket-sql.ts';
 
 const PAGE = 500;
 
-export function accountBuckets(restores: PointRestores): AccountThings {
+export function accountBuckets(restores: PointRestores): AccountResources {
   return {
     list: listBuckets,
-    restore: async (call, { thing: { name }, ...from }) => {
+    restore: async (call, { resource: { name }, ...from }) => {
       return { id: name, lacks: lacksOf(await restores.restoreFrom(call, name, from)) };
     },
   };
 }
 
-async function listBuckets(reads: Reads, accountId: number): Promise<Thing[]> {
+async function listBuckets(reads: Reads, accountId: number): Promise<AccountResource[]> {
   const store = new BucketSql(reads);
-  const things: Thing[] = [];
+  const resources: AccountResource[] = [];
   for (let after = 0; ; ) {
     const page: BucketRow[] = await store.list(accountId, after, PAGE);
     for (const { name, total_bytes } of page)
-      things.push({ kind: 'bucket', id: name, name, sizeBytes: total_bytes });
+      resources.push({ kind: 'bucket', id: name, name, sizeBytes: total_bytes });
     after = page.at(-1)?.id ?? after;
-    if (page.length < PAGE) return things;
+    if (page.length < PAGE) return resources;
   }
 }
 

@@ -1,4 +1,4 @@
-/** SQL for taking objects back from recovery points: what tells an owner's things from another's. */
+/** SQL for restoring objects from recovery points: tells the owner's objects from those of others. */
 import type { Awaitable, Reads } from '../../metadata/metadata.ts';
 
 export class PointSql {

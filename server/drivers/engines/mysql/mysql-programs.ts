@@ -16,7 +16,7 @@ const ASK_MS = 10_000;
 /** Distributions differ. */
 const SERVERS = ['usr/sbin/mariadbd', 'usr/libexec/mariadbd', 'usr/bin/mariadbd'];
 const SHARES = ['usr/share/mysql', 'usr/share/mariadb'];
-/** The first whose client may be given a stranger's dump (`--sandbox`). */
+/** Oldest version whose client may load an untrusted dump (`--sandbox`). */
 const OLDEST = '10.11.8';
 
 /** Where Debian has the clients' plugins for log-ins. */

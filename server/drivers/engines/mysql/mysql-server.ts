@@ -31,7 +31,7 @@ const TENANTS = /^[dt]_/;
 /** An empty folder for `secure_file_priv`; nobody has the right FILE. */
 const NOTHING = 'none';
 const MEMORY_MB = 512;
-/** For strangers who have not logged in yet (server-proxy/), and our own. */
+/** Connections beyond the tenants': unauthenticated ones (server-proxy/), and our own. */
 const MORE_CONNECTIONS = 400;
 /** The file with the temporary tables of all sessions; it grows by 64 MiB. */
 const TEMPORARY_TABLES = 'ibtmp1:12M:autoextend:max:2G';

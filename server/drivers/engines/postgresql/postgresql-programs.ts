@@ -29,7 +29,7 @@ const CLIENTS = ['pg_dump', 'psql'];
 /** Where distributions keep one folder for each major version. */
 const MAJOR_FOLDERS = ['/usr/lib/postgresql', '/usr/local/lib/postgresql'];
 const ASK_MS = 10_000;
-/** By major: the first whose psql may be given a stranger's dump. */
+/** By major: the oldest version whose psql may load an untrusted dump. */
 const OLDEST_MAJOR = 15;
 const FIRST_SAFE_MINOR: Readonly<Record<number, number>> = { 15: 19 };
 /** In the control file of an extension that every tenant may create. */

@@ -26,7 +26,7 @@ const HBA = 'pg_hba.conf';
 const SHUT = 'shut';
 const MEMORY_MB = 512;
 /**
- * Strangers who have not logged in yet take connections, too: those of the proxy and of the ways past it
+ * Unauthenticated clients take connections, too: those of the proxy and of the ways past it
  * (server-proxy/), and our own.
  */
 const MORE_CONNECTIONS = 400;

@@ -145,7 +145,7 @@ function asDocument(document: unknown): Document {
 }
 
 /**
- * Makes the file `file` of the archive that a stranger sent, and writes all of it to the disk. The answer's
+ * Makes the file `file` from an untrusted archive, and writes all of it to the disk. The answer's
  * `fault` says why it cannot be used; null: it can.
  */
 export const checkHandler: Handler = async ({ head }) => {

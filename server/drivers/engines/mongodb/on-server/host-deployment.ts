@@ -83,11 +83,11 @@ export function hostDeployment(options: HostDeploymentOptions): MongodbDeploymen
 /** A server without users lets one be made from this host, the first. */
 async function makeAdministrator(why: unknown, address: OperatorMongodb): Promise<void> {
   if ((why as { code?: unknown }).code !== NOT_LET_IN) throw why;
-  const stranger = clientOf(address, null);
+  const anonymous = clientOf(address, null);
   const { user, password: pwd } = address;
   try {
-    await stranger.db('admin').command({ createUser: user, pwd, roles: ['root'] });
+    await anonymous.db('admin').command({ createUser: user, pwd, roles: ['root'] });
   } finally {
-    await stranger.close();
+    await anonymous.close();
   }
 }

@@ -36,7 +36,7 @@ const LIMITS = [
   'users of databases may run JavaScript in it unless security.javascriptEnabled is false',
 ];
 
-/** A driver, not yet connected. Without a user: as a stranger. Throws `engine_unavailable`. */
+/** A driver, not yet connected. Without a user: unauthenticated. Throws `engine_unavailable`. */
 export function clientOf(
   address: OperatorMongodb,
   login: { readonly user: string; readonly password: string; readonly authSource: string } | null,
@@ -112,15 +112,15 @@ function missingOf(privileges: readonly Privilege[]): string[] {
 
 /** Without authorization each user of a database could read those of all others. */
 async function letsAnybodyIn(address: OperatorMongodb): Promise<boolean> {
-  const stranger = clientOf(address, null);
+  const anonymous = clientOf(address, null);
   try {
-    await stranger.db('admin').command({ listDatabases: 1, nameOnly: true });
+    await anonymous.db('admin').command({ listDatabases: 1, nameOnly: true });
     return true;
   } catch (error) {
     if (typeof (error as { code?: unknown }).code === 'number') return false;
     throw error;
   } finally {
-    await stranger.close();
+    await anonymous.close();
   }
 }
 

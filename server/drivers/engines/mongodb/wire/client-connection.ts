@@ -22,9 +22,9 @@ const MAX_OWN_BYTES = 32 * 1024;
 const DRAIN_MS = 60_000;
 /** For the first message of a connection, encryption included. */
 const FIRST_MS = 5000;
-/** A stranger who says nothing more; monitors of drivers ask at least every minute. */
+/** Idle timeout of an unauthenticated connection; monitors of drivers ask at least every minute. */
 const STRANGER_IDLE_MS = 2 * 60_000;
-/** Messages that a stranger may send at once, and in a second: they cost more to answer than to send. */
+/** Messages of an unauthenticated connection: burst, and per second. Responses cost more than requests. */
 const STRANGER_MESSAGES = 50;
 const STRANGER_MESSAGES_PER_SECOND = 10;
 
@@ -141,7 +141,7 @@ export class ClientConnection implements Connected {
     this.#socket.setTimeout(0);
   }
 
-  /** Waits when it sends more than a stranger may; what it sends further waits in its own socket. */
+  /** Waits while an unauthenticated client exceeds its message rate; further bytes stay in its socket. */
   async #strangersTurn(): Promise<void> {
     const now = this.#deps.now().getTime();
     const more = (Math.max(0, now - this.#countedAt) * STRANGER_MESSAGES_PER_SECOND) / 1000;

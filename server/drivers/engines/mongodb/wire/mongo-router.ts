@@ -11,7 +11,7 @@ import { KeyedMutex } from '../../../../platform/concurrency.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import type { ServerTls } from '../../../managed-server/server-tls.ts';
 import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
-import { Strangers } from '../../../unauthenticated-connections.ts';
+import { UnauthenticatedConnections } from '../../../unauthenticated-connections.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
 import type { Login } from './tenant-logins.ts';
 import { TlsDoor } from './tls-door.ts';
@@ -22,7 +22,7 @@ const RETRY_MS = 5000;
 /** Connections to all databases, and of those who have not logged in. */
 const MAX_CONNECTIONS = 2000;
 /** Connections reserved for unauthenticated clients, so that a login is always possible. */
-const STRANGERS = 400;
+const UNAUTHENTICATED = 400;
 /** Encrypted connections of those who have not logged in; each holds 63 KB (measured). */
 const MAX_ENCRYPTED = 500;
 
@@ -41,9 +41,9 @@ export class MongoRouter {
   readonly #all = new Set<ClientConnection>();
   /** Authenticated connections, by database. */
   readonly #sessions = new Map<string, Set<ClientConnection>>();
-  readonly #strangers: Strangers;
-  /** Strangers whose connections are encrypted. */
-  readonly #encrypted: Strangers;
+  readonly #unauthenticated: UnauthenticatedConnections;
+  /** Unauthenticated connections with TLS. */
+  readonly #encrypted: UnauthenticatedConnections;
   readonly #secured = new WeakSet<ClientConnection>();
   readonly #door: TlsDoor;
   /** Number of those that have logged in. */
@@ -57,8 +57,8 @@ export class MongoRouter {
 
   constructor(deps: MongoRouterDeps) {
     this.#deps = deps;
-    this.#strangers = new Strangers(() => deps.now().getTime());
-    this.#encrypted = new Strangers(() => deps.now().getTime());
+    this.#unauthenticated = new UnauthenticatedConnections(() => deps.now().getTime());
+    this.#encrypted = new UnauthenticatedConnections(() => deps.now().getTime());
     this.#door = new TlsDoor(deps.tls, () => deps.now().getTime());
   }
 
@@ -175,7 +175,7 @@ export class MongoRouter {
   }
 
   #take(socket: Socket, onlyAccount: number | null = null): void {
-    if (this.#strangers.size + this.#knownCount >= MAX_CONNECTIONS) this.#strangers.evict();
+    if (this.#unauthenticated.size + this.#knownCount >= MAX_CONNECTIONS) this.#unauthenticated.evict();
     const { logins, now, execute, sizeBytes } = this.#deps;
     const connection = new ClientConnection(++this.#lastId, socket, {
       logins,
@@ -191,15 +191,15 @@ export class MongoRouter {
       },
       loggedOut: (who) => {
         this.#forget(who);
-        this.#strangers.enter(who);
+        this.#unauthenticated.enter(who);
         if (this.#secured.has(who)) this.#enterEncrypted(who);
       },
       heard: (who) => {
-        this.#strangers.heard(who);
+        this.#unauthenticated.heard(who);
         this.#encrypted.heard(who);
       },
       takeTurn: (database) => this.#takeTurn(database),
-      // It was counted before: whoever only begins a handshake is a stranger, too.
+      // Counted before login: a connection in its TLS handshake is unauthenticated, too.
       enter: async (at, host) => {
         const source = onlyAccount === null ? host : `account ${onlyAccount}`;
         const socket = await this.#door.enter({ socket: at, source });
@@ -208,7 +208,7 @@ export class MongoRouter {
       },
     });
     this.#all.add(connection);
-    this.#strangers.enter(connection);
+    this.#unauthenticated.enter(connection);
     void connection.serve().finally(() => {
       this.#all.delete(connection);
       this.#leave(connection);
@@ -225,7 +225,7 @@ export class MongoRouter {
 
   /** It has logged in, or is gone. */
   #leave(connection: ClientConnection): void {
-    this.#strangers.leave(connection);
+    this.#unauthenticated.leave(connection);
     this.#encrypted.leave(connection);
   }
 
@@ -237,7 +237,7 @@ export class MongoRouter {
       const what = `Too many connections: this database accepts at most ${most}. Set maxPoolSize in the connection string`;
       throw new CommandError(18, what);
     }
-    if (this.#knownCount >= MAX_CONNECTIONS - STRANGERS)
+    if (this.#knownCount >= MAX_CONNECTIONS - UNAUTHENTICATED)
       throw new CommandError(18, 'Too many connections to all databases of this cloud; try again later');
     this.#leave(connection);
     this.#knownCount++;

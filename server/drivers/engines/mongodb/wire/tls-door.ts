@@ -6,7 +6,7 @@
 import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import type { ServerTls } from '../../../managed-server/server-tls.ts';
-import { Strangers } from '../../../unauthenticated-connections.ts';
+import { UnauthenticatedConnections } from '../../../unauthenticated-connections.ts';
 
 export interface Arrival {
   readonly socket: Socket;
@@ -29,7 +29,7 @@ const MAX_UNDER_WAY = 256;
 
 export class TlsDoor {
   readonly #tls: ServerTls | null;
-  readonly #underWay: Strangers;
+  readonly #underWay: UnauthenticatedConnections;
   #context: SecureContext | null = null;
   /** Handshakes that each source has begun in this window. */
   readonly #begun = new Map<string, number>();
@@ -39,7 +39,7 @@ export class TlsDoor {
   /** `now`: ms of any clock. `tls`: null has every connection as it came. */
   constructor(tls: ServerTls | null, now: () => number) {
     this.#tls = tls;
-    this.#underWay = new Strangers(now);
+    this.#underWay = new UnauthenticatedConnections(now);
   }
 
   /** Takes a new certificate. Throws `engine_unavailable` when there is none. */
@@ -60,9 +60,9 @@ export class TlsDoor {
     const secureContext = this.#context ?? undefined;
     const secure = new TLSSocket(socket, { isServer: true, ...(secureContext && { secureContext }) });
     if (this.#underWay.size >= MAX_UNDER_WAY) this.#underWay.evict();
-    const stranger = { host: source, end: () => secure.destroy() };
-    this.#underWay.enter(stranger);
-    const leave = () => this.#underWay.leave(stranger);
+    const handshake = { host: source, end: () => secure.destroy() };
+    this.#underWay.enter(handshake);
+    const leave = () => this.#underWay.leave(handshake);
     return secure.once('secure', leave).once('close', leave);
   }
 
