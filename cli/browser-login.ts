@@ -17,7 +17,7 @@ const WAIT_MS = 10 * 60_000;
 
 export interface AskedLogin {
   readonly url: string;
-  /** Without a key. */
+  /** A call without a key. */
   readonly cloud: Cloud;
   /** For the new key. */
   readonly name: string;
@@ -35,7 +35,7 @@ export async function loginByBrowser(asked: AskedLogin): Promise<LoginKey> {
   const { port } = server.address() as AddressInfo;
   const redirect = `http://127.0.0.1:${port}/callback`;
   const challenge = createHash('sha256').update(verifier).digest('base64url');
-  // What follows # is sent to no server, so no proxy logs it.
+  // Browsers do not send the fragment (#) to servers, so no proxy logs it.
   const fields = { redirect, challenge, state, name: asked.name, scopes: asked.scopes.join(' ') };
   const search = new URLSearchParams({ ...fields, days: String(asked.days) });
   const address = `${asked.url}/connect#${search}`;

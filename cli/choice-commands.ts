@@ -1,4 +1,4 @@
-/** What there is to choose from, and how much of it an account may have. */
+/** Commands that list instance types, images, engines and quotas. */
 import type { Command } from './command.ts';
 import { sizeText } from './output.ts';
 

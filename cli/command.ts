@@ -15,7 +15,7 @@ export interface Option {
 export interface Command {
   /** `ls`, or `vm ls`. */
   readonly name: string;
-  /** Its words: `SOURCE… TARGET`, `[NAME]`. */
+  /** Positional arguments: `SOURCE… TARGET`, `[NAME]`. */
   readonly words: string;
   readonly summary: string;
   /** More help, in whole lines. */
@@ -30,7 +30,7 @@ export interface Invocation {
   readonly words: readonly string[];
   readonly options: Values;
   readonly output: Output;
-  /** Who calls which cloud. Throws ClientError when nobody is signed in. */
+  /** Credentials and URL of the cloud. Throws ClientError if not signed in. */
   readonly session: () => Session;
 }
 

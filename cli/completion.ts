@@ -4,18 +4,18 @@ import { COMMON_OPTIONS, type Command } from './command.ts';
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** What may follow each beginning: words after `cloudlet`, words after `cloudlet vm`, and options. */
+/** Completions by prefix: words after `cloudlet`, words after `cloudlet vm`, and options. */
 interface Choices {
   readonly first: readonly string[];
-  /** By first word: the second words. */
+  /** Second words by first word. */
   readonly second: ReadonlyMap<string, readonly string[]>;
-  /** By whole name: its options. */
+  /** Options by full command name. */
   readonly options: ReadonlyMap<string, readonly string[]>;
   /** By kind of thing: the whole names of commands whose first word is a name of one. */
   readonly named: ReadonlyMap<NameKind, readonly string[]>;
 }
 
-/** By the word in the help: of what there are names to complete. */
+/** Kind of names to complete, by the placeholder in the help. */
 const KINDS = { VM: 'vm', DATABASE: 'db', BUCKET: 'bucket', KEY: 'key', PROFILE: 'profile' } as const;
 export type NameKind = (typeof KINDS)[keyof typeof KINDS];
 export const NAME_KINDS: readonly NameKind[] = Object.values(KINDS);
@@ -28,7 +28,7 @@ function namedBy(commands: readonly Command[]): Map<NameKind, string[]> {
   for (const { name, words } of commands) {
     const [, word = ''] = /^\[?([A-Z]+)/.exec(words) ?? [];
     const kind = word in KINDS ? KINDS[word as keyof typeof KINDS] : undefined;
-    // What is made has no name yet.
+    // A resource to be created has no name yet.
     if (kind !== undefined && name !== 'mb') named.set(kind, [...(named.get(kind) ?? []), name]);
   }
   return named;

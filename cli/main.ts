@@ -81,7 +81,7 @@ process.stdout.once('error', (error: NodeJS.ErrnoException) => {
   void leave(error.code === 'EPIPE' ? EXIT.ok : EXIT.failure);
 });
 process.stdout.on('error', () => {});
-// Nobody reads the notes any more; what is done is done to its end.
+// Standard error is closed: the command continues without notes.
 process.stderr.on('error', () => {});
 takeSignals((signal) => {
   takeSignals((again) => process.exit(exitCodeOfSignal(again)));

@@ -1,4 +1,4 @@
-/** What commands print: data to standard output, the rest to standard error. */
+/** Output of commands: data to standard output, all else to standard error. */
 
 export type Row = readonly (string | number | null | undefined)[];
 

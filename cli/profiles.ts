@@ -34,7 +34,7 @@ export class Profiles {
     this.#stored = stored;
   }
 
-  /** Those of this user. Throws ClientError for a file that is damaged, or that others may read. */
+  /** Profiles of this user. Throws ClientError for a file that is corrupt, or that others may read. */
   static read(path: string = join(configFolder(), 'config.json')): Profiles {
     const text = readPrivateFile(path);
     if (text === undefined) return new Profiles(path, { current: null, profiles: {} });

@@ -272,7 +272,7 @@ async function createKey({ session, output, options, words: [name = ''] }: Invoc
   if (scopes.length === 0) throw new UsageError('--scope is required, such as --scope storage:read');
   const buckets = options.list('bucket').map((path) => {
     const { bucket, key } = remoteOnly(path);
-    // As everywhere: names that only begin so are meant where that is said.
+    // As everywhere: a prefix selects names only if it is marked as one.
     return { name: bucket, prefix: /\*+$/.test(key) ? key.replace(/\*+$/, '') : folderKey(key) };
   });
   const made = await session().cloud.createAccessKey({

@@ -1,4 +1,4 @@
-/** Who calls which cloud: the environment, else a profile. */
+/** Credentials and URL of the cloud: from the environment, else from a profile. */
 import { connect } from 'node:net';
 import { type Cloud, createCloud } from '../sdk/index.ts';
 import { hostName, variable } from './environment.ts';

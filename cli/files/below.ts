@@ -1,5 +1,5 @@
 /**
- * What a location means where several objects are meant: one meaning for all commands. `s3://b/photos` and
+ * The objects that a location selects, with one meaning for all commands. `s3://b/photos` and
  * `s3://b/photos/` are the folder, never `photos-old` or `photos.txt`; what else begins so takes a wildcard.
  */
 import type { Invocation, Option } from '../command.ts';
@@ -20,7 +20,7 @@ export const PATHS_DETAILS = [
 ].join('\n');
 
 export interface Below {
-  /** What all these names begin with; some others may, too. */
+  /** Common prefix of all selected names; other names may have it, too. */
   readonly prefix: string;
   /** The folder that they are in, up to its `/`. */
   readonly folder: string;
@@ -84,7 +84,7 @@ export async function objectNamed(
   return undefined;
 }
 
-/** That nothing is at a location, with what may have been meant. */
+/** The error for a location without objects, with a hint of the likely intent. */
 export async function nothingAt(call: Invocation, location: RemoteLocation): Promise<ClientError> {
   const what = isAboutMany(location, call) ? 'no objects' : 'no object';
   return new ClientError(`${what} at ${shown(location)}`, EXIT.notFound, await hintFor(call, location));

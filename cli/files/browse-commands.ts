@@ -98,7 +98,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** What is below, or where nothing is: the object of that name. */
+/** The objects below the location, or else the object of that name. */
 async function* shownAt(call: Invocation, location: RemoteLocation): AsyncGenerator<ListedObject> {
   const named = await objectNamed(call, location);
   let isFolder = false;
@@ -155,7 +155,7 @@ function timeText(iso: string): string {
   return iso.slice(0, 19).replace('T', ' ');
 }
 
-/** Of the object of that name, too. */
+/** Includes versions of the object of that name. */
 async function listVersions(call: Invocation, location: RemoteLocation): Promise<void> {
   const { bucket, key } = location;
   if (key !== folderKey(key) && !hasWildcards(location, call)) {

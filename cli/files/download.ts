@@ -67,7 +67,7 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
     const mtimeMs = readMtime(headers[MTIME_HEADER]) ?? Date.parse(String(headers['last-modified']));
     if (Number.isFinite(mtimeMs)) await file.utimes(new Date(), new Date(mtimeMs));
   } catch (error) {
-    // What is gone or has changed will not go on.
+    // A deleted or changed object cannot be resumed.
     const isGone = error instanceof S3Failure && (error.status === 404 || error.status === 412);
     if (isGone) await rm(part, { force: true });
     throw error;

@@ -93,7 +93,7 @@ class Plan {
     this.#transfer = means.transfer;
   }
 
-  /** What must be transferred, as the lists are read. */
+  /** Yields transfers while the lists are read. */
   async *tasks(): AsyncGenerator<Task> {
     const { options } = this.#call;
     const isMeant = selection(options.list('include'), options.list('exclude'));

@@ -23,7 +23,7 @@ export async function s3Of({ session }: Pick<Invocation, 'session'>): Promise<S3
 
 /** One file to be transferred. */
 export interface Task {
-  /** How it is told. */
+  /** Title in notes and errors. */
   readonly title: string;
   readonly bytes: number;
   readonly run: () => Promise<void>;

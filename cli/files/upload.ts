@@ -39,7 +39,7 @@ export interface UploadMeans {
   readonly onNote: (text: string) => void;
 }
 
-/** What is remembered of an upload in parts, in the cache folder. */
+/** State of a multipart upload in the cache folder, to resume it. */
 interface Remembered {
   readonly uploadId: string;
   readonly size: number;
@@ -219,7 +219,7 @@ function forget(memory: string): void {
   try {
     rmSync(memory, { force: true });
   } catch {
-    // Where it could not be written it is not.
+    // The file is missing if it could not be written.
   }
 }
 

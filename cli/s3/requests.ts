@@ -12,7 +12,7 @@ import { pathOf, queryText, signedHeaders } from './signature.ts';
 const ATTEMPTS = 7;
 const FIRST_PAUSE_MS = 150;
 const LONGEST_PAUSE_MS = 10_000;
-/** By Retry-After. */
+/** Delay from Retry-After. */
 const LONGEST_ASKED_MS = 60_000;
 /** A connection on which nothing moves for so long is given up. */
 const IDLE_MS = 60_000;
@@ -166,7 +166,7 @@ function mayPass(error: unknown): boolean {
   return !LASTING.has(code) && !/certificate|self.signed/i.test(message);
 }
 
-/** What the cloud asks for, else a random time that grows: many clients must not come back at once. */
+/** Retry-After, else a growing random delay: many clients must not retry at the same time. */
 function pauseOf(error: unknown, attempt: number): number {
   const { retryAfter } = error as { readonly retryAfter?: number };
   const random = Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt);

@@ -15,7 +15,7 @@ export function textIn(xml: string, name: string): string | undefined {
   return found === undefined ? undefined : unescaped(found);
 }
 
-/** What is within each element of that name. */
+/** Content of each element of that name. */
 export function elementsIn(xml: string, name: string): string[] {
   return [...xml.matchAll(new RegExp(`<${name}>(.*?)</${name}>`, 'gs'))].map(([, inner = '']) => inner);
 }

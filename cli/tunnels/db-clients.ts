@@ -17,7 +17,7 @@ interface Call {
   readonly env: Readonly<Record<string, string>>;
   /** Names of the user's variables that would lead it elsewhere. */
   readonly without: RegExp;
-  /** What it reads at SECRET_FILE. */
+  /** Content of SECRET_FILE. */
   readonly secret?: string;
 }
 
@@ -31,7 +31,7 @@ interface Login {
   readonly port: number;
   /** For files that are no secret. */
   readonly folder: string;
-  /** Of the user, behind our own. */
+  /** The user's arguments, after our own. */
   readonly words: readonly string[];
 }
 
@@ -94,7 +94,7 @@ function mysqlClient(program: string): (login: Login) => Call {
 
 const versionOf = (program: string) => spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout ?? '';
 
-/** What mongosh does before it ends; without any of them it asks for more. */
+/** Options that make mongosh exit; without any of them it is interactive. */
 const MONGOSH_WORK = /^(?:--eval(?:=|$)|--file(?:=|$)|-f$|[^-].*\.(?:js|mongodb)$)/;
 const MONGOSH_URI = 'CLOUDLET_MONGODB_URI';
 

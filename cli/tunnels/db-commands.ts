@@ -57,7 +57,7 @@ async function forward(call: Invocation) {
   const { port } = await listen(local, tunnelTo(call, database, engine), call.output);
   const uri = new URL(database.connection.uri);
   uri.host = `127.0.0.1:${port}`;
-  // What stands for the password is no part of an address.
+  // A password placeholder is not part of a URL.
   const shown = { address: `127.0.0.1:${port}`, uri: uri.href.replaceAll('%2A', '*') };
   call.output.one(shown, () => [shown.uri]);
   call.output.note('Press Ctrl+C to stop.');

@@ -15,7 +15,7 @@ interface Asked {
   readonly engine: DatabaseEngine;
 }
 
-/** As psql, mariadb and mongosh have it. */
+/** Like psql, mariadb and mongosh. */
 const LEAVE = /^\s*(?:\\q|quit|exit)(?:\(\))?\s*;?\s*$/i;
 
 /** Runs statements of standard input until its end. Resolves with whether all succeeded. */

@@ -65,7 +65,7 @@ export interface NearSide {
 
 /** Joins both until each side has ended. Rejects with ClientError when the tunnel is cut. */
 export function join(socket: WebSocket, { input, output }: NearSide): Promise<void> {
-  // It may have gone while the tunnel was opened, and says so only once.
+  // The client may have closed while the tunnel was opened; the event comes only once.
   if (input.destroyed || output.destroyed) {
     socket.on('error', () => {}).terminate();
     return Promise.resolve();

@@ -49,7 +49,7 @@ export class UserTransaction {
 
 interface Step {
   readonly index: number;
-  /** Its condition, which holds. */
+  /** The condition of the step, which is met. */
   readonly condition: unknown;
   readonly boundary: Boundary;
   readonly wantsRows: boolean;
@@ -58,7 +58,7 @@ interface Step {
 /** Which steps of a batch belong to such a transaction. */
 export class StepsOfTransaction {
   readonly #transaction: UserTransaction;
-  /** It was begun by an earlier request. */
+  /** An earlier request began the transaction. */
   readonly #isEarlier: boolean;
   /** Steps that began a transaction, for their effect alone. */
   readonly #begins = new Set<number>();

@@ -13,7 +13,7 @@ export class Malformed extends Error {
 export interface Sequence {
   /** The field of the command that it stands for: `documents`, `updates`, … */
   readonly identifier: string;
-  /** Its documents, one after the other. */
+  /** Documents of the section, concatenated. */
   readonly bytes: Buffer;
 }
 

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 
 const MAX_REQUEST_BYTES = 4096;
 const ASKED = 'GET /ssh-keys ';
-/** By which the built-in image knows the lines again. */
+/** Marker by which the built-in image recognises the lines. */
 const MARK = 'cloudlet-lent';
 
 export class KeysAnswer extends Duplex {

@@ -68,7 +68,7 @@ export function answerTo(question: Question, found: readonly number[] | null | '
 
 function recordOf(address: number): Buffer {
   const record = Buffer.alloc(16);
-  // Its name is that of the question.
+  // The record has the name of the question.
   record.writeUInt16BE(0xc000 | HEADER_BYTES, 0);
   record.writeUInt16BE(TYPE_A, 2);
   record.writeUInt16BE(CLASS_IN, 4);

@@ -24,7 +24,7 @@ export interface IpPacket {
   readonly from: number;
   readonly to: number;
   readonly protocol: number;
-  /** It is a part of a larger one. */
+  /** The packet is a fragment. */
   readonly isFragment: boolean;
   readonly payload: Buffer;
 }
@@ -88,7 +88,7 @@ export interface Datagram extends Ends {
   readonly payload: Buffer;
 }
 
-/** null: it is cut short. */
+/** null: truncated. */
 export function datagramIn({ from, to, payload }: IpPacket): Datagram | null {
   if (payload.length < UDP_BYTES) return null;
   const bytes = payload.readUInt16BE(4);
@@ -114,13 +114,13 @@ export interface Segment extends Ends {
   readonly seq: number;
   readonly ack: number;
   readonly flags: number;
-  /** Not scaled, as in the header. */
+  /** Window size as in the header, not scaled. */
   readonly window: number;
   readonly options: Uint8Array;
   readonly payload: Buffer;
 }
 
-/** null: it is cut short. */
+/** null: truncated. */
 export function segmentIn({ from, to, payload }: IpPacket): Segment | null {
   if (payload.length < TCP_BYTES) return null;
   const headerBytes = ((payload[12] as number) >> 4) * 4;

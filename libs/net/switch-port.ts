@@ -85,7 +85,7 @@ export class SwitchPort {
     this.#socket.write(this.#isBehind ? Buffer.from(framed) : framed);
   }
 
-  /** Its guest waits with what it sends. */
+  /** The guest's sends are paused. */
   hold(): void {
     this.#socket.pause();
   }

@@ -9,7 +9,7 @@ function tell(message: DrillMessage): void {
 }
 
 const input = createInterface({ input: process.stdin });
-// Its end means that the cloud is gone.
+// End of input means that the cloud is gone.
 input.once('close', () => process.exit(1));
 input.once('line', (line) => {
   rehearseOrder(JSON.parse(line) as DrillOrder, (stage) => tell({ stage }))

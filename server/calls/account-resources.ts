@@ -1,4 +1,4 @@
-/** Resources of an account, as domains find them in a recovery point and make them for another account. */
+/** Resources of an account in a recovery point, which domains list and restore for another account. */
 import type { Reads } from '../metadata/metadata.ts';
 import type { Call, Principal } from './principal.ts';
 
@@ -7,16 +7,16 @@ export type Kind = (typeof KINDS)[number];
 
 export interface AccountResource {
   readonly kind: Kind;
-  /** Its id in the point; of a bucket, its name. */
+  /** Id in the point; for a bucket, its name. */
   readonly id: string;
   readonly name: string;
-  /** About; null: unknown. */
+  /** Approximate; null: unknown. */
   readonly sizeBytes: number | null;
 }
 
-/** A resource that is there again. */
+/** A restored resource. */
 export interface RestoredResource {
-  /** Id of the new one; of a bucket, its name. */
+  /** Id of the new resource; for a bucket, its name. */
   readonly id: string;
   /** Parts that could not be restored, or not as they were. */
   readonly lacks: string[];
@@ -33,8 +33,8 @@ export interface AccountResources {
   /** The resources of an account in a point, oldest first. */
   list(reads: Reads, accountId: number): Promise<readonly AccountResource[]>;
   /**
-   * Makes the resource again for the caller; a bucket that was begun is gone on with. The call records a machine
-   * or database in the commit that makes it. Throws AppErrors.
+   * Creates the resource for the caller, or continues a bucket that was begun. The call records a
+   * machine or database in the commit that makes it. Throws AppErrors.
    */
   restore(call: Call, past: Past): Promise<RestoredResource>;
 }

@@ -67,7 +67,7 @@ export interface Operation {
 export interface Accepted {
   /** The route's name. */
   readonly name: string;
-  /** Its handler heeds `work.signal`. */
+  /** The handler observes `work.signal`. */
   readonly isCancellable: boolean;
 }
 
@@ -174,7 +174,7 @@ export class Operations {
   }
 
   /**
-   * Asks the caller's operation to end; what it did until then stays. Resolves like find(). One that has
+   * Asks the caller's operation to end; its effects until then stay. Resolves like find(). One that has
    * ended stays as it is. Throws `operation_not_found`, `operation_not_cancellable`.
    */
   async cancel(caller: Principal, operationId: string, wait: Wait): Promise<Operation> {

@@ -253,7 +253,7 @@ async function runCommand(
   });
 }
 
-/** They would outlive the process of their cloud. */
+/** Machines would outlive the process of their cloud. */
 async function endMachines(call: Call): Promise<void> {
   const machines = await call<{ vm_id: string; state: string }[]>('GET', '/api/admin/vms');
   const running = machines.filter(({ state }) => state !== 'stopped' && state !== 'deleted');

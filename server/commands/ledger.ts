@@ -79,7 +79,7 @@ async function walkOver(reads: Reads, head: LedgerHead | undefined): Promise<Fou
   return { problem, seconds, head: { seq: Number(seq), hash } };
 }
 
-/** By a cloud that was opened for it. */
+/** Runs on a cloud opened for this command. */
 async function ask(call: CallAsOperator, head: LedgerHead | undefined): Promise<Found> {
   const body = head === undefined ? {} : { head: { seq: Number(head.seq), hash: head.hash } };
   await call({ method: 'POST', path: PATH, body });

@@ -213,7 +213,7 @@ interface Entry {
   readonly err?: { readonly stack?: string };
 }
 
-/** By pino's numbers. */
+/** Level names by pino's numbers. */
 const LEVELS: Readonly<Record<number, { name: string; style: Parameters<typeof styleText>[0] }>> = {
   20: { name: 'debug', style: 'dim' },
   30: { name: 'info', style: 'green' },

@@ -298,7 +298,7 @@ export interface GuestEndpoint {
 
 export interface ReachedPort {
   readonly endpoint: GuestEndpoint;
-  /** Nobody else gets in by the endpoint from now on. Never rejects. */
+  /** Closes the endpoint to others. Never rejects. */
   giveUp(): Promise<void>;
 }
 

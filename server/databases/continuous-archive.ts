@@ -40,11 +40,11 @@ interface Track {
   to: bigint;
   /** Everything committed by then is; ms. */
   at: number;
-  /** Nothing was committed since, as it sleeps. */
+  /** The server sleeps, so no commit came since. */
   isAsleep: boolean;
   /** Bytes since the newest base copy. */
   sinceBase: bigint;
-  /** Its archived files are damaged: another line begins. */
+  /** The archived files are damaged: a new base copy follows. */
   isBroken: boolean;
 }
 
@@ -252,7 +252,7 @@ export class ContinuousArchive implements LogWriter {
     for (let from = track.to; from < end; from = track.to) {
       const bytes = await server.read(from, end);
       const to = from + BigInt(bytes.length);
-      // Only the last part has all that was committed by then.
+      // Only the last part contains all commits up to that time.
       const at = to === state.to ? state.at : track.at;
       await logs.putPart(key, track.line, { from, to, at, bytes });
       track.to = to;

@@ -53,7 +53,7 @@ export class DataFaults {
     this.#tell();
   }
 
-  /** Its database was replaced as a whole. */
+  /** The whole database was replaced. */
   noteReplaced(databaseId: string): void {
     if (this.#met.delete(databaseId)) this.#tell();
   }

@@ -86,7 +86,7 @@ export class DatabaseDeleter {
       // The interruption has undone a database that was still being created.
       if (now === undefined || (seen.state === 'creating' && now.state === 'deleting'))
         return views.present({ ...seen, state: 'deleting' });
-      // One whose server did not start yet has nothing to keep.
+      // A database whose server never started has no data to keep.
       return this.#delete(call, await find(), { keep: keep && now.state !== 'creating' });
     });
     this.#deps.reconcileSoon(databaseId);

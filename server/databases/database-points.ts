@@ -82,7 +82,7 @@ export class DatabasePoints {
     }
   }
 
-  /** One of them, as it is in the point. Throws `point_not_found`. */
+  /** The database as it is in one of the points. Throws `point_not_found`. */
   async rowIn(pointId: string, accountId: number, databaseId: string): Promise<DatabaseRow> {
     const { pointFiles } = this.#deps;
     const row = await pointFiles.during(pointId, async ({ reads }) =>

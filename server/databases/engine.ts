@@ -44,7 +44,7 @@ export interface Readiness {
   /** The engine's version; null: unknown. */
   readonly version: string | null;
   readonly source: 'built-in' | 'managed' | 'external';
-  /** Why it is unavailable, or a known limitation; null: none. */
+  /** Reason for being unavailable, or a known limitation; null: none. */
   readonly reason: string | null;
   /** Fix for the operator. */
   readonly fix: string | null;
@@ -69,7 +69,7 @@ export interface Endpoint {
 
 export interface UserConnection {
   readonly stream: Duplex;
-  /** Its bytes are not counted as egress otherwise. */
+  /** Egress of this connection is not counted elsewhere. */
   readonly isUncounted: boolean;
 }
 
@@ -187,8 +187,8 @@ export interface Engine {
   /** Makes the engine ready, starting its server if it has one. */
   prepare(): Promise<void>;
   /**
-   * Gives a new database its place, and starts nothing: endpoint() answers from now on, also while the host
-   * still prepares the engine; drop() takes it back. Missing: endpoint() always answers.
+   * Reserves the endpoint of a new database without starting it: endpoint() answers from now on, also while
+   * the host still prepares the engine; drop() takes it back. Missing: endpoint() always answers.
    */
   reserve?(database: EngineDatabase): Promise<void>;
   /** Creates an empty database that its user can open with that password. */

@@ -54,7 +54,7 @@ export class FirstStart {
     }, deps.tellMs ?? TELL_MS);
   }
 
-  /** The row as it is, once nobody is told any more. */
+  /** The current row, after the last progress message. */
   async settled(): Promise<DatabaseRow> {
     clearTimeout(this.#timer);
     return (await this.#telling) ?? this.creating;

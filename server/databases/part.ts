@@ -70,7 +70,7 @@ export interface DatabasesDeps {
   readonly tellMs?: number | undefined;
   /** Timeout of a single dump for a recovery point, ms. */
   readonly pointDumpMs: number;
-  /** Timeout between two pieces of such a dump, ms. */
+  /** Timeout between two pieces of a recovery point's dump, ms. */
   readonly pointSilenceMs: number;
   /** How long orphans are kept after they were found, ms. */
   readonly orphanGraceMs: number;

@@ -101,12 +101,12 @@ export class Sampler {
     );
   }
 
-  /** By engine and state, as of the last tick. */
+  /** Number of databases by engine and state, as of the last tick. */
   counts(): readonly DatabaseCount[] {
     return this.#counts;
   }
 
-  /** By engine. */
+  /** Work done, by engine. */
   work(): ReadonlyMap<EngineName, Readonly<EngineWork>> {
     return this.#work;
   }

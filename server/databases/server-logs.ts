@@ -24,7 +24,7 @@ export interface LogServer {
   begin(line: string): Promise<LogState>;
   /** Bytes of the log from there on, at least one and no more than `to`. */
   read(from: bigint, to: bigint): Promise<Buffer>;
-  /** It need not keep what is before this position. */
+  /** The server may discard its log before this position. */
   release(to: bigint): Promise<void>;
   /** A copy of its files while it runs. Throws DumpsMissing. */
   copy(signal: AbortSignal): Promise<BaseCopy>;

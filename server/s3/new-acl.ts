@@ -62,8 +62,8 @@ export function assertPublicAllowed(publicAccess: PublicAccess | undefined, gran
 }
 
 /**
- * The uploader to a bucket of another account owns the object, and may share it; a key needs the scope for that. So
- * may who uploads without a signature, where the list of the bucket lets everyone write.
+ * The uploader to a bucket of another account owns the object, and may share it; a key needs the scope for
+ * that. So may who uploads without a signature, where the list of the bucket lets everyone write.
  */
 function assertMayGrant(call: S3Call, grants: readonly Grant[], owner: AccountName): void {
   const access = accessOf(call);

@@ -9,7 +9,7 @@ export interface PaletteEntry {
   /** Second line: what kind of thing it is. */
   readonly note?: string;
   readonly icon: ComponentType<SVGProps<SVGSVGElement>>;
-  /** Where it leads, or what it does. */
+  /** The page to open, or the action to run. */
   readonly open: NavigateOptions | (() => unknown);
 }
 

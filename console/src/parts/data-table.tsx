@@ -21,7 +21,7 @@ interface DataTableProps<Row> {
   readonly keyOf: (row: Row) => Key;
   readonly isBusy?: boolean;
   readonly isBold?: (row: Row) => boolean;
-  /** What is open below a row, as wide as the table; null: nothing. */
+  /** Details below a row, as wide as the table; null: none. */
   readonly below?: (row: Row) => ReactNode;
   /** A row of totals. */
   readonly foot?: ReactNode;

@@ -126,7 +126,7 @@ interface FormModalProps {
   /** The button: `Create plan`. */
   readonly action: string;
   readonly form: SentForm;
-  /** It cannot be sent yet. */
+  /** The form is incomplete. */
   readonly isIncomplete?: boolean;
   /** Width; default: `md`. */
   readonly size?: 'lg';

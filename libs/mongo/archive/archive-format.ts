@@ -128,7 +128,7 @@ export interface FoundCollection {
   /** `collection`, `view` or `timeseries`. */
   readonly type: string;
   readonly options: Document;
-  /** Without that of `_id`. */
+  /** Indexes without that of `_id`. */
   readonly indexes: readonly Document[];
 }
 

@@ -1,4 +1,4 @@
-/** `aggregate`, with what it writes at its end. */
+/** `aggregate`, including its final `$out` or `$merge`. */
 import { type Document, UUID } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';

@@ -359,7 +359,7 @@ function chosenIndex({ indexes }: Collection, wanted: unknown) {
   throw new CommandError('IndexNotFound', `index not found with ${shown}`);
 }
 
-/** They write. */
+/** Commands that write. */
 export const CATALOG_CHANGES: Readonly<Record<string, Command>> = {
   create,
   collMod,

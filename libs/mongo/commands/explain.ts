@@ -22,7 +22,7 @@ const FIGURES = ['$collStats', '$indexStats', '$documents'];
 /** Longer commands are not told again. */
 const MAX_TOLD_BYTES = 2 ** 20;
 
-/** The read of a command: of a collection, and the stages over it. */
+/** The read that a command implies: a collection and its stages. */
 interface Explained {
   readonly base: string;
   readonly read: { filter: Document; sort: SortSpec; skip: number; limit: number };

@@ -24,7 +24,7 @@ import { viewOf } from './views.ts';
 
 /** Values of `distinct`, bytes, so that they fit in one reply. */
 const MAX_DISTINCT_BYTES = 15 * 2 ** 20;
-/** Fields of `find` that change what it answers and that there is nothing for here. */
+/** Fields of `find` that change its result and are not supported. */
 const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId'];
 
 function findCommand(command: Document, scope: CommandScope): Document {

@@ -206,7 +206,7 @@ function readMember(value: unknown): Shape {
   return readGeoJson(value);
 }
 
-/** Throws CommandError for what is no geometry. */
+/** Throws CommandError for an invalid geometry. */
 export function readGeoJson(value: unknown): Shape {
   if (!isGeoJson(value)) throw bad(`unknown geo specifier: ${shown(value)}`);
   const { type, coordinates, geometries, crs } = value;

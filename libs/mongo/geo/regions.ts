@@ -138,7 +138,7 @@ function flatDistance([x, y]: Pair, [toX, toY]: Pair): number {
   return Math.hypot(x - toX, y - toY);
 }
 
-/** Its edges are of it. */
+/** Points on the edges are inside. */
 function polygonHolds(corners: readonly Pair[], [x, y]: Pair): boolean {
   spend(corners.length);
   let isInside = false;

@@ -58,7 +58,7 @@ export class Shape {
     for (const { outer } of this.polygons) yield* outer.vertices;
   }
 
-  /** Its lines and the edges of its polygons. */
+  /** Lines of the shape, and edges of its polygons. */
   *#arcs(): Generator<Arc> {
     for (const line of this.lines) {
       spend(line.length);

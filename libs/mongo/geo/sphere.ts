@@ -98,11 +98,11 @@ function turnLeft(vertices: readonly Vector[]): number {
 /** Points whose place relative to a ring is known; one of them is far from antipodal to any other point. */
 const ORIGINS: readonly Vector[] = [unit([0.00457, 1, 0.0321]), unit([0.71, -0.5, -0.4997])];
 
-/** A closed ring and what it encloses. */
+/** A closed ring and its interior. */
 export class Ring {
   /** Each once, what is enclosed at the left. */
   readonly vertices: readonly Vector[];
-  /** It encloses more than half of the sphere. */
+  /** The ring encloses more than half of the sphere. */
   readonly isLarge: boolean;
   readonly #isInside: readonly boolean[];
 

@@ -174,7 +174,7 @@ const ACCUMULATORS: Record<string, Accumulator> = {
   ),
 };
 
-/** Gives back what it is called with: mingo's own form of options, which costs nothing to use again. */
+/** Returns its argument: mingo's own form of options, which costs nothing to use again. */
 const CAPTURE: Record<string, Expression> = { $captureOptions: (_document, _argument, options) => options };
 
 /** mingo's, which knows no regular expressions of BSON's, and would wait for one that never ends. */

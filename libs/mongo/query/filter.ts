@@ -20,7 +20,7 @@ export type Filter = (document: Document) => boolean;
 export interface FilterScope {
   /** Values of `let` variables. */
   readonly variables?: Document;
-  /** By which texts are compared; null: by their bytes. */
+  /** Collation of text comparisons; null: binary. */
   readonly collation?: Collation | null;
   /** There for a query that an index may serve: takes the name of an operator that needs one. */
   readonly special?: { name: string | null } | undefined;

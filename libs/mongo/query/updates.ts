@@ -99,7 +99,7 @@ function noteChange(changed: Map<object, Set<string>>, { parent, name }: Slot, p
   changed.set(parent, names.add(name));
 }
 
-/** They make nothing where there is nothing. */
+/** Operators that do not create a missing field. */
 const REMOVING = new Set(['$unset', '$pull', '$pullAll', '$pop']);
 
 function rename(document: Document, from: string, to: string): void {

@@ -44,7 +44,7 @@ export class DocumentsStore {
   readonly #sizeLimit: () => number | null;
   readonly #statements = new Map<string, StatementSync>();
   readonly #changed = new Set<Collection>();
-  /** By the transaction that runs. */
+  /** The current transaction has changed the catalog. */
   #isCatalogChanged = false;
   #collections = new Map<string, Collection>();
   #limit: number | null | undefined;

@@ -23,7 +23,7 @@ export interface Index {
   readonly descending: readonly boolean[];
   readonly isUnique: boolean;
   readonly isSparse: boolean;
-  /** One of its fields is not plain. */
+  /** The index has a special field (text, 2dsphere, …). */
   readonly isSpecial: boolean;
   /** Kept up to date, and used by no query. */
   readonly isHidden: boolean;

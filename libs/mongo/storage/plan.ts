@@ -34,7 +34,7 @@ export interface Plan {
 
 /** Condition of a filter on one field. */
 export interface Demand {
-  /** One of these; null: any. */
+  /** Allowed values; null: any. */
   values: unknown[] | null;
   low: { value: unknown; isOpen: boolean } | null;
   high: { value: unknown; isOpen: boolean } | null;

@@ -51,7 +51,7 @@ function hintedPlan(index: Index, query: Query): Plan {
   return found?.plan ?? { index, ranges: [{ low: null, high: null }], isReverse: false, isSorted };
 }
 
-/** With what it demands of single fields. */
+/** The filter's conditions on single fields. */
 export function queryOf(question: Question): Query {
   const demands = new Map<string, Demand>();
   readDemands(question.filter, demands);

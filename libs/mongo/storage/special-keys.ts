@@ -16,7 +16,7 @@ export function specialKeysIn(index: Index, document: Document): Buffer[] {
   const perField = index.fields.map((field) => valuesOf(field, document, index));
   const special = index.fields.flatMap(({ kind }, i) => (kind === 'plain' ? [] : [perField[i] as unknown[]]));
   const isLocated = index.fields.some(({ kind }) => kind !== 'plain' && kind !== 'hashed');
-  // Documents without a location or a text are not in an index of such.
+  // Documents without a location or text have no entry in geo or text indexes.
   if ((isLocated || index.isSparse) && special.every((values) => values.length === 0)) return [];
   const isText = index.fields.some(({ kind }) => kind === 'text');
   if (isText) assertNoArrays(index, perField, document);

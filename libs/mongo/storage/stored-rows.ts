@@ -11,7 +11,7 @@ const PAGE_BYTES = 2 ** 20;
 const FIRST_PAGE_ROWS = 16;
 const MAX_PAGE_ROWS = 1024;
 export interface Row {
-  /** Its number in the collection: the natural order. */
+  /** Row number in the collection: the natural order. */
   readonly rowNumber: number;
   /** Key of its `_id`. */
   readonly key: Uint8Array;

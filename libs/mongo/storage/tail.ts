@@ -9,7 +9,7 @@ import type { FoundDocument, Row } from './stored-rows.ts';
 export interface TailOptions extends ReadOptions {
   /** Bytes of a document as a reply has them. */
   show(found: FoundDocument): RawDocument;
-  /** Its client waits for documents when there are none. */
+  /** The client waits for new documents (awaitData). */
   readonly awaitsData: boolean;
 }
 

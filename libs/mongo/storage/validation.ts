@@ -8,7 +8,7 @@ import { isDocument } from '../values/field-paths.ts';
 
 const LEVELS = ['off', 'strict', 'moderate'];
 const ACTIONS = ['error', 'warn'];
-/** They need an index, or run scripts. */
+/** Operators that need an index or run scripts. */
 const NOT_ALLOWED = ['$near', '$nearSphere', '$geoNear', '$text', '$where'];
 
 /** Details that an error tells, bytes. */

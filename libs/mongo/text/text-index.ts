@@ -65,7 +65,7 @@ interface Weights {
   readonly all: number | undefined;
 }
 
-/** By the specification of an index. */
+/** Cache by index specification. */
 const known = new WeakMap<Document, Weights>();
 
 function weightsOf(spec: Document): Weights {

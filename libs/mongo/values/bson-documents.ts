@@ -16,7 +16,7 @@ const MAX_DEPTH = 100;
 const RAW_FIELDS = { documents: true };
 const EXACT = { promoteValues: false, bsonRegExp: true } as const;
 
-/** A document as bytes; what it holds is looked at when it must be. */
+/** A document as bytes, parsed on demand. */
 export type RawDocument = Uint8Array;
 
 /** One document sequence of an OP_MSG. */

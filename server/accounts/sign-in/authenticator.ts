@@ -92,7 +92,7 @@ export class Authenticator implements CredentialCache {
   #old = new Map<string, Entry>();
   /** Hashes of secrets seen lately, good or bad: a hash never becomes wrong. */
   readonly #hashes = new Map<string, string>();
-  /** By the hash of the secret. */
+  /** Uses to store, by the hash of the secret. */
   readonly #uses: WriteBehind<string, Entry>;
   #presetHash: string | undefined;
   /** Counts invalidations: a row read from the database before one must not be cached after it. */

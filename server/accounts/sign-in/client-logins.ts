@@ -58,7 +58,7 @@ export class ClientLogins {
   readonly #deps: ClientLoginsDeps;
   readonly #devices: DeviceLogins<Grant>;
   readonly #guesses: LoginThrottle;
-  /** By the hash of the code; the oldest first. */
+  /** Log-ins by the hash of the code, oldest first. */
   readonly #codes = new Map<string, Code>();
 
   constructor(deps: ClientLoginsDeps) {
@@ -161,7 +161,7 @@ export class ClientLogins {
     return { principal, name, scopes: [...new Set(scopes)], expiresIn };
   }
 
-  /** Its granter may have logged out or been suspended meanwhile. */
+  /** The approving user may have logged out or been suspended meanwhile. */
   async #issue(recorder: Recorder, { principal, name, scopes, expiresIn }: Grant): Promise<IssuedKey> {
     const { accessKeys, authenticator } = this.#deps;
     if (!(await authenticator.isCurrent(principal))) {

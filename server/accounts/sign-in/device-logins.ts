@@ -55,7 +55,7 @@ export class DeviceLogins<Grant> {
   readonly #clock: Clock;
   readonly #maxAll: number;
   readonly #maxPerSource: number;
-  /** By the hash of the device code; the oldest first. */
+  /** Log-ins by the hash of the device code, oldest first. */
   readonly #pending = new Map<string, Pending<Grant>>();
   readonly #byUserCode = new Map<string, Pending<Grant>>();
 

@@ -168,7 +168,7 @@ export class Sessions {
     });
   }
 
-  /** `missing`: what is thrown when it ended meanwhile; by default that is no error. */
+  /** `missing`: the error if the session ended meanwhile; default: none. */
   #end(change: Change, tokenHash: string, missing?: () => Error): void {
     const { sessionStore, cache } = this.#deps;
     const statement = sessionStore.deleteSession(tokenHash);

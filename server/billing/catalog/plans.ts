@@ -135,7 +135,7 @@ export class Plans {
       change.after(() => quotas.limitsChanged());
       return { id: accountId, ...terms };
     });
-    // If it fails, the next tick gives them.
+    // After a failure, the next tick grants the credits.
     if (input.plan !== undefined) await monthly.giveTo(accountId).catch(() => monthly.changed());
     return response;
   }

@@ -23,7 +23,7 @@ export type Left = Pick<Balances, 'free' | 'held'>;
 
 interface Sure {
   readonly creditsMicro: bigint;
-  /** By the steady clock, ms. */
+  /** Time of the monotonic clock, ms. */
   readonly until: number;
 }
 
@@ -56,7 +56,7 @@ export class Spendable {
     const known = this.#sure.get(row.account_id);
     if (known && creditsMicro >= known.creditsMicro && steady.now() < known.until) return true;
     return rating.withUnrated(row.account_id, async (unrated) => {
-      // It may have been charged since.
+      // The account may have been charged since.
       const current = (await accounts.find(row.account_id)) ?? row;
       const { free } = leftOf(current, unrated.owed);
       this.#note(current, { free, burnNano: this.#burnOf(current, unrated) });

@@ -8,7 +8,7 @@ import { type CachedRow, FIRST_PREV_HASH, type HashedRow, type LedgerStore } fro
 export interface LedgerHead {
   /** Number of the last transfer; 0 when there is none. */
   readonly seq: bigint;
-  /** Its hash; 64 zeros when there is none. */
+  /** Hash of the last transfer; 64 zeros when there is none. */
   readonly hash: string;
 }
 

@@ -12,7 +12,7 @@ export interface PeriodText {
 export interface Period {
   /** ms since 1970, included, a whole hour. */
   readonly from: number;
-  /** Not included, a whole hour. */
+  /** Exclusive end, a whole hour. */
   readonly to: number;
 }
 

@@ -24,7 +24,7 @@ export interface ExposuresDeps {
   readonly onClosedPorts: (vmId: string, ports: readonly PortState[]) => void;
 }
 
-/** By then an engine has taken in a connection that was made, ms. */
+/** Time in which an engine accepts an established connection, ms. */
 const TAKEN_MS = 2000;
 
 export class Exposures {

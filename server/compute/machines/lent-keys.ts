@@ -52,7 +52,7 @@ const withoutComment = (line: string) =>
 
 export class LentKeys {
   readonly #deps: LentKeysDeps;
-  /** By account; whose keys were lent last is last. */
+  /** Lent keys by account, most recent last. */
   readonly #lent = new Map<number, readonly Lent[]>();
   readonly #allowance: EventAllowance;
 

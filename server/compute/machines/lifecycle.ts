@@ -1,4 +1,4 @@
-/** Changes of a machine's state: each one commit, with what it means for usage. */
+/** Changes of a machine's state: each is one commit that includes its usage. */
 import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';

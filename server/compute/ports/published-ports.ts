@@ -28,7 +28,10 @@ const MAX_UNTRUSTED = 5;
 /** Connects to a TCP port of the machine's guest, in its present run; null: nothing answers. */
 export type Dial = (guestPort: number) => Promise<Socket | null>;
 
-/** Connects a visitor, named as by sourceOf(), to the machine's port; null: nothing answers, or no slot is free. */
+/**
+ * Connects a visitor, named as by sourceOf(), to the machine's port; null: nothing answers, or no slot is
+ * free.
+ */
 export type ForVisitor = (source: string) => Promise<Socket | null>;
 
 /** Ports of this host on which machines answer. */
@@ -137,7 +140,7 @@ export class PublishedPorts {
     return chosen === null ? stored : stored.finally(() => this.#choice.done(chosen));
   }
 
-  /** Its machine has not run for long. */
+  /** The machine of the port has not run for a long time. */
   async #giveAway(change: Change, idle: IdlePort): Promise<void> {
     const { store, clock, machine, announce } = this.#deps;
     change.expect(store.giveAway(idle, clock.now() - IDLE_MS), startedMeanwhile);

@@ -71,7 +71,9 @@ export class DigestStreams {
     return [...this.#names];
   }
 
-  /** Sends a slot to the threads of all digests. `pick`: the least loaded thread. May throw what it does. */
+  /**
+   * Sends a slot to the threads of all digests. `pick`: the least loaded thread; its errors are passed on.
+   */
   send(slot: Slot, content: SlotContent, pick: () => DigestThread): Promise<Digests | undefined>[] {
     const stream = this.#stream;
     this.#threads ??= this.#share(pick);
@@ -95,7 +97,7 @@ export class DigestStreams {
     }
   }
 
-  /** Nothing more comes. */
+  /** The stream has ended. */
   end(): void {
     for (const [thread, load] of this.#loads) thread.load -= load;
     this.#loads = [];

@@ -46,7 +46,7 @@ export class BlobThread<Request extends object, Reply> {
   readonly #slots = new Set<number>();
   #nextId = 0;
   #alive = true;
-  /** Why it died. */
+  /** Cause of death of the thread. */
   #cause: unknown;
   /** Work given to it: requests outstanding and streams held, in the units above. */
   load = 0;
@@ -148,7 +148,7 @@ export class WorkerPool<Request extends object, Reply> {
     this.#deps = deps;
   }
 
-  /** The threads alive. */
+  /** Running threads. */
   get threads(): readonly BlobThread<Request, Reply>[] {
     return [...this.#threads];
   }

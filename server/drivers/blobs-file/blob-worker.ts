@@ -111,7 +111,7 @@ function readChunks(root: string, request: ReadRequest): BlobReply {
 
 function readInto(fd: number, { name, sizeBytes, dataKey, slot, firstChunk, chunks }: ReadRequest): number {
   const codec = frameCodec(name, dataKey);
-  // Bytes cut off or added anywhere would shift or orphan frames: nothing of such a file is trusted.
+  // Bytes removed or added anywhere would shift or orphan frames, so the whole file is rejected.
   if (fstatSync(fd).size !== fileLength(sizeBytes, codec.tailBytes)) return 0;
   const lastChunk = chunkCount(sizeBytes) - 1;
   const tails = Buffer.allocUnsafe(chunks * codec.tailBytes);

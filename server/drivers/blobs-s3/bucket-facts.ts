@@ -1,4 +1,4 @@
-/** What `cloudlet doctor` asks a bucket. */
+/** Facts about a bucket for `cloudlet doctor`. */
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
@@ -21,7 +21,7 @@ export interface BucketFacts {
 const LIMITS = { tries: 2, silenceMs: 5000 };
 
 /**
- * Lists, stores, reads and removes as a cloud does; what it stores it removes. Rejects with a BlobFault of
+ * Lists, stores, reads and removes an object as a cloud does. Rejects with a BlobFault of
  * kind `s3`.
  */
 export async function bucketFacts(address: S3Address, clock: Clock): Promise<BucketFacts> {

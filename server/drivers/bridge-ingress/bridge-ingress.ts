@@ -59,7 +59,7 @@ export class BridgeIngress implements Ingress {
     return guestPorts.map((port) => ({ port, guestPort: port, reason }));
   }
 
-  /** Not known here: connections do not pass. */
+  /** Unknown here, because connections do not pass through Cloudlet. */
   traffic(_vmId: string): IngressTraffic | null {
     return null;
   }

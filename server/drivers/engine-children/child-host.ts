@@ -32,7 +32,7 @@ export interface LaunchedChild {
   readonly ended: Promise<unknown>;
   /** The end of its output, for the log. */
   readonly said: () => string;
-  /** It computes for long: others come first. False: it no longer does. */
+  /** The child computes for long, so others come first. False: no longer. */
   yields(isLast: boolean): void;
   kill(): void;
 }

@@ -132,7 +132,7 @@ export class ChildSlots {
     } else this.#stepping ??= setInterval(() => this.#step(), STEP_MS).unref();
   }
 
-  /** The one whose turn it is. */
+  /** The waiter whose turn it is. */
   #next(): Waiter | undefined {
     const waiting = [...this.#waiters];
     return (

@@ -38,7 +38,7 @@ export interface Figures {
 interface RunningCall {
   /** A time of the monotonic clock. */
   readonly since: number;
-  /** It may be ended for another account. */
+  /** The call may be ended for another account. */
   readonly isStatement: boolean;
 }
 

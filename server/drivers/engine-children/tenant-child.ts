@@ -9,7 +9,7 @@ import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 /** Members of a call besides its id. */
 export interface CallHead {
   readonly kind: string;
-  /** Requests a message when the child begins this call. */
+  /** Asks the child for a message when it begins this call. */
   readonly tell?: boolean;
   readonly [member: string]: unknown;
 }

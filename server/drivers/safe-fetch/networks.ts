@@ -1,6 +1,6 @@
 /**
- * Which addresses a request for an untrusted URL may reach: those of the public Internet but this host's own, and
- * what was allowed.
+ * Which addresses a request for an untrusted URL may reach: those of the public Internet but this host's
+ * own, and what was allowed.
  */
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';

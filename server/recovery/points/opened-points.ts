@@ -1,7 +1,8 @@
 /**
- * Recovery points that are open beside the live cloud, so that owners restore single resources. The metadata of
- * the point is copied to a folder and migrated; files of objects are copied there one by one while they are
- * read. The folder is removed when nobody has used the point for a minute, and at the next start.
+ * Recovery points that are open beside the live cloud, so that owners restore single resources. The
+ * metadata of the point is copied to a folder and migrated; files of objects are copied there one by one
+ * while they are read. The folder is removed when nobody has used the point for a minute, and at the next
+ * start.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -50,7 +50,7 @@ interface Component {
   readonly status: string;
   readonly problem: string | null;
   readonly fix: string | null;
-  /** What runs the machines. */
+  /** The hypervisor. */
   readonly note: string | null;
 }
 

@@ -28,7 +28,7 @@ const MODIFIER = /Mac|iP/.test(navigator.platform) ? '⌘' : 'Ctrl';
 export function QueryTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
   const { table } = useSearch({ from: '/shell/databases/$database' });
   const { data: tables = [], isPending } = useQuery(tablesQuery(database.database_id));
-  // How it is written in a statement is known with the tables.
+  // The quoting of a name in statements is known with the tables.
   if (table !== undefined && isPending) return <Group h={320} aria-busy="true" />;
   const open = tables.find((one) => nameOf(one) === table);
   return <Editor database={database} engine={engine} tables={tables} open={open} />;

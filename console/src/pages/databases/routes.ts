@@ -24,7 +24,7 @@ interface DatabaseSearch {
   readonly span?: (typeof SPANS)[number];
   /** The table or collection that is open. */
   readonly table?: string;
-  /** Its rows are shown, from behind so many on. */
+  /** Number of rows of the table to skip. */
   readonly rows?: number;
 }
 

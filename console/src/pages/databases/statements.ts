@@ -3,7 +3,7 @@ import type { Grammar } from './grammar.ts';
 
 export interface Statement {
   readonly text: string;
-  /** Where it begins in the whole text. */
+  /** Offset in the whole text. */
   readonly from: number;
 }
 

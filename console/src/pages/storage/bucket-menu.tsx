@@ -17,7 +17,7 @@ import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from './queries.ts';
 
-/** One of the bucket's settings, turned the other way. */
+/** Menu item that toggles a setting of the bucket. */
 interface Switch {
   readonly change: BucketChange;
   readonly action: string;

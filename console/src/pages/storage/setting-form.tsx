@@ -33,7 +33,7 @@ interface SettingFormProps {
   readonly change: BucketSettingsChange;
   /** Nothing was changed. */
   readonly isSame: boolean;
-  /** It cannot be saved, as a field says. */
+  /** A field is invalid, so the form cannot be saved. */
   readonly isWrong?: boolean;
   readonly children: ReactNode;
 }

@@ -29,6 +29,6 @@ export const secretQuery = (id: string) =>
   queryOptions({
     queryKey: ['webhooks', id, 'secret'],
     queryFn: () => cloud.getWebhookSecret(id),
-    // It is not kept longer than it is shown.
+    // The secret is cached only while shown.
     gcTime: 0,
   });

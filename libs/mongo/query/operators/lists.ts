@@ -112,7 +112,7 @@ function slice([list, first, second]: unknown[], hasCount: boolean): unknown {
   return all.slice(from, from + count);
 }
 
-/** By its elements that are different, in their order. */
+/** Distinct elements in order. */
 function asSet(list: readonly unknown[], collation: Collation | null): Map<string, unknown> {
   spend(list.length);
   const set = new Map<string, unknown>();

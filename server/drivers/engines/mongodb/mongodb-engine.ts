@@ -122,7 +122,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
   }
 
   override async provision(database: EngineDatabase, password: string): Promise<void> {
-    // Its process starts meanwhile, so that the first connection finds it open.
+    // The process starts meanwhile, so that the first connection need not wait.
     const keep = async () => this.#logins.keep(database, { keys: await scramKeys(password) });
     await Promise.all([keep(), super.provision(database, password)]);
   }

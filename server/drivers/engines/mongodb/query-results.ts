@@ -93,7 +93,7 @@ function shown(value: unknown): unknown {
   return (EJSON.serialize({ value }, { relaxed: true }) as Document).value;
 }
 
-/** By the answers of `listIndexes` and `collStats`. */
+/** Built from the replies of `listIndexes` and `collStats`. */
 export function describeCollection(name: string, indexes: readonly Document[], stats: Document): Table {
   const bytes = Number(stats.storageSize) + Number(stats.totalIndexSize ?? 0);
   return {
@@ -112,7 +112,7 @@ export function describeCollection(name: string, indexes: readonly Document[], s
   };
 }
 
-/** Nobody knows how many documents a view has without reading it. */
+/** The number of documents of a view is unknown without reading it. */
 export function describeView(name: string): Table {
   return {
     name,

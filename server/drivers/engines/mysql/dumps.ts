@@ -41,7 +41,7 @@ export interface DumpsDeps {
   readonly dumper: () => { readonly user: string; readonly password: string };
   /** Bytes of the files of a database. */
   readonly fileBytes: (admin: Admin, database: string) => Promise<number>;
-  /** Ours, for notes of the steps that a load has still to do. */
+  /** Directory of Cloudlet's, for the journals of unfinished loads. */
   readonly folder: string;
   readonly alarms: ManagedEngineOptions['alarms'];
   readonly warn: (text: string) => void;
@@ -124,7 +124,7 @@ export class MysqlDumps {
     { user, most, signal }: { readonly user: string; readonly most: number; readonly signal: AbortSignal },
   ): Promise<void> {
     const { links, warn } = this.#deps;
-    // It is there already, or no name of one for tests.
+    // The database exists already, or the name is not a test database's.
     if (!(await links.asAdmin((admin) => makeTest(admin, name)))) return;
     try {
       await this.#fill({ database: name, user, most }, parts.content(), signal);

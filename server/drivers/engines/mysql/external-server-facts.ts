@@ -8,7 +8,7 @@ import { type Admin, rowsOf } from './admin-store.ts';
 
 export interface ServerFacts extends ExternalFacts {
   readonly kind: 'mariadb' | 'mysql';
-  /** Without what follows it. */
+  /** Version number without its suffix. */
   readonly number: string;
   readonly isReadOnly: boolean;
   /** Each table in a file of its own: else nobody knows how large a database is. */
@@ -44,7 +44,7 @@ const VARIABLES = [
   'performance_schema',
 ];
 
-/** By the settings; null: there is none. */
+/** Operator's server in the settings; null: none. */
 export function externalMysql({ mysqlUrl }: { readonly mysqlUrl: string }): ServerAddress | null {
   return mysqlUrl === '' ? null : serverAddress('CLOUDLET_MYSQL_URL', mysqlUrl, PORT);
 }

@@ -200,7 +200,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
     await this.links.asAdmin((admin) => store.setVerifier(admin, store.usersOf(database).user, verifier));
   }
 
-  /** Without the bytes of a new server. */
+  /** Size without the bytes of an empty server. */
   async serverBytes(): Promise<number> {
     return Math.max(0, (await serverBytes(this.server.folders.home, null)) - NEW_BYTES);
   }

@@ -120,7 +120,7 @@ function noGrowth({ dialect }: Admin, database: string, account: string): string
   return [own, ...forTests];
 }
 
-/** One of our own that may do everything in that database. */
+/** A user of Cloudlet's with all rights on that database. */
 export async function makeLoader(admin: Admin, database: string, password: string): Promise<void> {
   const loader = ours(admin, database);
   await run(admin, [
@@ -169,7 +169,7 @@ export async function limitUsers(
   const limited = admin.dialect.limited(statementMs);
   await run(admin, [
     `ALTER USER ${anywhere(user)} WITH MAX_USER_CONNECTIONS ${connections} ${limited}`,
-    // Ours are as many as we make.
+    // Users of Cloudlet's have no connection limit.
     ...[writer, reader].map(
       (name) => `ALTER USER ${ours(admin, name)} WITH MAX_USER_CONNECTIONS 0 ${limited}`,
     ),
@@ -216,7 +216,7 @@ export async function droppedByTenants(admin: Admin): Promise<string[]> {
   return (await ofOurs(admin, found)).map(({ user }) => databaseOf(user));
 }
 
-/** Its users stay. Nothing of it is known any more. */
+/** The users of the database stay. */
 export async function dropDatabase(admin: Admin, name: string): Promise<void> {
   const { mark } = admin.dialect;
   await admin.query(`DROP DATABASE IF EXISTS ${id(name)}`);
@@ -232,7 +232,7 @@ export async function dropUsers(admin: Admin, { user, writer, reader }: Users): 
   await admin.query(
     `DROP USER IF EXISTS ${anywhere(user)}, ${[writer, reader].map((name) => ours(admin, name)).join(', ')}`,
   );
-  // They live on without their user.
+  // Sessions survive their user.
   await endSessions(admin, [user, writer, reader]);
 }
 

@@ -72,7 +72,7 @@ export class MysqlStatements implements Statements<Connection> {
       const { sqlMessage, errno } = error;
       return new QueryFailed(sqlMessage, String(errno), { position: positionIn(statement, sqlMessage) });
     }
-    // Its session was ended by us, or the server is gone.
+    // Cloudlet ended the session, or the server is gone.
     return (error as { code?: unknown }).code === 'PROTOCOL_CONNECTION_LOST' ? timedOut(error) : null;
   }
 }

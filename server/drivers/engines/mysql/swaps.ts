@@ -27,7 +27,7 @@ export interface Swap {
 }
 
 export interface SwapsDeps {
-  /** Ours, for the notes. */
+  /** Directory of Cloudlet's, for the journals. */
   readonly folder: string;
   readonly links: Pick<MysqlLinks, 'asAdmin' | 'putBackPassword'>;
   /** Runs SQL as one of our own users. Throws LoadFailed. */
@@ -114,7 +114,7 @@ export class Swaps {
     });
   }
 
-  /** Nobody else is in meanwhile, and until the programs are there. */
+  /** No other session is connected meanwhile, nor until views and routines exist. */
   async #moveTables({ database, fresh, old, replaced }: Swap): Promise<void> {
     const { links } = this.#deps;
     const users = store.usersOf(database);

@@ -121,7 +121,7 @@ export async function settleUpgrade(
     fs.renameSync(whole, data);
     syncFolder(home);
   }
-  // Its change of name is the last change of it.
+  // The rename was the last change of the old directory.
   const renamedMs = fs.statSync(old, { throwIfNoEntry: false })?.ctimeMs;
   if (renamedMs !== undefined && renamedMs < now - KEEP_DAYS * DAY_MS) await removeTree(old);
 }

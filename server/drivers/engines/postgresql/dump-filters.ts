@@ -54,7 +54,7 @@ export class DumpFilter extends Transform {
       done(new LoadFailed('The dump is cut off: its last line, which pg_dump writes, is missing'));
       return;
     }
-    // Or the last statement would not be sent where it lacks its end of line.
+    // Without a final line end, the last statement would not be sent.
     this.push('\n');
     done();
   }
@@ -102,7 +102,7 @@ export class DumpFilter extends Transform {
     }
     this.push(all.subarray(0, found + 1));
     const after = all.subarray(found + this.#closing.length);
-    // It stands once in a dump.
+    // The line occurs once per dump.
     this.#closing = null;
     this.#rest = Buffer.alloc(0);
     this.push(after);

@@ -15,7 +15,7 @@ import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 import { freeName, grantToDumper, handOver } from './test-databases-store.ts';
 
-/** By format. */
+/** Settings by dump format. */
 const FORMATS = {
   sql: { option: '--format=plain', contentType: 'application/sql', extension: 'sql' },
   custom: { option: '--format=custom', contentType: 'application/octet-stream', extension: 'dump' },
@@ -150,7 +150,7 @@ export class PostgresqlDumps {
     const fresh = `t_${randomName(16)}`;
     try {
       const target = await links.asAdmin((client) => freeName(client, name, roles));
-      // It is there already.
+      // The database exists already.
       if (target === null) return;
       await links.asAdmin((client) => store.makeDatabase(client, fresh, { roles, guest: guest() }));
       await links.inDatabase(fresh, (client) => store.giveSchema(client, roles.group));

@@ -24,7 +24,7 @@ export const REFUSALS: RefusalCodes = {
   accessRules: 'pg_hba.conf',
 };
 
-/** By the settings; null: there is none. */
+/** Operator's server in the settings; null: none. */
 export function externalPostgresql({
   postgresqlUrl,
 }: {

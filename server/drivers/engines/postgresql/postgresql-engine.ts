@@ -218,7 +218,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
         await store.setLogin(client, user, access === 'none' ? 0 : limits.connections);
       });
       await this.#shutOut(client, group, access === 'none');
-      // A session keeps what it began with.
+      // A session keeps its initial settings.
       if (access === 'none' || isChanged)
         await sessions.endTenant(client, store.rolesOf(database.database), this.#guest);
       // On a server of the operator's a tenant who has the local role's password may use it from anywhere.
@@ -291,7 +291,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     });
   }
 
-  /** Without the log that every server needs, and what a new one has. */
+  /** Size without the log and the bytes of an empty server. */
   async serverBytes(databases: number): Promise<number> {
     const bytes = await serverBytes(this.server.folders.home, this.#keepsLog ? ARCHIVED_WAL : WAL);
     return Math.max(0, bytes - NEW_BYTES - databases * EMPTY_BYTES);

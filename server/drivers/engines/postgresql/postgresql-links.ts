@@ -17,7 +17,7 @@ const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_onl
 /** On a server of ours tenants see all statements but ours, which have verifiers of passwords. */
 const UNCOUNTED = '-c pg_stat_statements.track=none -c track_activities=off';
 const CONNECT_MS = 10_000;
-/** Ours are few, and each is a process of the server. */
+/** Few connections of Cloudlet's: each is a process of the server. */
 const IDLE_MS = 10_000;
 
 /** `cannot_connect_now`: the server recovers from the end of one of its processes. */

@@ -31,7 +31,7 @@ export interface Roles {
   readonly group: string;
   /** The tenant's. */
   readonly user: string;
-  /** By which we run the tenant's statements and dumps. */
+  /** Role for the tenant's statements and dumps that Cloudlet runs. */
   readonly local: string;
 }
 

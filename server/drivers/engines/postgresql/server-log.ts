@@ -11,7 +11,7 @@ import { ADMIN } from './postgresql-store.ts';
 export interface PostgresqlLogDeps {
   readonly links: PostgresqlLinks;
   readonly clients: Clients;
-  /** From which the passwords of our roles come; a recovered copy has the same. */
+  /** Secret from which the passwords of our roles are derived; the same in a recovered copy. */
   readonly secret: () => Buffer;
   readonly major: () => number | null;
 }

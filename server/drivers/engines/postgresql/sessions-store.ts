@@ -6,7 +6,7 @@ import { ADMIN, DUMPER, type Guest, id, type Roles } from './postgresql-store.ts
 
 export interface Session {
   readonly database: string;
-  /** When it was ended. */
+  /** End of the session. */
   readonly at: string;
 }
 

@@ -212,7 +212,7 @@ class LimitedQuery {
     (connection as Wire).sendCopyFail(NO_INPUT);
   }
 
-  /** Its bytes are let pass, and not kept. */
+  /** Discards COPY data. */
   handleCopyData(): void {
     this.#isTruncated = true;
   }

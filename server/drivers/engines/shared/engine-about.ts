@@ -29,7 +29,7 @@ interface EnginePrograms {
   isOnHost?(): Promise<boolean>;
 }
 
-/** Its part in `cloudlet dev`. */
+/** Contribution to `cloudlet dev`. */
 interface Development {
   /** Whether it is among the engines of a run that names none. */
   readonly isDefault: boolean;

@@ -9,7 +9,7 @@ export function notFound(subject: string, { reason, fix }: NoPrograms): Finding 
   return { level: 'warn', subject, detail, fix };
 }
 
-/** The operator's own server, by what it answered. */
+/** Finding about the operator's own server. */
 export function ofExternal(subject: string, asked: Promise<ExternalFacts>): Promise<Finding> {
   return asked.then(
     ({ version, limits }) => ({

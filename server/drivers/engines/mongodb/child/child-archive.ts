@@ -99,7 +99,7 @@ async function writeArchive(
       ),
     );
     for (const { name: collection, type } of collections) {
-      // A view is its pipeline; what it shows is in the archive already.
+      // A view is stored as its pipeline; its documents are in the archive already.
       if (type === 'view') continue;
       for (const documents of batches(database, name, collection)) {
         write(archive.documents(name, collection, documents));

@@ -8,7 +8,7 @@ import type { Counters, SizeLimit } from '../../../engine-children/child-call.ts
 
 export interface TenantDocumentsOptions {
   readonly file: string;
-  /** Its name, as commands say it. */
+  /** Database name in commands. */
   readonly name: string;
   readonly sizeLimit: SizeLimit;
   readonly limits: EngineLimits;

@@ -42,7 +42,7 @@ function whyNot({ mongodbServer, databaseHost }: Settings, folder: string): stri
   return hasOwn ? "this cloud already has databases in Cloudlet's own engine" : null;
 }
 
-/** By the settings; null: there is none. */
+/** Operator's server in the settings; null: none. */
 export function externalMongodb({ mongodbUrl }: { readonly mongodbUrl: string }): OperatorMongodb | null {
   if (mongodbUrl === '') return null;
   const address = serverAddress('CLOUDLET_MONGODB_URL', mongodbUrl, PORT);

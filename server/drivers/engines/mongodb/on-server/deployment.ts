@@ -14,11 +14,11 @@ export interface MongodbDeployment {
   readonly server: EngineServer;
   /** With its administrator. */
   address(): OperatorMongodb;
-  /** A driver of the administrator's. */
+  /** A connection as administrator. */
   client(): MongoClient;
   /** Null: it was not found good yet. */
   facts(): Pick<MongodbFacts, 'version' | 'isReplicaSet'> | null;
-  /** From which all passwords of our own users come. */
+  /** Secret from which all passwords of our own users are derived. */
   secret(): Buffer;
   readiness(): Promise<Readiness>;
 }
@@ -29,7 +29,7 @@ export interface OperatorDeploymentOptions extends Pick<ExternalServerDeps, 'ala
   readonly address: OperatorMongodb;
 }
 
-/** By CLOUDLET_MONGODB_URL. */
+/** The server of CLOUDLET_MONGODB_URL. */
 export function operatorDeployment({
   folder,
   address,

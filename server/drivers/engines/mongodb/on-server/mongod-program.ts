@@ -20,7 +20,7 @@ export interface Mongod {
   readonly readOnly: readonly string[];
 }
 
-/** Its path; null: there is none. */
+/** Path of the program; null: not installed. */
 export const mongodPath = (): string | null => findHostProgram('mongod');
 
 /** Asks again each time: packages come and go while we run. `series`: of the data there are; null: any. */

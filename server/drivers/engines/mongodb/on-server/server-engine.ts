@@ -49,7 +49,7 @@ const EXACT = { promoteValues: false, bsonRegExp: true } as const;
 const TENANT = /^[uqr]_[a-z0-9]{16}$/;
 
 export interface ServerMongodbOptions {
-  /** Ours, for what is loaded. */
+  /** Directory of Cloudlet's, for files being loaded. */
   readonly folder: string;
   readonly deployment: MongodbDeployment;
 }

@@ -8,7 +8,7 @@ const USER_NOT_FOUND = 11;
 /** Role for reading and deleting; created in each database. */
 const CLEANER = 'cloudlet_cleaner';
 const CLEANING = ['remove', 'dropCollection', 'dropIndex'];
-/** Nobody comes from there: who may only come from there does not get in. */
+/** No client has this address, so a user restricted to it cannot log in. */
 const NOWHERE = '255.255.255.255';
 
 /** Our own of a database, by which we run queries for its owner. */

@@ -77,7 +77,7 @@ export class ClientLogin {
     this.#conversation = null;
     const { database, username } = login.database;
     const now = await this.#deps.logins.find(database, username);
-    // Its password may have become another one meanwhile.
+    // The password may have changed meanwhile.
     if (now === null || !now.keys.storedKey.equals(login.keys.storedKey)) throw this.#failed();
     this.#deps.admit(now);
     return said(proof, true);

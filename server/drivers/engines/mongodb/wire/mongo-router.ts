@@ -27,7 +27,7 @@ const UNAUTHENTICATED = 400;
 const MAX_ENCRYPTED = 500;
 
 export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute' | 'sizeBytes'> {
-  /** Ours, where the port is kept. */
+  /** Directory of Cloudlet's, in which the port is stored. */
   readonly folder: string;
   readonly firstPort: number;
   /** Where it listens, and how connections are encrypted; null: on loopback, without. */
@@ -62,7 +62,7 @@ export class MongoRouter {
     this.#door = new TlsDoor(deps.tls, () => deps.now().getTime());
   }
 
-  /** Why it does not listen, when it should; null: nothing is wrong. */
+  /** Why the port is not open; null: open, or not needed. */
   get problem(): AppError | null {
     return this.#problem;
   }
@@ -223,7 +223,7 @@ export class MongoRouter {
     this.#encrypted.enter(connection);
   }
 
-  /** It has logged in, or is gone. */
+  /** The connection has logged in, or has ended. */
   #leave(connection: ClientConnection): void {
     this.#unauthenticated.leave(connection);
     this.#encrypted.leave(connection);
