@@ -88,7 +88,7 @@ function pathsOf(root) {
   return { output, results, stampFile: join(output, 'stamp'), problemFile: join(output, 'problem.json') };
 }
 
-/** Writes down why there is no image, for the server (server/drivers/qemu/tiny-image.ts) to tell. */
+/** Writes down why there is no image, for the server (server/drivers/qemu/images/tiny-image.ts) to tell. */
 export function noteNoGuestImage(root, { message, fix }) {
   const { output, problemFile } = pathsOf(root);
   mkdirSync(output, { recursive: true });

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { zstdCompressSync } from 'node:zlib';
-import { whyNoTinyImage } from '../server/drivers/qemu/tiny-image.ts';
+import { whyNoTinyImage } from '../server/drivers/qemu/images/tiny-image.ts';
 import { NO_GUEST_IMAGE } from './installed.ts';
 import { noApt, useArchive } from './test-archive.ts';
 

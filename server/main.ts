@@ -42,10 +42,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   scrub: async () => (await import('./commands/scrub.ts')).SCRUB,
   ledger: async () => (await import('./commands/ledger.ts')).LEDGER,
   keys: async () => (await import('./commands/keys.ts')).KEYS,
-  recovery: async () => (await import('./commands/recovery.ts')).RECOVERY,
+  recovery: async () => (await import('./commands/recovery/recovery.ts')).RECOVERY,
   migrate: async () => (await import('./commands/migrate.ts')).MIGRATE,
   databases: async () => (await import('./commands/databases.ts')).DATABASES,
-  doctor: async () => (await import('./commands/doctor.ts')).DOCTOR,
+  doctor: async () => (await import('./commands/doctor/doctor.ts')).DOCTOR,
 };
 
 const SWITCHES = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;

@@ -11,7 +11,7 @@ import type { Config } from '../config/config.ts';
 import { tryLog } from '../databases/log-trials.ts';
 import { tryDatabases } from '../databases/trials.ts';
 import type { DrillOrder } from '../drivers/drill-process/drill-ground.ts';
-import { UIDS } from '../drivers/qemu/guest-folders.ts';
+import { UIDS } from '../drivers/qemu/guests/guest-folders.ts';
 import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { DrillFindings } from '../recovery/drill/drill.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { unpackedPrograms } from '../drivers/managed-server/unpacked-programs.ts';
 import { startPreparing } from '../drivers/preparation/preparer.ts';
-import { TINY_FOLDER } from '../drivers/qemu/tiny-image.ts';
+import { TINY_FOLDER } from '../drivers/qemu/images/tiny-image.ts';
 
 /**
  * Starts the preparation if a part is missing. `output` gets its lines. Resolves with the function that ends

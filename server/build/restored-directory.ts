@@ -7,7 +7,7 @@ import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { openReader, tableNames } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
-import { mapOf } from '../drivers/qemu/disk-map.ts';
+import { mapOf } from '../drivers/qemu/images/disk-map.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
 import { Alarms } from '../platform/alarms.ts';

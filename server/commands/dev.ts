@@ -12,7 +12,7 @@ import { randomSecret } from '../platform/ids.ts';
 import { quoted } from './banner.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { devConfig, earlierKey, keepKey, openDevDirectory, sweepDevDirectories } from './dev-directory.ts';
-import { restore } from './recovery-restore.ts';
+import { restore } from './recovery/recovery-restore.ts';
 import { outliveTerminal, startCloud, stopSignal } from './start.ts';
 
 const ENGINE_NAMES = ABOUT_ENGINES.map(({ name }) => name).join(', ');

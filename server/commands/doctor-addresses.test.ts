@@ -6,7 +6,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { loadConfig } from '../config/config.ts';
 import type { Finding } from '../platform/finding.ts';
 import { noOtherReaders } from '../testing/own-ground.ts';
-import { checkVmAddresses } from './doctor-network.ts';
+import { checkVmAddresses } from './doctor/doctor-network.ts';
 
 const HERE = (path: string) => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));
 const ASK = `
@@ -14,7 +14,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { loadConfig } from ${HERE('../config/config.ts')};
-import { checkVmAddresses } from ${HERE('./doctor-network.ts')};
+import { checkVmAddresses } from ${HERE('./doctor/doctor-network.ts')};
 // A cloud runs, and a program listens at every address.
 await once(createSocket('udp4').bind(22022, '127.80.7.0').unref(), 'listening');
 await once(createServer().listen(8080, '0.0.0.0').unref(), 'listening');

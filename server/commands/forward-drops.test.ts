@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
-import { forwardDrop } from './doctor-network.ts';
+import { forwardDrop } from './doctor/doctor-network.ts';
 
 const isRoot = process.getuid?.() === 0;
 const skip = notInstalled('nft') || (isRoot ? false : 'network namespaces need root');

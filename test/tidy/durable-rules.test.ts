@@ -11,11 +11,11 @@ test('files that are written by hand are found, in the server alone, and excepti
     'server/b.test.ts': 'fs.writeFileSync(path, text);',
     'scripts/d.ts': 'fs.writeFileSync(path, text);',
     'server/drivers/qemu/probe.ts': 'fs.writeFileSync(path, text);',
-    'server/drivers/qemu/disk.ts': 'nothing();',
+    'server/drivers/qemu/images/disk.ts': 'nothing();',
   });
   const found = locations(checkDurableFiles(files));
   assert.deepEqual(
     found.filter((location) => /\/(?:[a-d]|probe|disk)\./.test(location)),
-    ['server/a.ts:1', 'server/b.ts:2', 'server/drivers/qemu/disk.ts:1'],
+    ['server/a.ts:1', 'server/b.ts:2', 'server/drivers/qemu/images/disk.ts:1'],
   );
 });

@@ -17,8 +17,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'server/drivers/managed-server/tenant-logs.ts': 'a log',
   'server/drivers/engine-children/child-code.ts': 'made anew at each start',
   'server/drivers/engine-children/tenant-folders.ts': 'empty; its folder is synced',
-  'server/drivers/qemu/guest-folders.ts': 'of runs, which a loss of power ends',
-  'server/drivers/qemu/disk.ts': 'synced by guest-folders.ts, all of a guest together',
+  'server/drivers/qemu/guests/guest-folders.ts': 'of runs, which a loss of power ends',
+  'server/drivers/qemu/images/disk.ts': 'synced by guest-folders.ts, all of a guest together',
   'server/drivers/qemu/probe.ts': 'made anew after each start of the host',
   'server/drivers/recovery-directory/directory-target.ts': 'synced by its sync(), or by its caller',
 };

@@ -7,8 +7,8 @@ import { FakeClock } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { identify, readStat } from '../host-process/process-identity.ts';
 import { Admission, admitGuest, assertMemoryFor, memoryForGuests } from './admission.ts';
-import { GuestFolders } from './guest-folders.ts';
-import { GuestRuns } from './guest-runs.ts';
+import { GuestFolders } from './guests/guest-folders.ts';
+import { GuestRuns } from './guests/guest-runs.ts';
 
 const MIB = 1024 * 1024;
 const VM = 'vm-01hxn5c0000000000000000000';

@@ -2,7 +2,7 @@
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type HostMemory, readHostMemory } from '../../platform/host-memory.ts';
-import type { GuestRuns } from './guest-runs.ts';
+import type { GuestRuns } from './guests/guest-runs.ts';
 
 const MIB = 1024 * 1024;
 /** A guest takes so much while it boots, and the rest when it uses it. */

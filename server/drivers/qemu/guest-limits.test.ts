@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { noQemu } from '../../testing/qemu-fixture.ts';
-import { limitsOf } from './guest-launcher.ts';
+import { limitsOf } from './guests/guest-launcher.ts';
 
 test('a guest may take its memory and what QEMU needs, its processors, and so many threads', () => {
   assert.deepEqual(limitsOf({ vcpus: 2, memoryMb: 1024 }), {

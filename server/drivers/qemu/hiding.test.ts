@@ -10,7 +10,7 @@ import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers } from '../../testing/own-ground.ts';
 import { buildQemuFixture, noQemu, type QemuFixture } from '../../testing/qemu-fixture.ts';
 import { readStat, userOf } from '../host-process/process-identity.ts';
-import type { GuestRecord, RunRecord } from './guest-folders.ts';
+import type { GuestRecord, RunRecord } from './guests/guest-folders.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 const FIXTURE = new URL('../../testing/qemu-fixture.ts', import.meta.url).href;

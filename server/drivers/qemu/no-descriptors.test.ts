@@ -11,7 +11,7 @@ const SCRIPT = `
   import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
   import { KeeperShells } from ${from('../host-process/keeper-shells.ts')};
   import { AccelProbe } from ${from('./probe.ts')};
-  import { ImageLibrary } from ${from('./image-library.ts')};
+  import { ImageLibrary } from ${from('./images/image-library.ts')};
   import { QemuPrograms } from ${from('./program.ts')};
   import { hostBootId, isAlive, readStat, signalProcess } from ${from('../host-process/process-identity.ts')};
   import { systemClock } from ${from('../../platform/clock.ts')};

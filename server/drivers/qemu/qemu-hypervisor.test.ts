@@ -11,8 +11,8 @@ import { spinningQemu } from '../../testing/kvm-hosts.ts';
 import { buildQemuFixture, noQemu, type QemuFixture, testSpec } from '../../testing/qemu-fixture.ts';
 import { identify, isAlive, RUN, readProc, signalProcess, userOf } from '../host-process/process-identity.ts';
 import { FILES } from './arguments.ts';
-import type { RunRecord } from './guest-folders.ts';
-import { handleOf, identityOf } from './guest-run.ts';
+import type { RunRecord } from './guests/guest-folders.ts';
+import { handleOf, identityOf } from './guests/guest-run.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 if (!noQemu) testHypervisor('QemuHypervisor', async () => buildQemuFixture());

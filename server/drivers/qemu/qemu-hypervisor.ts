@@ -1,60 +1,31 @@
 /** Guests as QEMU processes on this host. */
 import type * as hv from '../../compute/hypervisor.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { NoOtherUsers } from '../../platform/other-users.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { Admission } from './admission.ts';
-import { DiskCopies } from './disk-copies.ts';
-import { DiskFullWaits, type HostDisk } from './disk-full-waits.ts';
-import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
-import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
-import { CGROUPS, failedStart, GuestLauncher, type LaunchMeans, prepareGuest } from './guest-launcher.ts';
-import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
-import type { GuestRun } from './guest-run.ts';
-import { GuestRuns, STATUS_MS } from './guest-runs.ts';
-import { ImageLibrary } from './image-library.ts';
+import { consoleBytes, readLog, SocketConsole, trimLog } from './guests/guest-console.ts';
+import { GuestFolders, type GuestRecord, UIDS } from './guests/guest-folders.ts';
+import {
+  CGROUPS,
+  failedStart,
+  GuestLauncher,
+  type LaunchMeans,
+  prepareGuest,
+} from './guests/guest-launcher.ts';
+import { GuestNetworks } from './guests/guest-networks.ts';
+import type { GuestRun } from './guests/guest-run.ts';
+import { GuestRuns, STATUS_MS } from './guests/guest-runs.ts';
+import { DiskCopies } from './images/disk-copies.ts';
+import { DiskFullWaits, type HostDisk } from './images/disk-full-waits.ts';
+import { ImageLibrary } from './images/image-library.ts';
+import { whenTinyBuilt, whyNoTinyImage } from './images/tiny-image.ts';
 import { type Accel, KVM_DEVICE, withFix } from './kvm.ts';
 import { AccelProbe } from './probe.ts';
 import { type QemuProgram, QemuPrograms } from './program.ts';
+import type { QemuDeps } from './qemu-deps.ts';
 import { sampleRun, showsLife } from './sampling.ts';
 import { stopRun } from './stopping.ts';
-import { type TinyImage, whenTinyBuilt, whyNoTinyImage } from './tiny-image.ts';
-
-export interface QemuDeps {
-  /** Everything of every guest is in here. */
-  readonly vmsDirectory: string;
-  /** Images as `<imageId>.<format>`. */
-  readonly imagesDirectory: string;
-  /** Paths of what the built-in image starts from. */
-  readonly tiny: TinyImage;
-  readonly clock: Clock;
-  /** Every guest has a user of its own: this number plus one of a million. */
-  readonly uidBase: number;
-  /** Why guests run under our own user instead; null: they do not. */
-  readonly noUsers: NoOtherUsers | null;
-  /** `tcg`: KVM is not even tried; `kvm`: it is taken without the test boot. */
-  readonly accel: 'auto' | 'tcg' | 'kvm';
-  /** Memory that guests may have together, as a multiple of what this host has for them. */
-  readonly memoryOvercommit: number;
-  /** Called with a warning about a guest (`''`: about all) for the operator; no path, no secret. */
-  readonly warn?: (vmId: string, text: string) => void;
-  /** Rules of this host for guests' processes; null: there are none, and no guest is let out. */
-  readonly outbound: OutboundGuard | null;
-  /** Where guests have their own addresses; null: QEMU's own network. */
-  readonly bridge: GuestBridge | null;
-  /** This host's disk, with the directories above; without it: it is never full. */
-  readonly disk?: HostDisk;
-  /** Throws when so many bytes more must not be stored. */
-  readonly assertSpace?: (bytes: number) => void;
-  /** How long a guest under KVM may take to its first sign of life, in processor time and in any. */
-  readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
-  /** Control group of a restore drill, whose one guest ends with us and has no network; default: no drill. */
-  readonly drillGroup?: string;
-  /** Folders searched for QEMU instead of the usual ones. */
-  readonly programDirectories?: readonly string[];
-}
 
 /** A guest that works takes about a second. */
 const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };

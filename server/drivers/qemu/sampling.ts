@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestSample } from '../../compute/hypervisor.ts';
 import { MS_PER_TICK, readStat, residentBytes } from '../host-process/process-identity.ts';
 import { BALLOON_ID, DISK_ID } from './arguments.ts';
-import { consoleBytes } from './guest-console.ts';
-import type { GuestRun } from './guest-run.ts';
+import { consoleBytes } from './guests/guest-console.ts';
+import type { GuestRun } from './guests/guest-run.ts';
 
 const QMP_MS = 2000;
 const STEP_MS = 500;

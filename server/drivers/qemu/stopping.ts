@@ -2,7 +2,7 @@
 import type { StopMethod } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import { signalProcess } from '../host-process/process-identity.ts';
-import type { GuestRun } from './guest-run.ts';
+import type { GuestRun } from './guests/guest-run.ts';
 
 /** A guest that still boots misses the button, so it is pressed again. */
 const PRESS_AGAIN_MS = 3000;

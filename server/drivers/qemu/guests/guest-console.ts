@@ -1,0 +1,101 @@
+/** The serial console of a running guest, and what it wrote. */
+import * as fs from 'node:fs';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { GuestConsole } from '../../../compute/hypervisor.ts';
+import { openOwn, tailOf } from '../../host-process/foreign-files.ts';
+import { connectIn } from '../../host-process/owned-socket.ts';
+import { FILES } from '../arguments.ts';
+
+/** Beyond this a log is cut to its newest part, while the guest runs: a guest can write without end. */
+const LOG_LIMIT_BYTES = 8 * 1024 * 1024;
+const LOG_KEPT_BYTES = 1024 * 1024;
+
+/** Listens first and lets the bytes flow then: none is lost in between. */
+export class SocketConsole implements GuestConsole {
+  readonly #socket: Socket;
+  #onClose: () => void = () => {};
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      const listener = this.#onClose;
+      this.#onClose = () => {};
+      listener();
+    });
+  }
+
+  /** null: the guest in that folder does not listen. */
+  static async open(folder: string): Promise<SocketConsole | null> {
+    const socket = await connectIn(folder, FILES.console).catch(() => null);
+    return socket === null ? null : new SocketConsole(socket);
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#socket.write(bytes, (error) => (error ? reject(error) : resolve()));
+    return promise;
+  }
+
+  onData(listener: (bytes: Uint8Array) => void): void {
+    this.#socket.on('data', listener);
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#socket.closed) listener();
+    else this.#onClose = listener;
+  }
+
+  close(): void {
+    this.#onClose = () => {};
+    this.#socket.destroy();
+  }
+
+  /** Another caller takes the console. */
+  supersede(): void {
+    this.#socket.destroy();
+  }
+}
+
+/** The last bytes of what the guest in that folder wrote to its console; none when it has no log. */
+export function readLog(folder: string, maxBytes: number): Uint8Array {
+  let fd: number;
+  try {
+    fd = openOwn(folder, FILES.consoleLog, fs.constants.O_RDONLY);
+  } catch {
+    return new Uint8Array();
+  }
+  try {
+    return tailOf(fd, maxBytes);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/**
+ * Cuts a log that grew too long to its newest part. QEMU appends, so it goes on behind what is left. What it
+ * writes in the very moment of the cut may be lost. What the guest put instead of its log (a file of
+ * ours that was lent to it, by another name) is left alone.
+ */
+export function trimLog(folder: string): void {
+  let fd: number;
+  try {
+    if (consoleBytes(folder) <= LOG_LIMIT_BYTES) return;
+    fd = openOwn(folder, FILES.consoleLog, fs.constants.O_RDWR | fs.constants.O_APPEND);
+  } catch {
+    return;
+  }
+  try {
+    const kept = tailOf(fd, LOG_KEPT_BYTES);
+    fs.ftruncateSync(fd, 0);
+    fs.writeSync(fd, kept);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** Bytes in the console's log of the guest in that folder. */
+export function consoleBytes(folder: string): number {
+  return fs.lstatSync(join(folder, FILES.consoleLog), { throwIfNoEntry: false })?.size ?? 0;
+}

@@ -1,0 +1,253 @@
+/**
+ * Where guests are kept. `<vms>/<vmId>/` belongs to us, mode 0700, with what we remember of the guest;
+ * `guest/` in it belongs to the guest's own user and has what its process works with. That process is not
+ * trusted: nothing in there is followed when it is a link, and our records are out of its reach.
+ */
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { syncFolder, syncFolderAsync, writeDurableFile } from '../../../platform/durable-file.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { isId } from '../../../platform/ids.ts';
+import { ENDED } from '../../host-process/launch-script.ts';
+import { type Ending, readEnding } from '../../host-process/running-process.ts';
+import { removeTree } from '../../host-process/tree-removal.ts';
+import type { GuestSize } from './guest-launcher.ts';
+import type { Forwards } from './guest-networks.ts';
+
+/** Facts that never change between prepare() and discard(), once they are known. */
+export interface GuestRecord {
+  readonly vmId: string;
+  readonly uuid: string;
+  /** Its number among all guests: user and address follow from it. */
+  readonly slot: number;
+  /** Under which its process runs; null: ours, because only root can give it another. */
+  readonly uid: number | null;
+  readonly boot: 'kernel' | 'disk';
+  readonly diskFormat: 'raw' | 'qcow2';
+  /** Machine type that the guest sees, `pc-q35-7.2`; missing until a QEMU was there to choose it. */
+  readonly machine?: string;
+}
+
+/** The present run, or the last one. */
+export interface RunRecord {
+  readonly handle: string;
+  readonly pid: number;
+  readonly accel: 'kvm' | 'tcg';
+  readonly accelReason: string;
+  /** ms since 1970; null until the processor runs. */
+  readonly runningSince: number | null;
+  /** Where its ports are reached; none until it can run, and none where it has an address of its own. */
+  readonly forwards: Forwards;
+  /** Its limits follow from this; missing: an older Cloudlet started it. */
+  readonly size?: GuestSize;
+}
+
+/** The folder that belongs to the guest, in ours. */
+export const GUEST = 'guest';
+/** In our folder of the guest: the output of its process. */
+export const LOG = 'qemu.log';
+const RECORD = 'spec.json';
+const RUN = 'run.json';
+const UNFINISHED = '.new-';
+const GONE = '.gone-';
+/** A million guests; the hash makes it unlikely that several clouds on one host choose the same slots. */
+export const SLOTS = 2 ** 20;
+/** User ids of a cloud: of guests, of the test boot, of conversions of images, of the guest of a drill. */
+export const UIDS = { probe: SLOTS, images: SLOTS + 1, drill: SLOTS + 2, count: SLOTS + 3 };
+
+/** A loopback address of this guest alone, in 127.96.0.0/12. */
+export function guestAddress(slot: number): string {
+  return `127.${96 + (slot >> 16)}.${(slot >> 8) & 255}.${slot & 255}`;
+}
+
+export class GuestFolders {
+  readonly #root: string;
+  readonly #uidBase: number | null;
+  readonly #slotCount: number;
+  readonly #records = new Map<string, GuestRecord>();
+  readonly #slots = new Set<number>();
+
+  /** Resolves when what was left unfinished before is removed; never rejects. */
+  readonly swept: Promise<unknown>;
+
+  /** `uidBase` null: guests run as our own user. `slots`: most guests. Reads what is there. */
+  constructor(root: string, uidBase: number | null, slots = SLOTS) {
+    this.#root = root;
+    this.#uidBase = uidBase;
+    this.#slotCount = slots;
+    fs.mkdirSync(root, { recursive: true, mode: 0o700 });
+    const names = fs.readdirSync(root);
+    for (const name of names) {
+      if (isId('vm', name)) this.#remember(readJson<GuestRecord>(join(root, name, RECORD)));
+    }
+    for (const name of names) if (isId('vm', name) && !this.#records.has(name)) this.#takeIn(name);
+    const left = names.filter((name) => name.startsWith(UNFINISHED) || name.startsWith(GONE));
+    this.swept = Promise.allSettled(left.map((name) => removeTree(join(root, name))));
+  }
+
+  #remember(record: GuestRecord | null): void {
+    if (record?.slot === undefined) return;
+    this.#records.set(record.vmId, record);
+    this.#slots.add(record.slot);
+  }
+
+  /** A guest from a recovery point: number and user are this host's to choose. */
+  #takeIn(vmId: string): void {
+    const portable = readJson<Omit<GuestRecord, 'slot' | 'uid'>>(this.path(vmId, RECORD));
+    if (portable?.vmId !== vmId) return;
+    const slot = this.#freeSlot(vmId);
+    const uid = this.#uidBase === null ? null : this.#uidBase + slot;
+    const folder = this.guestPath(vmId);
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (uid !== null) {
+      for (const name of fs.readdirSync(folder)) fs.lchownSync(join(folder, name), uid, uid);
+      fs.chownSync(folder, uid, uid);
+    }
+    this.#rewrite({ ...portable, slot, uid });
+    this.#slots.add(slot);
+  }
+
+  records(): GuestRecord[] {
+    return [...this.#records.values()];
+  }
+
+  find(vmId: string): GuestRecord | undefined {
+    return this.#records.get(vmId);
+  }
+
+  /** The path in the folder that belongs to us. */
+  path(vmId: string, name = ''): string {
+    if (!isId('vm', vmId)) throw new Error('not the id of a guest');
+    return join(this.#root, vmId, name);
+  }
+
+  /** The path in the folder that belongs to the guest. */
+  guestPath(vmId: string, name = ''): string {
+    return join(this.path(vmId, GUEST), name);
+  }
+
+  /**
+   * Makes both folders and lets `fill` put files into the guest's; when it fails nothing is left behind, and
+   * a crash leaves only what the next start removes. All files then belong to the guest.
+   */
+  async create(
+    guest: Omit<GuestRecord, 'slot' | 'uid'>,
+    fill: (folder: string, record: GuestRecord) => Promise<void>,
+  ): Promise<GuestRecord> {
+    if (fs.existsSync(this.path(guest.vmId))) throw damaged();
+    const slot = this.#freeSlot(guest.vmId);
+    this.#slots.add(slot);
+    const record = { ...guest, slot, uid: this.#uidBase === null ? null : this.#uidBase + slot };
+    const unfinished = join(this.#root, UNFINISHED + guest.vmId);
+    try {
+      if (fs.existsSync(unfinished)) await this.swept;
+      const folder = join(unfinished, GUEST);
+      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if (record.uid !== null) fs.chownSync(folder, record.uid, record.uid);
+      await fill(folder, record);
+      await syncAll(folder);
+      writeDurableFile(join(unfinished, RECORD), JSON.stringify(record), 0o600);
+      fs.renameSync(unfinished, this.path(guest.vmId));
+      syncFolder(this.#root);
+    } catch (error) {
+      this.#slots.delete(slot);
+      await removeTree(unfinished);
+      throw error;
+    }
+    this.#records.set(record.vmId, record);
+    return record;
+  }
+
+  /** Stores the machine type of the guest. Lost only together with a start that was not acknowledged. */
+  setMachine(vmId: string, machine: string): void {
+    const before = this.#records.get(vmId);
+    if (before === undefined) throw new Error('not a guest of this host');
+    this.#rewrite({ ...before, machine });
+  }
+
+  #rewrite(record: GuestRecord): void {
+    writeDurableFile(this.path(record.vmId, RECORD), JSON.stringify(record), 0o600);
+    this.#records.set(record.vmId, record);
+  }
+
+  /** Where its record is, below the folder of all guests. */
+  recordName(vmId: string): string {
+    return join(vmId, RECORD);
+  }
+
+  run(vmId: string): RunRecord | null {
+    return readJson<RunRecord>(this.path(vmId, RUN));
+  }
+
+  /** Not synced: after a power cut no guest runs. */
+  writeRun(vmId: string, run: RunRecord): void {
+    const path = this.path(vmId, RUN);
+    fs.writeFileSync(`${path}.new`, JSON.stringify(run), { mode: 0o600 });
+    fs.renameSync(`${path}.new`, path);
+  }
+
+  /**
+   * Like writeRun, for a run that is written down already. Its record only grows, so one write covers
+   * all that was there, and a crash leaves either. Replacing a file makes file systems write to the disk
+   * at once, and a start that is nearly done would wait for it.
+   */
+  completeRun(vmId: string, run: RunRecord): void {
+    const text = JSON.stringify(run);
+    const fd = fs.openSync(this.path(vmId, RUN), 'r+');
+    try {
+      const covers = fs.fstatSync(fd).size <= Buffer.byteLength(text);
+      if (covers) fs.writeSync(fd, text, 0);
+      else this.writeRun(vmId, run);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
+  /** How the process of that number ended; null: it did not, or nobody wrote it down. */
+  ending(vmId: string, pid: number): Ending | null {
+    const ending = readEnding(this.path(vmId, ENDED));
+    return ending?.pid === pid ? ending : null;
+  }
+
+  /** Gone at once; what takes longer is finished by the next start if we die. Missing is no error. */
+  async remove(vmId: string): Promise<void> {
+    const record = this.#records.get(vmId);
+    const gone = join(this.#root, GONE + vmId);
+    if (fs.existsSync(this.path(vmId))) fs.renameSync(this.path(vmId), gone);
+    this.#records.delete(vmId);
+    await removeTree(gone);
+    if (record) this.#slots.delete(record.slot);
+  }
+
+  #freeSlot(vmId: string): number {
+    let slot = createHash('sha256').update(vmId).digest().readUInt32BE(0) % this.#slotCount;
+    while (this.#slots.has(slot)) slot = (slot + 1) % this.#slotCount;
+    return slot;
+  }
+}
+
+/** Files of ours still: nobody has been given the folder yet. */
+async function syncAll(folder: string): Promise<void> {
+  for (const name of fs.readdirSync(folder)) {
+    const file = await open(join(folder, name), 'r');
+    await file.sync().finally(() => file.close());
+  }
+  await syncFolderAsync(folder);
+}
+
+/** Its disk is there, and nobody knows what its user and its hardware are. */
+function damaged(): AppError {
+  return new AppError('data_corrupted', "Cloudlet's record of this machine is damaged", {
+    hint: `the operator must restore ${RECORD} in the folder of the machine from a copy or a recovery point`,
+  });
+}
+
+function readJson<T>(path: string): T | null {
+  try {
+    return JSON.parse(fs.readFileSync(path, 'utf8')) as T;
+  } catch {
+    return null;
+  }
+}

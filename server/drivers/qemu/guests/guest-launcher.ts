@@ -1,0 +1,319 @@
+/** Makes the process of a guest out of what is known of it, and lets it run. */
+
+import { chownSync, closeSync, existsSync, openSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { GuestOrigin, GuestSpec, OriginFile } from '../../../compute/hypervisor.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { ALLOW_OVERCOMMIT, committableBytes } from '../../../platform/host-memory.ts';
+import { lastLine } from '../../host-process/foreign-files.ts';
+import type { HostProcesses } from '../../host-process/host-processes.ts';
+import { FILES, qemuArguments, withTap } from '../arguments.ts';
+import { asDiskError, createOverlay, createRawDisk, lendBase, lendFile, writeSeed } from '../images/disk.ts';
+import { type TinyImage, whyNoTinyImage } from '../images/tiny-image.ts';
+import { type Accel, kvmUser } from '../kvm.ts';
+import { chooseMachine, noQemuImg, type QemuProgram, type QemuPrograms } from '../program.ts';
+import { stopRun } from '../stopping.ts';
+import { trimLog } from './guest-console.ts';
+import { GUEST, type GuestFolders, type GuestRecord, LOG } from './guest-folders.ts';
+import type { Forwards, GuestNetworks } from './guest-networks.ts';
+import type { GuestRun } from './guest-run.ts';
+import type { GuestRuns } from './guest-runs.ts';
+
+export interface LauncherDeps {
+  readonly folders: GuestFolders;
+  readonly runs: GuestRuns;
+  readonly processes: HostProcesses;
+  /** Paths of what the built-in image starts from. */
+  readonly tiny: TinyImage;
+  readonly networks: GuestNetworks;
+  readonly warn: (vmId: string, text: string) => void;
+}
+
+export interface LaunchMeans extends Accel {
+  readonly program: QemuProgram;
+}
+
+export class GuestLauncher {
+  readonly #deps: LauncherDeps;
+  /** Said once that there are no limits here. */
+  #hasWarned = false;
+
+  constructor(deps: LauncherDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when its processor runs. Throws AppErrors; then nothing is left of it. */
+  async launch(given: GuestSpec, record: GuestRecord, means: LaunchMeans): Promise<GuestRun> {
+    const { folders, runs, processes, networks } = this.#deps;
+    const { program, accel, reason } = means;
+    const spec = asQemuCan(given, program);
+    const { vmId } = spec;
+    runs.expect(vmId);
+    // A process of its user could interfere with the new run, and would not be ended with it.
+    await runs.clear(vmId);
+    this.#lendFiles(spec, record, folders.guestPath(vmId));
+    trimLog(folders.guestPath(vmId));
+    const { boot, diskFormat, uuid } = record;
+    const { vcpus, memoryMb, network } = spec;
+    const { mac } = network;
+    const machine = this.#machineOf(record, program);
+    const { wires, guard } = await networks.connect(spec, record);
+    const reserve = committableBytes() === null ? 'off' : 'on';
+    const args = qemuArguments({
+      vmId,
+      uuid,
+      machine,
+      accel,
+      vcpus,
+      memoryMb,
+      reserve,
+      boot,
+      diskFormat,
+      mac,
+      privateMac: network.privateLink?.mac ?? null,
+      ...wires,
+    });
+    const log = folders.path(vmId, LOG);
+    closeSync(openSync(log, 'w', 0o600));
+    const qemu = {
+      name: vmId,
+      command: program.path,
+      args,
+      env: { LANG: 'C' },
+      user: record.uid === null ? null : userOf(record.uid, accel),
+      folder: resolve(folders.guestPath(vmId)),
+      opener: wires.tap === null ? [] : withTap(wires.tap),
+    };
+    const keeper = { folder: resolve(folders.path(vmId)), log: LOG };
+    const identity = await processes.keepConfined(qemu, keeper).catch(async (error) => {
+      await networks.disconnect(vmId);
+      throw failedStart(lastLine(log), error);
+    });
+    const run = runs.attach(vmId, { ...identity, uuid });
+    const size = { vcpus, memoryMb };
+    this.limit(run, size);
+    runs.remember(run, { accel, accelReason: reason, size });
+    // While the process gets ready, neither holds anybody up.
+    const guarded = guard();
+    processes.shells.refill();
+    const forwards = await this.bringUp(run, spec, guarded);
+    runs.remember(run, { accel, accelReason: reason, forwards });
+    return run;
+  }
+
+  /** The machine type of the guest's first start, for as long as this QEMU knows it. It is stored. */
+  #machineOf({ vmId, machine: before }: GuestRecord, program: QemuProgram): string {
+    const machine = chooseMachine(before, program);
+    if (machine === before) return machine;
+    this.#deps.folders.setMachine(vmId, machine);
+    if (before !== undefined) {
+      this.#deps.warn(vmId, `QEMU ${program.version} does not know ${before}; it is now ${machine}`);
+    }
+    return machine;
+  }
+
+  /** Puts its process under its limits, where this host has some; also one that had them before. */
+  limit(run: GuestRun, size: GuestSize): void {
+    try {
+      const { cgroups } = this.#deps.processes;
+      const { problem } = cgroups;
+      if (problem !== '' && !this.#hasWarned)
+        this.#deps.warn('', `machines have no cgroup limits: ${problem}`);
+      this.#hasWarned = true;
+      cgroups.assign(run.vmId, run.identity.pid, limitsOf(size));
+    } catch (error) {
+      this.#deps.warn(run.vmId, `the machine runs without limits: ${(error as NodeJS.ErrnoException).code}`);
+    }
+  }
+
+  /**
+   * Lets its processor run, once it is `guarded`, and resolves with where its ports are reached. A failed
+   * start leaves no process, and is no GuestEnd.
+   */
+  async bringUp(run: GuestRun, { network }: GuestSpec, guarded = Promise.resolve()): Promise<Forwards> {
+    const wasStopping = run.isStopping;
+    run.isStopping = true;
+    try {
+      const forward = () => this.#deps.networks.forward(run, network.ports);
+      const [forwards] = await Promise.all([run.whenReady().then(forward), guarded]);
+      await run.resume();
+      run.isStopping = wasStopping;
+      return forwards;
+    } catch (error) {
+      if (run.isAlive) await stopRun(run, 0);
+      this.#deps.runs.forget(run);
+      throw failedStart(lastLine(this.#deps.folders.path(run.vmId, LOG)), error);
+    }
+  }
+
+  #lendFiles({ image }: GuestSpec, { boot, uid }: GuestRecord, folder: string): void {
+    if (boot !== 'kernel') return;
+    if (image.imageId !== 'tiny')
+      throw new AppError('internal_error', 'only the built-in image has a kernel');
+    try {
+      lendFile(this.#deps.tiny.kernel, join(folder, FILES.kernel), uid);
+      lendFile(this.#deps.tiny.initrd, join(folder, FILES.initrd), uid);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asDiskError(error);
+      const why = whyNoTinyImage(this.#deps.tiny);
+      throw new AppError('engine_unavailable', why?.problem ?? 'the built-in image is being built', {
+        hint: why?.fix ?? 'try again',
+        cause: error,
+      });
+    }
+  }
+}
+
+/** Words of QEMU and Node when the kernel gives no more memory. */
+const NO_MEMORY = /Cannot allocate memory|ENOMEM/;
+
+function noMemory(cause: unknown): AppError {
+  const left = committableBytes();
+  const mib = Math.floor((left ?? 0) / 2 ** 20);
+  const [why, mend] =
+    left === null
+      ? ['this host has too little memory for a machine of that size', '']
+      : [`this host does not overcommit memory: ${mib} MiB are left`, `, or: ${ALLOW_OVERCOMMIT}`];
+  return new AppError('insufficient_capacity', why, {
+    hint: `choose a smaller instance type, or stop a machine${mend}`,
+    retryAfterSeconds: 30,
+    cause,
+  });
+}
+
+/** `error` of a start as an AppError, with the last words of the process. */
+export function failedStart(words: string | null, cause: unknown): AppError {
+  if (cause instanceof AppError) return cause;
+  if (['EMFILE', 'ENFILE', 'EAGAIN'].includes(String((cause as NodeJS.ErrnoException | null)?.code))) {
+    return new AppError('insufficient_capacity', 'this host has no open files left for another machine', {
+      hint: 'stop a machine, or try again later',
+      retryAfterSeconds: 30,
+      cause,
+    });
+  }
+  if (NO_MEMORY.test(`${words} ${cause}`)) return noMemory(cause);
+  const detail =
+    words === null ? 'the virtual machine does not start' : `the virtual machine does not start: ${words}`;
+  return new AppError('internal_error', detail, { cause });
+}
+
+/** Sockets of frames are there from QEMU 7.2 on; before it, a guest has no private network. */
+function asQemuCan(spec: GuestSpec, { version }: QemuProgram): GuestSpec {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major > 7 || (major === 7 && minor >= 2)) return spec;
+  return { ...spec, network: { ...spec.network, privateLink: undefined } };
+}
+
+function userOf(uid: number, accel: Accel['accel']): { uid: number; gid: number } {
+  return accel === 'kvm' ? kvmUser(uid) : { uid, gid: uid };
+}
+
+/** Limits of a guest's process follow from these. */
+export interface GuestSize {
+  readonly vcpus: number;
+  readonly memoryMb: number;
+}
+
+/** The group of all guests. */
+export const CGROUPS = 'cloudlet-machines';
+const MIB = 1024 * 1024;
+/** QEMU's own memory: 150 MiB were measured, with half of its cache of translated code in use. */
+const OVERHEAD_BYTES = 512 * MIB;
+/** Page tables and the like, which grow with the guest. */
+const OVERHEAD_SHARE = 1 / 64;
+const PERIOD_US = 100_000;
+/** For the threads that do a guest's input and output: of one processor. */
+const IO_SHARE = 0.25;
+/** QEMU takes up to 64 threads for disks, and some of its own. */
+const OTHER_THREADS = 128;
+
+/** Values by the files of a guest's control group. */
+export function limitsOf({ vcpus, memoryMb }: GuestSize): Readonly<Record<string, string>> {
+  const memory = memoryMb * MIB;
+  return {
+    'memory.max': String(memory + OVERHEAD_BYTES + Math.ceil(memory * OVERHEAD_SHARE)),
+    // Half of a guest is no guest.
+    'memory.oom.group': '1',
+    'cpu.max': `${Math.round((vcpus + IO_SHARE) * PERIOD_US)} ${PERIOD_US}`,
+    'pids.max': String(vcpus + OTHER_THREADS),
+  };
+}
+
+/** Makes what a guest is on this host before it is started: its folders, its disk and its seed. */
+export interface PreparationDeps {
+  readonly folders: GuestFolders;
+  readonly programs: QemuPrograms;
+  readonly imagesDirectory: string;
+}
+
+/** Does nothing for one that is there. `origin`: whose disk it begins with. Throws AppErrors. */
+export async function prepareGuest(
+  deps: PreparationDeps,
+  spec: GuestSpec,
+  origin?: GuestOrigin,
+): Promise<GuestRecord> {
+  const { folders, programs, imagesDirectory } = deps;
+  const { vmId, uuid, image } = spec;
+  const base = join(imagesDirectory, `${image.imageId}.${image.format}`);
+  const known = folders.find(vmId);
+  try {
+    if (known !== undefined) {
+      lendBaseAgain(folders.guestPath(vmId), base, known);
+      return known;
+    }
+    if (origin !== undefined) return await copyGuest(folders, { spec, origin, base });
+    const diskFormat = image.boot === 'kernel' ? 'raw' : 'qcow2';
+    const machine = (await programs.system())?.machine;
+    return await folders.create(
+      { vmId, uuid, boot: image.boot, diskFormat, ...(machine === undefined ? {} : { machine }) },
+      async (folder, { uid: owner }) => {
+        writeSeed(folder, spec, owner);
+        if (image.boot === 'kernel') return createRawDisk(folder, spec.diskGb, owner);
+        const qemuImg = await programs.image();
+        if (qemuImg === null) throw noQemuImg();
+        await createOverlay(folder, { base, format: image.format, diskGb: spec.diskGb, owner, qemuImg });
+      },
+    );
+  } catch (error) {
+    throw asDiskError(error);
+  }
+}
+
+/** A recovery point has an image once, and not in the folder of each guest. */
+function lendBaseAgain(folder: string, base: string, { diskFormat, uid }: GuestRecord): void {
+  if (diskFormat === 'qcow2' && !existsSync(join(folder, FILES.base))) lendBase(folder, base, uid);
+}
+
+/** A guest with a disk and the hardware of one in a recovery point, and a seed of its own. */
+async function copyGuest(
+  folders: GuestFolders,
+  { spec, origin, base }: { readonly spec: GuestSpec; readonly origin: GuestOrigin; readonly base: string },
+): Promise<GuestRecord> {
+  const { vmId, uuid } = spec;
+  const record = await origin.find(folders.recordName(origin.vmId));
+  const { boot, diskFormat, machine } = JSON.parse(await textOf(record)) as GuestRecord;
+  const name = diskFormat === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
+  const disk = await origin.find(join(origin.vmId, GUEST, name));
+  if (disk === undefined) throw noDisk();
+  const guest = { vmId, uuid, boot, diskFormat, ...(machine === undefined ? {} : { machine }) };
+  return folders.create(guest, async (folder, { uid }) => {
+    writeSeed(folder, spec, uid);
+    const path = join(folder, name);
+    await disk.writeTo(path);
+    if (uid !== null) chownSync(path, uid, uid);
+    if (diskFormat === 'qcow2') lendBase(folder, base, uid);
+  });
+}
+
+async function textOf(file: OriginFile | undefined): Promise<string> {
+  if (file === undefined) throw noDisk();
+  const parts: Uint8Array[] = [];
+  for await (const part of file.read()) parts.push(part);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function noDisk(): AppError {
+  return new AppError('point_not_found', 'The recovery point has no disk of the virtual machine', {
+    hint: 'The machine had never been started, or its disk could not be read. Use another recovery point',
+  });
+}

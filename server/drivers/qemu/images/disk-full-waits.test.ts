@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { eventually } from '../../../testing/eventually.ts';
+import { buildQemuFixture, noQemu, type QemuFixture } from '../../../testing/qemu-fixture.ts';
+import { FILES } from '../arguments.ts';
+import type { QemuHypervisor } from '../qemu-hypervisor.ts';
+
+describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
+  let fixture: QemuFixture;
+  let hypervisor: QemuHypervisor;
+  const ids: string[] = [];
+  const disk = { low: false, out: false, isLow: () => disk.low, isOut: () => disk.low && disk.out };
+  before(async () => {
+    fixture = buildQemuFixture();
+    hypervisor = fixture.open({ disk });
+    for (let at = 0; at < 2; at++) {
+      const spec = fixture.newSpec();
+      ids.push(spec.vmId);
+      await hypervisor.start(spec);
+    }
+  });
+  after(async () => {
+    for (const vmId of ids) await hypervisor.stop(vmId, { graceMs: 0 });
+    await hypervisor.close();
+    await fixture.remove();
+  });
+  const waiting = () => ids.map((vmId) => hypervisor.waiting(vmId));
+  const grow = (vmId: string) =>
+    fs.appendFileSync(
+      join(fixture.deps.vmsDirectory, vmId, 'guest', FILES.consoleLog),
+      Buffer.alloc(256 * 1024, 'x'),
+    );
+  const set = (low: boolean, out: boolean) => Object.assign(disk, { low, out });
+
+  test('while there is space all run on, whatever they write', async () => {
+    set(false, false);
+    await hypervisor.waits.update();
+    grow(ids[0] ?? '');
+    await hypervisor.waits.update();
+    assert.deepEqual(waiting(), [null, null]);
+  });
+
+  test('when it is low those that grow are paused; they go on when there is space', async () => {
+    set(true, false);
+    await hypervisor.waits.update();
+    assert.deepEqual(waiting(), [null, null], 'nobody is known to grow yet');
+    grow(ids[0] ?? '');
+    await hypervisor.waits.update();
+    assert.deepEqual(waiting(), ['disk_full', null]);
+    set(false, false);
+    await hypervisor.waits.update();
+    assert.deepEqual(waiting(), [null, null]);
+  });
+
+  test('when what is set aside is given back all stand still, growing or not', async () => {
+    set(true, true);
+    await hypervisor.waits.update();
+    assert.deepEqual(waiting(), ['disk_full', 'disk_full']);
+    // A paused guest is stopped all the same, and then forgotten.
+    await hypervisor.stop(ids[1] ?? '', { graceMs: 5000 });
+    await hypervisor.waits.update();
+    assert.deepEqual(waiting(), ['disk_full', null]);
+    assert.equal(hypervisor.waits.count, 1);
+  });
+
+  test('one that stood still when Cloudlet was restarted goes on', async () => {
+    await hypervisor.close();
+    set(false, false);
+    hypervisor = fixture.open({ disk });
+    await hypervisor.adopt(await hypervisor.list());
+    set(true, false);
+    await hypervisor.sample(ids[0] ?? '');
+    assert.deepEqual(waiting(), ['disk_full', null]);
+    set(false, false);
+    await eventually(async () => {
+      await hypervisor.sample(ids[0] ?? '');
+      return hypervisor.waiting(ids[0] ?? '') === null;
+    });
+  });
+});

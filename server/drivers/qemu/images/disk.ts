@@ -1,0 +1,149 @@
+/** Makes a guest's disk and seed, and puts the files beside it that it starts from. */
+import { execFile } from 'node:child_process';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { AppError } from '../../../platform/errors.ts';
+import { removeName } from '../../host-process/foreign-files.ts';
+import { FILES } from '../arguments.ts';
+import { type SeedSpec, seedImage } from './seed.ts';
+
+const run = promisify(execFile);
+const GIB = 1024 ** 3;
+const QEMU_IMG_MS = 60_000;
+
+/** Owner of a guest's files; null: our own user. */
+type Owner = number | null;
+
+/** `error` as an AppError, with a code of its own for a full disk. */
+export function asDiskError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const { code, stderr } = error as { code?: unknown; stderr?: unknown };
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT' || /No space left|quota/i.test(String(stderr ?? ''));
+  return isFull
+    ? new AppError('out_of_space', 'no space for the disk of the virtual machine', { cause: error })
+    : new AppError('internal_error', 'the disk of the virtual machine cannot be created', { cause: error });
+}
+
+/** Writes a file of the guest, which must not exist, by its descriptor. */
+function writeFile(path: string, owner: Owner, write: (fd: number) => void): void {
+  const fd = fs.openSync(path, 'wx', 0o600);
+  try {
+    write(fd);
+    // By descriptor: what the name stands for a moment later is the guest's to say.
+    if (owner !== null) fs.fchownSync(fd, owner, owner);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+export function writeSeed(folder: string, spec: SeedSpec, owner: Owner): void {
+  const path = join(folder, FILES.seed);
+  removeName(path);
+  writeFile(path, owner, (fd) => fs.writeFileSync(fd, seedImage(spec)));
+}
+
+/** An empty disk: all zero, and no block taken until it is written. */
+export function createRawDisk(folder: string, diskGb: number, owner: Owner): void {
+  writeFile(join(folder, FILES.rawDisk), owner, (fd) => fs.ftruncateSync(fd, diskGb * GIB));
+}
+
+/**
+ * Gives the guest a file of ours to read: the same file under another name, a copy where that is not possible
+ * or where its own user could not read it.
+ */
+export function lendFile(source: string, target: string, owner: Owner): void {
+  removeName(target);
+  const isReadable = owner === null || (fs.statSync(source).mode & 0o004) !== 0;
+  if (isReadable) {
+    try {
+      fs.linkSync(source, target);
+      return;
+    } catch (error) {
+      if (!['EXDEV', 'EPERM', 'EMLINK'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    }
+  }
+  copyFile(source, target, owner);
+}
+
+/** A descriptor, too, has a path, which is nobody else's to say. */
+function copyFile(source: string, target: string, owner: Owner): void {
+  try {
+    writeFile(target, owner, (fd) => {
+      fs.copyFileSync(source, `/proc/self/fd/${fd}`, fs.constants.COPYFILE_FICLONE);
+    });
+  } catch (error) {
+    removeName(target);
+    throw error;
+  }
+}
+
+/** The size that a guest sees, bytes. Refuses an image that names other files, for those would be ours. */
+export function virtualBytes(path: string, format: 'raw' | 'qcow2'): number {
+  if (format === 'raw') return fs.statSync(path).size;
+  const header = Buffer.alloc(104);
+  const fd = fs.openSync(path, 'r');
+  try {
+    fs.readSync(fd, header, 0, header.length, 0);
+  } finally {
+    fs.closeSync(fd);
+  }
+  const isQcow2 = header.toString('latin1', 0, 4) === 'QFI\xfb';
+  const hasBacking = header.readBigUInt64BE(8) !== 0n;
+  // Bit 2 of the incompatible features: the data is in another file.
+  const hasDataFile = header.readUInt32BE(4) >= 3 && (header.readBigUInt64BE(72) & 4n) !== 0n;
+  if (!isQcow2 || hasBacking || hasDataFile) {
+    throw new AppError('internal_error', 'the image is damaged or needs other files');
+  }
+  return Number(header.readBigUInt64BE(24));
+}
+
+export interface OverlayOptions {
+  /** The image; read only, ever. */
+  readonly base: string;
+  readonly format: 'raw' | 'qcow2';
+  readonly diskGb: number;
+  readonly owner: Owner;
+  /** Path of `qemu-img`. */
+  readonly qemuImg: string;
+}
+
+/** A disk of `diskGb` that begins as the image and keeps only what differs from it. */
+export async function createOverlay(folder: string, options: OverlayOptions): Promise<void> {
+  const { base, format, diskGb, owner, qemuImg } = options;
+  if (!fs.existsSync(base)) throw new AppError('internal_error', 'the file of the image is missing');
+  const imageGb = Math.ceil(virtualBytes(base, format) / GIB);
+  if (imageGb > diskGb) {
+    throw new AppError('invalid_request', `the image needs a disk of ${imageGb} GB, this type has ${diskGb}`);
+  }
+  lendBase(folder, base, owner);
+  await createDisk(folder, { name: FILES.qcow2Disk, format, size: `${diskGb}G`, owner, qemuImg });
+}
+
+/** Gives the guest the image that its disk differs from. */
+export function lendBase(folder: string, base: string, owner: Owner): void {
+  if (owner !== null) fs.chmodSync(base, 0o444);
+  lendFile(base, join(folder, FILES.base), owner);
+}
+
+interface NewDisk {
+  readonly name: string;
+  /** The format of the image that it differs from, as lent to the guest; null: of none. */
+  readonly format: 'raw' | 'qcow2' | null;
+  /** qemu-img's name for it. */
+  readonly size: string;
+  readonly owner: Owner;
+  readonly qemuImg: string;
+}
+
+/** A qcow2 disk in the guest's folder. */
+export async function createDisk(folder: string, disk: NewDisk): Promise<void> {
+  const { name, format, size, owner, qemuImg } = disk;
+  const backing = format === null ? [] : ['-b', FILES.base, '-F', format];
+  await run(qemuImg, ['create', '-q', '-f', 'qcow2', ...backing, name, size], {
+    cwd: folder,
+    timeout: QEMU_IMG_MS,
+    env: { LANG: 'C' },
+    ...(owner === null ? {} : { uid: owner, gid: owner }),
+  });
+}

@@ -1,0 +1,40 @@
+/** Dependencies of QemuHypervisor. */
+import type { Clock } from '../../platform/clock.ts';
+import type { NoOtherUsers } from '../../platform/other-users.ts';
+import type { GuestBridge, OutboundGuard } from './guests/guest-networks.ts';
+import type { HostDisk } from './images/disk-full-waits.ts';
+import type { TinyImage } from './images/tiny-image.ts';
+
+export interface QemuDeps {
+  /** Everything of every guest is in here. */
+  readonly vmsDirectory: string;
+  /** Images as `<imageId>.<format>`. */
+  readonly imagesDirectory: string;
+  /** Paths of what the built-in image starts from. */
+  readonly tiny: TinyImage;
+  readonly clock: Clock;
+  /** Every guest has a user of its own: this number plus one of a million. */
+  readonly uidBase: number;
+  /** Why guests run under our own user instead; null: they do not. */
+  readonly noUsers: NoOtherUsers | null;
+  /** `tcg`: KVM is not even tried; `kvm`: it is taken without the test boot. */
+  readonly accel: 'auto' | 'tcg' | 'kvm';
+  /** Memory that guests may have together, as a multiple of what this host has for them. */
+  readonly memoryOvercommit: number;
+  /** Called with a warning about a guest (`''`: about all) for the operator; no path, no secret. */
+  readonly warn?: (vmId: string, text: string) => void;
+  /** Rules of this host for guests' processes; null: there are none, and no guest is let out. */
+  readonly outbound: OutboundGuard | null;
+  /** Where guests have their own addresses; null: QEMU's own network. */
+  readonly bridge: GuestBridge | null;
+  /** This host's disk, with the directories above; without it: it is never full. */
+  readonly disk?: HostDisk;
+  /** Throws when so many bytes more must not be stored. */
+  readonly assertSpace?: (bytes: number) => void;
+  /** How long a guest under KVM may take to its first sign of life, in processor time and in any. */
+  readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
+  /** Control group of a restore drill, whose one guest ends with us and has no network; default: no drill. */
+  readonly drillGroup?: string;
+  /** Folders searched for QEMU instead of the usual ones. */
+  readonly programDirectories?: readonly string[];
+}
