@@ -198,7 +198,7 @@ describe('with a code', { skip }, () => {
     await page.goto(`${fixture.cloud.api}/device`);
     await page.getByLabel('Code', { exact: true }).fill('XXXXXXXX');
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('Nothing waits for this code').waitFor();
+    await page.getByText('No log-in request has this code').waitFor();
     await page.getByLabel('Code', { exact: true }).fill(code.toLowerCase());
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('button', { name: 'Allow' }).waitFor();

@@ -109,7 +109,7 @@ test('an owner restores what was deleted from a recovery point, after a preview'
   await tab.getByRole('button', { name: 'Restore', exact: true }).click();
   await tab.getByText('1 object (5 B) restored.').waitFor();
   await tab.getByRole('button', { name: 'Preview' }).click();
-  await tab.getByText('1 object already the same.').waitFor();
+  await tab.getByText('1 object unchanged.').waitFor();
   await tab.getByRole('tab', { name: 'Objects' }).click();
   await tab.getByText('trip').first().waitFor();
   await tab.close();

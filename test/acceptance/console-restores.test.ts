@@ -43,7 +43,7 @@ test('all versions of a bucket', { skip }, async () => {
   await press('Preview');
   await page.getByText('2 objects (11 B) would be restored.').waitFor();
   await page
-    .getByText('Not as it was (1): Access for everyone is blocked until you allow it again.')
+    .getByText('Not restored (1): Access for everyone is blocked until you allow it again.')
     .waitFor();
   await press('Restore');
   await page.getByText('2 objects (11 B) restored.').waitFor();

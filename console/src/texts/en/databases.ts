@@ -76,7 +76,7 @@ export const databases = {
     no: 'no',
     verify: 'With TLS',
     verifyLead:
-      'Optional on this host: string and code require TLS, and verify the server by the CA certificate.',
+      'Optional on this host. The connection string and the code then require TLS and verify the server with the CA certificate.',
     ca: 'CA certificate',
     caLead: 'Save it as ca.pem in your program’s directory.',
     copyCa: 'Copy certificate',

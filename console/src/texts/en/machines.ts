@@ -125,7 +125,7 @@ export const machines = {
     copy: (address: string) => `Copy ${address}`,
     add: 'Publish a port',
     action: 'Publish',
-    kind: 'Where it answers',
+    kind: 'Published as',
     onPort: 'On a port',
     onName: 'Under a host name',
     guestPort: 'Port of the machine',
@@ -176,7 +176,8 @@ export const machines = {
     lead: (type: string) =>
       `Creates a new machine (${type}) with the disk as it was when a recovery point was created. This one goes on. The new one costs as much.`,
     none: 'No recovery points',
-    noneLead: 'The operator of this cloud creates them. From then on, this machine can be restored here.',
+    noneLead:
+      'The operator of this cloud creates recovery points. Once one exists, this machine can be restored here.',
     from: 'Recovery point',
     at: (time: string) => `${time} UTC`,
     name: 'Name of the new machine',

@@ -53,7 +53,7 @@ export const s3 = {
     read: { title: 'Read only', lead: 'Lists and downloads.' },
     append: {
       title: 'Append-only backup',
-      lead: 'Adds files. Whoever steals the key cannot destroy what is stored.',
+      lead: 'Can add files, but not overwrite or delete them.',
     },
     folder: { title: 'One bucket or folder', lead: 'Reads and writes there, and sees nothing else.' },
   },
@@ -122,7 +122,7 @@ export const s3 = {
       ],
       ignore_acls: ['Ignore public lists', 'What lists grant to everyone does not count.'],
       block_policy: ['Refuse public policies', 'New policies that allow everyone something are refused.'],
-      restrict: ['Restrict public policies', 'Where the policy is public, other accounts stay out.'],
+      restrict: ['Restrict public policies', 'Other accounts stay blocked even if the policy is public.'],
     },
     blockSaved: (bucket: string) => `Public access to ${bucket} was changed`,
     policy: 'Policy',
@@ -199,7 +199,10 @@ export const s3 = {
     ownershipLead: 'Who owns what other accounts upload here.',
     ownerships: {
       ObjectWriter: ['Whoever uploads', 'The uploader can share the file by its list; you reach it too.'],
-      BucketOwnerPreferred: ['You, if the uploader says so', 'With the list bucket-owner-full-control.'],
+      BucketOwnerPreferred: [
+        'You, if the uploader says so',
+        'If the upload has the ACL bucket-owner-full-control.',
+      ],
       BucketOwnerEnforced: ['You, always', 'Lists do not count; only the policy grants something.'],
     },
     ownershipSaved: (bucket: string) => `Object ownership in ${bucket} was changed`,
@@ -227,7 +230,7 @@ export const s3 = {
     found: (leaving: number, looked: number) =>
       `The first ${counted(leaving, 'file')} to be removed, of ${counted(looked, 'file')} that these rules cover.`,
     due: (due: number) => `${counted(due, 'file')} would leave at the next run.`,
-    cut: 'There are more files than were looked at.',
+    cut: 'Only the first 1,000 files were checked.',
   },
   lock: {
     lead: 'Versions that are locked can be deleted by nobody until their time is over: not by thieves, mistakes or rules.',
@@ -268,7 +271,8 @@ export const s3 = {
   recovery: {
     lead: 'Restores objects as they were when a recovery point was created. Objects that are still the same are skipped.',
     none: 'No recovery points',
-    noneLead: 'The operator of this cloud creates them. From then on, objects can be restored here.',
+    noneLead:
+      'The operator of this cloud creates recovery points. Once one exists, objects can be restored here.',
     from: 'Recovery point',
     at: (time: string) => `${time} UTC`,
     prefix: 'Only names that begin with',
@@ -276,7 +280,7 @@ export const s3 = {
     to: 'Into bucket',
     toHint: 'Created if you have none of that name.',
     replace: 'Replace objects that have changed since',
-    replaceHint: 'Otherwise they are kept. Where versions are kept, the replaced ones stay.',
+    replaceHint: 'Otherwise existing files are kept. With versioning, replaced files stay as versions.',
     versions: 'All versions and delete markers',
     versionsHint: 'With their times and locks. A new bucket gets the settings too.',
     preview: 'Preview',
@@ -289,9 +293,9 @@ export const s3 = {
         : `${done} of ${counted(total, 'object')} (${size})`,
     cancel: 'Cancel; keep what is restored',
     markers: (count: number) => `${counted(count, 'delete marker')} too.`,
-    leftOut: (count: number, reason: string) => `Not as it was (${count}): ${reason}.`,
+    leftOut: (count: number, reason: string) => `Not restored (${count}): ${reason}.`,
     replaced: (count: number) => `${counted(count, 'live object')} replaced.`,
-    same: (count: number) => `${counted(count, 'object')} already the same.`,
+    same: (count: number) => `${counted(count, 'object')} unchanged.`,
     kept: (count: number) => `${counted(count, 'changed object')} kept.`,
     refused: (count: number) => `${counted(count, 'object')} not restored:`,
     refusal: 'The restore would be refused now',
@@ -317,7 +321,7 @@ export const s3 = {
     headersHint: '* for all',
     exposed: 'Headers that they may read',
     exposedHint: 'etag, x-amz-meta-…',
-    age: 'Seconds that browsers remember this',
+    age: 'Preflight cache time (seconds)',
     add: 'Add rule',
     remove: (number: number) => `Remove rule ${number}`,
     saved: (bucket: string) => `The rules of ${bucket} were saved`,
