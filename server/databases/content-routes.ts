@@ -87,7 +87,7 @@ function testDatabasesRoute(queries: Queries): Route {
     path: `${DATABASE}/test-databases`,
     name: 'listTestDatabases',
     tag: 'databases',
-    summary: 'List the databases that your programs made on the server of a database',
+    summary: 'List further databases that your programs created on the server of a database',
     description:
       'Programs create them with `CREATE DATABASE`, for tests or as shadow databases, at most 50 on a server; for ' +
       'engines with the trait `has_test_databases`. All ' +
