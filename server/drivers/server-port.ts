@@ -94,7 +94,7 @@ export function filesOf(pid: string | number): string[] {
       if (link !== null) links.push(link);
     }
   } catch {
-    // It ended, or is not ours to see.
+    // The process ended, or is not visible to Cloudlet.
   }
   return links;
 }

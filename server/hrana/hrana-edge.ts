@@ -59,7 +59,7 @@ export interface HranaEdgeDeps {
   readonly maxCalls: number;
   readonly maxBodyBytes: number;
   readonly bodies: BodyMemory;
-  /** The one of the server's other requests. */
+  /** Shared with the server's other requests. */
   readonly door: Door;
 }
 

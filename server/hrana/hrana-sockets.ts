@@ -52,7 +52,7 @@ interface Client {
   readonly socket: string;
   readonly encoding: Encoding;
   readonly databaseId: string | null;
-  /** The one of its last `hello`. */
+  /** Password of the last `hello`. */
   password: string;
   /** Aborted when the connection ends. */
   readonly left: AbortController;
@@ -218,7 +218,7 @@ export class HranaSockets implements Upgrades {
   #serve(client: Client, early: readonly Buffer[]): void {
     const { webSocket, left, database } = client;
     const { databaseId } = database;
-    // It was closed meanwhile.
+    // The WebSocket was closed meanwhile.
     if (webSocket.readyState !== webSocket.OPEN) return;
     if (this.#perDatabase.of(databaseId) >= MAX_SOCKETS) {
       webSocket.close(TRY_AGAIN, `The database has ${MAX_SOCKETS} connections`);
@@ -247,7 +247,7 @@ export class HranaSockets implements Upgrades {
     try {
       await this.#answer(client, data);
     } catch (thrown) {
-      // Its client left meanwhile: nothing failed.
+      // The client left meanwhile, which is no failure.
       if (client.left.signal.aborted) return;
       const error = toAppError(thrown);
       if (error.code === 'internal_error') this.#deps.log.error({ err: thrown }, 'a Hrana message failed');

@@ -76,7 +76,7 @@ export async function readBody(request: FastifyRequest, bounds: BodyBounds): Pro
   const announced = Number(raw.headers['content-length'] ?? Number.NaN);
   if (announced > maxBytes) throw tooLarge();
   const arriving = Promise.withResolvers<never>();
-  // It may be cut before anyone waits for it.
+  // The body may be cut before anyone waits for it.
   arriving.promise.catch(() => {});
   const held = memory.hold(accountId, arriving.reject);
   request.heldBody = held;

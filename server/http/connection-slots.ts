@@ -26,7 +26,7 @@ export interface Sockets {
   close(socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }): void;
   /** True while the rest of a request is awaited on it. */
   isReceiving(socket: Socket): boolean;
-  /** One whose response waits for its reader, of all or of these, which is not told again. */
+  /** A connection whose response waits for its reader, among all or these; reported once. */
   slowReader(of?: ReadonlySet<Socket>): Socket | undefined;
 }
 
@@ -42,7 +42,7 @@ interface Held {
   open: number;
   /** Whether a request on it was answered. */
   wasUsed: boolean;
-  /** When it was opened or became idle. */
+  /** Time when the connection was opened or became idle. */
   since: number;
 }
 
@@ -146,7 +146,7 @@ export class ConnectionSlots {
     for (;;) {
       const socket = this.#control.slowReader(of);
       if (socket === undefined) return false;
-      // It may have ended since it was found slow.
+      // The connection may have ended since it was found slow.
       if (this.#reserve.has(socket) || !this.#held.has(socket)) continue;
       this.leave(socket);
       this.#control.close(socket, { reason, wasUsed: true });

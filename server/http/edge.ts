@@ -72,7 +72,7 @@ function putBeside(server: Server, others: readonly Beside[]): void {
     if (taker !== undefined) taker.handle(request, response);
     else for (const listener of own) listener.call(server, request, response);
   });
-  // They answer `Expect: 100-continue` themselves, once they know who asks.
+  // Routes answer `Expect: 100-continue` themselves, after authentication.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (takerOf(request) === undefined) response.writeContinue();
     server.emit('request', request, response);

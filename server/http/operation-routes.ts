@@ -73,7 +73,7 @@ async function* presentList(operations: AsyncIterable<OperationSummary>) {
 /** Status of a response that is an operation. */
 export const ACCEPTED = 202;
 
-/** Headers of such a response. */
+/** Headers of a 202 response. */
 export function operationHeaders(operationId: string): Record<string, string> {
   return { location: `/api/operations/${operationId}`, 'preference-applied': 'respond-async' };
 }

@@ -65,7 +65,7 @@ export interface SocketRoute {
 
 export interface WebSocketsDeps {
   readonly log: Logger;
-  /** The one of the server's other requests. */
+  /** Shared with the server's other requests. */
   readonly door: Door;
   readonly accounts: Authenticates;
   readonly control: ControlSockets;
@@ -126,7 +126,7 @@ export class WebSockets {
       setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref(),
       setInterval(() => void this.#recheck(), (deps.recheckSeconds ?? RECHECK_SECONDS) * 1000).unref(),
     ];
-    // Its own responses to a bad handshake are not problem details.
+    // The library's responses to a bad handshake are not problem details.
     this.#server.on('wsClientError', (error, socket) => {
       const problem = new AppError('bad_http', `Invalid WebSocket handshake: ${error.message}`);
       endWith(socket, rawProblem(problem, deps.door.newId()));
@@ -322,7 +322,7 @@ interface Upgrade {
   readonly head: Buffer;
 }
 
-/** Counts bytes until they were sent, when its result is called. Throws `overloaded`. */
+/** Counts unsent bytes; call the result once they are sent. Throws `overloaded`. */
 type Hold = (bytes: number) => () => void;
 
 /** False: the client reads too slowly. */

@@ -23,7 +23,7 @@ export type ResourceKind = 'vm' | 'database' | 'balance' | 'operation' | 'recove
 
 /** A changed resource. */
 export interface ResourceChange {
-  /** Its owner; null: the operators. */
+  /** Owning account; null: the operators. */
   readonly accountId: number | null;
   readonly kind: ResourceKind;
   readonly id: string;

@@ -18,7 +18,7 @@ export interface Alarm {
 /** Words of an alarm that is about some accounts. */
 export interface AccountsDetail {
   readonly all: string;
-  /** By account. */
+  /** Details by account. */
   readonly of: ReadonlyMap<number, Pick<Alarm, 'detail' | 'fix'>>;
 }
 

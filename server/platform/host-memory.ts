@@ -60,7 +60,7 @@ function hostFigures(root: string): { totalBytes: number; availableBytes: number
   };
 }
 
-/** Its figures by name, bytes. */
+/** Memory figures by name, bytes. */
 function meminfo(root: string): (name: string) => number | undefined {
   const text = read(join(root, 'proc/meminfo'));
   return (name) => {

@@ -1,4 +1,4 @@
-/** How far something is that the host fetches or builds while the cloud already runs. */
+/** Progress of components that the host installs while the cloud already runs. */
 import { namedObject, type Static, Type } from './json-schema.ts';
 
 export const Preparing = namedObject('Preparing', {

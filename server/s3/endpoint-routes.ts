@@ -1,4 +1,4 @@
-/** Where S3 clients find the cloud, over REST. */
+/** REST routes that describe the S3 endpoint. */
 import { defineRoute, type Route } from '../http/route.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';
 

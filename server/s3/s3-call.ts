@@ -86,7 +86,7 @@ export interface S3Operation {
   readonly header?: string;
   readonly action: Action;
   readonly permission: Permission;
-  /** For what it reads to write it elsewhere. */
+  /** Permission on the source of a copy. */
   readonly sourcePermission?: Permission;
   /** Its action where the request names a version. */
   readonly versionAction?: Action;

@@ -81,7 +81,7 @@ export class GuestBridge {
       await ip(['link', 'set', 'dev', device, 'master', this.#name]);
       await ip(['link', 'set', 'dev', device, 'type', 'bridge_slave', 'isolated', 'on']);
       await this.#placeRules();
-      // Only now: without rules nothing of it gets anywhere.
+      // Only now: without rules the guest has no network.
       await ip(['link', 'set', 'dev', device, 'up']);
       return device;
     });

@@ -21,7 +21,7 @@ export function nft(rules: string): Promise<string> {
   return run('nft', ['-f', '-'], rules);
 }
 
-/** `ip` with these words. Resolves with what it printed. Rejects with HostToolError. */
+/** `ip` with these arguments. Resolves with its output. Rejects with HostToolError. */
 export function ip(words: readonly string[]): Promise<string> {
   return run('ip', words, '');
 }
@@ -42,7 +42,7 @@ async function run(program: string, words: readonly string[], input: string): Pr
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (complaint.length < MAX_OUTPUT) complaint += text;
   });
-  // It may end without reading; its status says why.
+  // The tool may end without reading; its status says why.
   child.stdin?.on('error', () => undefined).end(input);
   const [status] = await once(child, 'close');
   if (status === 0) return output;

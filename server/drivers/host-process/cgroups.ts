@@ -46,7 +46,7 @@ const PATHS: CgroupPaths = {
 };
 /** DelegateSubgroup= of deploy/cloudlet.service. */
 export const OWN_SUBGROUP = 'cloudlet-control';
-/** The one that we make. */
+/** The cgroup that Cloudlet creates. */
 const MADE_SUBGROUP = 'cloudlet-self';
 /** Holders of groups, or where there is one level, groups. */
 const HOLDER = /^cloudlet-(?:machines|databases|servers)/;
@@ -242,7 +242,7 @@ function move(pid: string, folder: string): void {
   try {
     fs.writeFileSync(join(folder, 'cgroup.procs'), pid);
   } catch (error) {
-    // It ended meanwhile.
+    // The process ended meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -72,7 +72,7 @@ export interface ForeignProgram {
 export interface SelfConfinedProgram extends Pick<ForeignProgram, 'name' | 'command' | 'args' | 'env'> {
   /** Numbers of its user and group; null: ours. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
-  /** Its working directory, absolute. Its parents may be closed to its user. */
+  /** Working directory, absolute. Its parents may be closed to the user of the process. */
   readonly folder: string;
   /** Words run as us before the user changes, which then run the words that follow: they open a device. */
   readonly opener: readonly string[];
@@ -378,7 +378,7 @@ async function begin(shell: KeeperShell, launch: Launch, uid: number | null): Pr
   const found = parseStat(stat ?? '');
   if (found !== null) {
     const identity = { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
-    // Its user is changed last of all; until then it would not be known again.
+    // The user is changed last; until then the process could not be recognised.
     for (let tries = 0; tries < USER_TRIES && !isAlive(identity) && isThere(found.pid); tries++)
       await sleep(1);
     return identity;

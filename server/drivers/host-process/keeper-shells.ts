@@ -39,7 +39,7 @@ export class KeeperShell {
       stdio: [...stdio.slice(0, 3), 'pipe', ...others] as StdioOptions,
     });
     const shell = new KeeperShell(child);
-    // It may have ended: the missing answer tells.
+    // The shell may have ended; the missing answer tells.
     shell.#line.on('error', () => {});
     return shell;
   }
@@ -55,7 +55,7 @@ export class KeeperShell {
   }
 
   /**
-   * Runs a script, once. Resolves with what it wrote to descriptor 3: with `stat`, the process's line of
+   * Runs a script, once. Resolves with its output on descriptor 3: with `stat`, the process's line of
    * /proc/…/stat, when it got so far.
    */
   async run(script: string): Promise<{ readonly stat: string | null; readonly text: string }> {
@@ -88,12 +88,12 @@ export class KeeperShell {
     this.#line.destroy();
   }
 
-  /** Kills it, and all that it started in its process group. */
+  /** Kills the shell and its process group. */
   kill(): void {
     try {
       if (this.child.pid !== undefined) process.kill(-this.child.pid, 'SIGKILL');
     } catch {
-      // It ended meanwhile.
+      // The shell ended meanwhile.
     }
   }
 }
@@ -119,7 +119,7 @@ export class KeeperShells {
     this.#spare = spare;
   }
 
-  /** The one that is ready, or a new one. Rejects as KeeperShell.begin() does. */
+  /** The prepared shell, or a new one. Rejects like KeeperShell.begin(). */
   async take(): Promise<KeeperShell> {
     const spare = this.#spare;
     this.#spare = null;

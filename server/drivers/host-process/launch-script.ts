@@ -28,15 +28,15 @@ export interface Keeper {
 export interface Launch {
   /** Words before a command that runs in namespaces of its own; none: it stays in ours. */
   readonly namespaces: readonly string[];
-  /** Its file system; null: the host's. */
+  /** File system of the process; null: the host's. */
   readonly view: {
     /** Lines that make it at `root`. */
     readonly script: string;
     readonly root: string;
-    /** Its working directory in there. */
+    /** Working directory inside that file system. */
     readonly folder: string;
   } | null;
-  /** Its working directory where it has no view. Absolute. */
+  /** Working directory without a view. Absolute. */
   readonly folder: string;
   /** Whether it leads a session of its own, by which the processes that it starts are found. */
   readonly hasSession: boolean;

@@ -28,7 +28,7 @@ export function holdSocket(folder: string, name: string): { readonly path: strin
   const fd = fs.openSync(join(folder, name), O_PATH | fs.constants.O_NOFOLLOW);
   let isHeld = true;
   const close = () => {
-    // Its number may by now be another file's.
+    // The inode number may now belong to another file.
     if (isHeld) fs.closeSync(fd);
     isHeld = false;
   };

@@ -16,7 +16,7 @@ export interface ProcessIdentity {
 
 interface ProcessStat {
   readonly pid: number;
-  /** It may be buried yet. */
+  /** The process may still be a zombie. */
   readonly isDead: boolean;
   /** Number of the process that started it. */
   readonly parent: number;
@@ -171,7 +171,7 @@ function setNice(pid: number, nice: number): void {
     );
     if (own !== its) writeFileSync(`/proc/${pid}/autogroup`, String(nice));
   } catch {
-    // It ended, or the kernel has no autogroups.
+    // The process ended, or the kernel has no autogroups.
   }
 }
 
@@ -250,7 +250,7 @@ function killAll(uid: number): boolean {
     try {
       process.kill(Number(name), 'SIGKILL');
     } catch {
-      // It ended by itself.
+      // The process ended by itself.
     }
   }
   return isAny;

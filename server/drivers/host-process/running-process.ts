@@ -1,4 +1,4 @@
-/** A foreign process that runs, or ran: what it is known by, how it is ended, and how it ended. */
+/** A foreign process, running or ended: its identity, how to end it, and its exit. */
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -56,7 +56,7 @@ export class RunningProcess {
     return isAlive(this.identity);
   }
 
-  /** Its streams, or its channel; null when it was adopted. */
+  /** Streams or channel of the process; null when it was adopted. */
   get child(): ChildProcess | null {
     return this.#deps.child;
   }
@@ -102,7 +102,7 @@ export class RunningProcess {
     const { child } = this.#deps;
     if (child?.exitCode === null && child.signalCode === null)
       await new Promise((resolve) => child.once('exit', resolve));
-    // The shell that waited for it may have been killed before it.
+    // The waiting shell may have been killed before the process.
     const idle = { ref: false, signal: this.#polling.signal };
     while (this.isAlive) {
       if (this.#isReleased) return new Promise(() => {});

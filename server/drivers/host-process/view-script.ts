@@ -71,7 +71,7 @@ function usersOf(uid: number): string {
   return uid === 0 ? own : `root:x:0:0::/:/usr/sbin/nologin\n${own}`;
 }
 
-/** Without what is a link, or is shown already as a part of another. */
+/** Paths without links and without parts of other paths. */
 function shownFolders(readOnly: readonly string[]): string[] {
   for (const path of readOnly) if (!isAbsolute(path)) throw new Error(`${path} is not absolute`);
   const system = SYSTEM.filter((path) => existsSync(path) && !isLink(path));

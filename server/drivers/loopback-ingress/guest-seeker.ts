@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';
 import { reset } from './relay.ts';
 
-/** A guest that spoke: its socket, paused, and what it said first. */
+/** A guest that answered: its socket, paused, and its first bytes. */
 export interface Talk {
   readonly socket: Socket;
   readonly first: Buffer;
@@ -19,7 +19,7 @@ export interface SeekOptions {
   /** A new connection, with allowHalfOpen. */
   readonly dial: () => Socket;
   readonly intervalMs: number;
-  /** It spoke on this port before, in the same run. */
+  /** The guest answered on this port before, in the same run. */
   readonly isKnown: boolean;
   /** Ends the search. */
   readonly signal: AbortSignal;

@@ -7,7 +7,7 @@ type Words = Pick<Alarm, 'detail' | 'fix'>;
 
 export class AccountAlarms {
   readonly #sink: Sink;
-  /** By code and account. */
+  /** Alarms by code and account. */
   readonly #raised = new Map<string, Map<number, Words>>();
 
   constructor(sink: Sink) {

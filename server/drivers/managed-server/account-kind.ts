@@ -61,7 +61,7 @@ export interface AccountServersDeps {
 /** Everything that the server of one account is made of. */
 export interface AccountServerDeps {
   readonly accountId: number;
-  /** Ours, for all that is kept of it. */
+  /** Directory of Cloudlet's, for all files of the server. */
   readonly folder: string;
   readonly engine: AccountEngine;
   readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
@@ -71,7 +71,7 @@ export interface AccountServerDeps {
   /** The refusal of a log-in, in the bytes of the engine's protocol. */
   readonly refusal: (text: string) => Buffer;
   readonly idleMs: number;
-  /** Connections of all databases together. */
+  /** Maximum connections of all databases together. */
   readonly connections: number;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Runs before it is stopped, when nobody uses it any more. Never rejects. */

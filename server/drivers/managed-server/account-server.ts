@@ -1,5 +1,5 @@
 /**
- * The database server of one account: what it holds, where its users connect, and what it does. It sleeps
+ * The database server of one account: its databases, its listener, and its life. It sleeps
  * while nobody uses it, and its listener (server-proxy/) wakes it with the next connection.
  */
 import type { Socket } from 'node:net';
@@ -122,7 +122,7 @@ export class AccountServer {
       return proxy.refuse(listener.name, refusal('the databases of this account are closed'));
     try {
       await this.#life.wake();
-      // It was up, and the listener did not know.
+      // The server was up, unknown to the listener.
       await this.#life.lead();
     } catch (error) {
       const text = error instanceof AppError ? error.message : 'the database server does not start';
@@ -143,7 +143,7 @@ export class AccountServer {
     return kept === undefined ? undefined : kept.isMoving === true;
   }
 
-  /** Notes what is being moved here until `fill` is done. */
+  /** Marks a database as being moved here until `fill` is done. */
   async moveIn({ database, access }: Moving, fill: (engine: AccountEngine) => Promise<void>): Promise<void> {
     const about = { database, access, isApplied: true, ownBytes: 0 };
     this.#databases.keep({ ...about, isMoving: true });
@@ -233,7 +233,7 @@ export class AccountServer {
     return this.#life.restart();
   }
 
-  /** Asks it what it does; what it takes is to be noted by the caller. Never rejects. */
+  /** Asks the server for its use, which the caller notes. Never rejects. */
   async poll(): Promise<void> {
     if (!this.isUp) return;
     try {
@@ -242,7 +242,7 @@ export class AccountServer {
       if (use.busy > 0) this.#work.usedAt = this.#deps.clock.monotonic();
       await shareConnections({ engine: this.engine, use }, this.#databases.all(), this.#deps.connections);
     } catch {
-      // It ended, or it hangs: its own probe tells.
+      // The server ended or hangs; its own probe tells.
     }
     const isUnused = this.#deps.clock.monotonic() - this.#work.usedAt > this.#deps.idleMs;
     if (isUnused && this.#usage.now.sessions === 0) await this.#sleep('unused');
@@ -305,7 +305,7 @@ export class AccountServer {
     proxy.endConnections(listener.name);
   }
 
-  /** Applies to a server that is up what it missed while it slept. */
+  /** Applies changes that the server missed while it slept. */
   async #begin(): Promise<void> {
     for (const { database, isApplied } of this.#databases.all())
       if (!isApplied) await this.#apply(this.engine, database.database);

@@ -203,7 +203,7 @@ export class AccountServers implements Engine {
     const server = this.#of(database);
     const { promise: isRead, resolve } = Promise.withResolvers<void>();
     const { promise: dump, resolve: began, reject } = Promise.withResolvers<Dump>();
-    // It has the server up until its last byte.
+    // The stream keeps the server up until its last byte.
     void server
       .using(async (engine) => {
         const made = await engine.dump(database, format, { hasTests: server.isOldest(database), ...how });
@@ -228,7 +228,7 @@ export class AccountServers implements Engine {
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    // They stay on the same server, which has them for all of its users.
+    // The databases stay on the same server, which serves all of its users.
     const how = { signal, hasTests: false };
     const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', how);
     await this.load(to, stream, signal).finally(() => stream.destroy());

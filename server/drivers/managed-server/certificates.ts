@@ -1,4 +1,4 @@
-/** Certificates of our own: an authority, and what it signs for a server (X.509 v3, ECDSA on P-256). */
+/** Cloudlet's own certificate authority and server certificates (X.509 v3, ECDSA on P-256). */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
 import { randomSecret } from '../../platform/ids.ts';

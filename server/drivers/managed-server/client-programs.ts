@@ -21,7 +21,7 @@ export interface ClientProgramsDeps {
   readonly processes: HostProcesses;
   /** First of their CLIENT_USERS users (server-users.ts); null: ours. */
   readonly uids: number | null;
-  /** Ours, for their folders. */
+  /** Directory of Cloudlet's, for the folders of the programs. */
   readonly folder: string;
   /** The engine's name. */
   readonly name: string;
@@ -114,7 +114,7 @@ class Slots {
 
   #next(): Waiting | undefined {
     if (this.#free.length === 0) return undefined;
-    // The order of those with as many stays.
+    // Equal counts keep their order.
     const [first] = this.#waiting.toSorted((one, other) => this.#takenBy(one) - this.#takenBy(other));
     return first && this.#takenBy(first) < SHARE ? first : undefined;
   }
@@ -154,7 +154,7 @@ export class ClientPrograms {
       const running = await this.#start(slot, server, work);
       const { stdin, stdout, stderr } = running.child ?? {};
       if (!stdin || !stdout || !stderr) throw new Error('a client without its streams');
-      // It may leave before it has read all.
+      // The program may end before it has read all input.
       stdin.on('error', () => {});
       const complaint = firstOf(stderr);
       const ended = running.ended.then(async ({ code }) => {

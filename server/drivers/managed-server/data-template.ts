@@ -14,7 +14,7 @@ import type { ServerFolders } from './managed-server.ts';
 import { makeServerSecret, readServerSecret, rolePassword, SECRET_BYTES } from './server-secret.ts';
 
 export interface DataTemplateDeps {
-  /** Ours, for templates alone. */
+  /** Directory of Cloudlet's, for templates only. */
   readonly folder: string;
   readonly processes: Pick<HostProcesses, 'pathOf'>;
   /** The user that makes it; null: ours. */
@@ -61,7 +61,7 @@ export class DataTemplate {
     await removeTree(fresh);
     await run('cp', ['-a', '--reflink=auto', join(from.home, data), fresh]);
     if (uid !== null) await run('chown', ['-Rh', `${uid}:${uid}`, fresh]);
-    // Its files, which no server has written, at once.
+    // One sync for all files: no server has synced them.
     await run('sync', ['-f', fresh]);
     writeDurableFile(join(to.keeper, FIRST), readServerSecret(from), 0o600);
     fs.renameSync(fresh, join(to.home, data));

@@ -21,7 +21,7 @@ export interface EngineServer {
   readonly isUp: boolean;
   /** The output of the server and its sessions; null: it is not for us to read. */
   readonly log: ServerLog | null;
-  /** Why it could not be had when it was last asked; null: it could. */
+  /** Why the server was unavailable when last asked; null: available. */
   readonly problem: AppError | null;
   /** Has it answering. Throws `engine_unavailable`; it is then tried again from time to time. */
   up(how?: { readonly isPatient?: boolean | undefined }): Promise<void>;
@@ -29,7 +29,7 @@ export interface EngineServer {
 }
 
 export interface ManagedEngineOptions {
-  /** Ours, for all that is kept of it. */
+  /** Directory of Cloudlet's, for all files of the server. */
   readonly folder: string;
   readonly processes: HostProcesses;
   /** First of its numbers of users of its own; null: it runs as ours. */
@@ -53,7 +53,7 @@ export interface OwnServer {
   readonly accountId: number;
   /** The port to which its users connect. */
   readonly port: number;
-  /** Its user; null: ours. */
+  /** User of the server; null: Cloudlet's. */
   readonly uid: number | null;
   /** Connections of its databases together. */
   readonly connections: number;

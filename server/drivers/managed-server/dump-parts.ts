@@ -55,7 +55,7 @@ export class DumpParts {
     return this.#isAtMark && this.#rest.subarray(0, 'broken'.length).toString() === 'broken';
   }
 
-  /** Nobody reads what was handed out from then on. */
+  /** Parts handed out before are no longer read. */
   async #takeBack(): Promise<void> {
     const handed = this.#handed;
     if (handed === null || handed.closed) return;

@@ -117,7 +117,7 @@ async function feed(dump: Readable, through: Transform, run: ClientRun): Promise
     await pipeline(dump, through, run.stdin);
     return null;
   } catch (error) {
-    // The client left before its end: it says why itself. Otherwise what it got was not the whole.
+    // The client ended early and reports why. Otherwise its input was incomplete.
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EPIPE' || code === 'ECONNRESET') return null;
     run.kill();
@@ -144,7 +144,7 @@ export function joinedDump(first: Readable, extras: readonly ExtraDump[]): Reada
   const key = randomBase62(KEY_LENGTH);
   const whole = Readable.from(join(first, extras, key), { objectMode: false });
   whole.once('close', () => first.destroy());
-  // It may break before anybody reads it.
+  // The stream may fail before anyone reads it.
   return whole.once('error', () => {});
 }
 

@@ -10,7 +10,7 @@ import type { KeptDatabases } from './kept-databases.ts';
 export interface Waits {
   /** For users of the databases. */
   readonly why: string;
-  /** Its data grew while the disk was nearly full. */
+  /** The data of the server grew while the disk was nearly full. */
   readonly isGrower: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface HeldBackDeps {
 export class HeldBack {
   readonly #deps: HeldBackDeps;
   #waits: Waits | null = null;
-  /** The server is not yet as it should be. */
+  /** The server does not have the wanted state yet. */
   #isBehind = false;
   /** Calls of set() until it is tried again, and how many passed after the last failure. */
   #pause = 0;
@@ -88,7 +88,7 @@ export class HeldBack {
     this.#isBehind = false;
   }
 
-  /** It did not work: a server that refuses is asked less and less often. */
+  /** The attempt failed: a server that refuses is asked less and less often. */
   missed(): void {
     this.#pause = Math.min(2 * this.#pause + 1, MOST_PAUSE);
     this.#passed = 0;

@@ -14,7 +14,7 @@ export interface KeptDatabase {
   readonly isApplied: boolean;
   /** Bytes of itself when the server was last asked. */
   readonly ownBytes: number;
-  /** It is not all here yet. */
+  /** The database is still being moved here. */
   readonly isMoving?: boolean;
 }
 
@@ -43,7 +43,7 @@ export class KeptDatabases {
     return this.#all.get(name);
   }
 
-  /** Whether its limits are those that are kept. */
+  /** Whether the applied limits are the stored ones. */
   isLimited({ database, limits }: EngineDatabase): boolean {
     const { connections, statementMs } = this.get(database)?.database.limits ?? limits;
     return connections === limits.connections && statementMs === limits.statementMs;

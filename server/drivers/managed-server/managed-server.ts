@@ -46,7 +46,7 @@ export interface ServerKind {
   readonly name: string;
   /** For humans. */
   readonly title: string;
-  /** It takes the first free one from here on. */
+  /** First port to try; the server takes the first free one. */
   readonly firstPort: number;
   readonly memoryMb: number;
   /** For humans, what may be done when it does not start. */
@@ -87,9 +87,9 @@ export interface ServerKindDeps {
 export interface ManagedServerDeps {
   readonly kind: ServerKind;
   readonly processes: HostProcesses;
-  /** Its number, as HostProcesses wants it. */
+  /** User number of the server, for HostProcesses. */
   readonly uid: number | null;
-  /** Ours, for this server alone. */
+  /** Directory of Cloudlet's, for this server only. */
   readonly folder: string;
   readonly alarms: {
     raise(code: string, detail: string, fix: string): void;
@@ -152,7 +152,7 @@ export class ManagedServer implements EngineServer {
     return this.#running?.isAlive ? this.#running.pid : null;
   }
 
-  /** Where it listens, on loopback; null until its first start. */
+  /** Address of the server on loopback; null until its first start. */
   get port(): number | null {
     return keptPort(this.#keeper);
   }
@@ -321,7 +321,7 @@ export class ManagedServer implements EngineServer {
 
   async #adopt(): Promise<RunningProcess | null> {
     const found = await this.#leftRunning();
-    // Its port was not written down any more: nobody knows it.
+    // The port was not stored any more, so no client knows it.
     if (found === null || this.port !== null) return found;
     await found.end(this.#deps.kind.stop);
     return null;
@@ -348,7 +348,7 @@ export class ManagedServer implements EngineServer {
     await kind.initialise(folders);
     const program = { ...this.#process, ...kind.program(folders, port) };
     const running = await processes.keep({ ...program, folder: folders.home, network: 'host' }, this.#keeper);
-    // Only now it is its own: who dies before chooses anew.
+    // Stored only now: a server that ends before chooses again.
     if (kept !== port) this.#keep(port);
     return running;
   }

@@ -19,7 +19,7 @@ import type { AccountEngine } from './sql-engine.ts';
 export interface ScratchDeps {
   /** Name of the engine: `postgresql`. */
   readonly name: string;
-  /** Ours, for their folders. */
+  /** Directory of Cloudlet's, for the folders of these servers. */
   readonly folder: string;
   readonly format: string;
   readonly processes: Pick<HostProcesses, 'adopt'>;

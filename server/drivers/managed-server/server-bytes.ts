@@ -6,7 +6,7 @@ import { hostPath } from '../../platform/host-programs.ts';
 
 /** A log that goes round: up to so many bytes of it are the engine's own need, not its account's. */
 export interface LogRing {
-  /** Its folder, in the home of the server. */
+  /** Folder of the log, in the home of the server. */
   readonly folder: string;
   readonly freeBytes: number;
 }

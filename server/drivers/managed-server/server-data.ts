@@ -41,7 +41,7 @@ export async function runMaker(
 ): Promise<void> {
   const running = await processes.start({ ...program, network: 'none' }, { stdio: ['pipe', 'pipe', 'pipe'] });
   const { stdin, stdout, stderr } = running.child ?? {};
-  // It may leave before it has read all.
+  // The program may end before it has read all input.
   stdin?.on('error', () => {}).end(input);
   const [output, errors] = await Promise.all([stdout, stderr].map((stream) => (stream ? text(stream) : '')));
   const { code } = await running.ended;

@@ -24,9 +24,9 @@ export interface ServerLifeDeps extends Deps {
   readonly isWanted: () => boolean;
   /** Brings a server that is up in line with what changed meanwhile, before its users are let in. */
   readonly begin: () => Promise<void>;
-  /** It does not run any more. */
+  /** The server no longer runs. */
   readonly onLeft: () => void;
-  /** Its use when it was asked last. */
+  /** Latest known use of the server. */
   readonly lastUse: () => ServerUse;
 }
 
@@ -53,7 +53,7 @@ export class ServerLife {
     return this.#server.isUp;
   }
 
-  /** Why it does not start; null: it does, as far as is known. */
+  /** Why the server does not start; null: no known reason. */
   get trouble(): string | null {
     return this.isUp ? null : this.#trouble.what;
   }
@@ -189,7 +189,7 @@ export class ServerLife {
     await this.#locks.run(LOCK, async () => this.isUp || this.#server.takeOver()).catch(() => {});
   }
 
-  /** Ends it properly; it is back with the next Cloudlet. */
+  /** Shuts the server down; the next Cloudlet starts it again. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#shut();

@@ -15,7 +15,7 @@ export interface Administrator {
 
 /** Where the server is. */
 export type ServerEndpoint =
-  /** Its folder, and the port in its name where it has one. */
+  /** Folder of the socket, and the port in its name, if any. */
   | { readonly socket: () => { readonly folder: string; readonly port: number } }
   | { readonly host: string; readonly port: number; readonly tls: () => ConnectionOptions | null };
 

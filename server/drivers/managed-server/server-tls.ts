@@ -19,7 +19,7 @@ export interface ServerTlsOptions {
   /** Paths of the operator's certificate and key; empty: ours. */
   readonly certFile: string;
   readonly keyFile: string;
-  /** Ours alone, for the authority. */
+  /** Directory of Cloudlet's, for the certificate authority only. */
   readonly folder: string;
   readonly clock: Clock;
 }

@@ -14,7 +14,7 @@ export interface ServerAddress {
   /** The database that its user connects to; empty: the URL names none. */
   readonly database: string;
   readonly tls: boolean;
-  /** File with the certificate that its own is signed by; null: a public one. */
+  /** File with the CA certificate of the server; null: a public CA. */
   readonly caFile: string | null;
 }
 

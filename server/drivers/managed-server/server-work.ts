@@ -9,9 +9,9 @@ export class ServerWork {
   #pending = 0;
   /** Pending work that no other account may end: dumps, changes. */
   #held = 0;
-  /** Why its sessions were ended last. */
+  /** Why the sessions were last ended. */
   #ended: AppError | null = null;
-  /** When it was used last, monotonic ms. */
+  /** Last use of the server, monotonic ms. */
   usedAt: number;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {

@@ -50,7 +50,7 @@ export class SharedServer {
     return join(this.#deps.folder, SHARED);
   }
 
-  /** Where it was put when nothing was left to move. */
+  /** Where the data was put once every database had moved. */
   get #done(): string {
     return join(this.#deps.folder, 'server.moved');
   }
@@ -65,7 +65,7 @@ export class SharedServer {
     return keptPort(join(this.#folder, 'keeper'));
   }
 
-  /** Why it does not start; null: it does, or was not started yet. */
+  /** Why the server does not start; null: it runs, or was not started yet. */
   get problem(): AppError | null {
     return this.#problem;
   }
@@ -153,7 +153,7 @@ export class SharedServer {
     else alarms.raise(code, detail, 'The log of Cloudlet says why; Cloudlet retries every minute');
   }
 
-  /** Nothing is left in it to move: it is stopped, and kept for a week. */
+  /** All databases have moved: the server is stopped, and its data kept for a week. */
   async #retire(): Promise<void> {
     await this.#engine?.close();
     this.#engine = null;
@@ -166,7 +166,7 @@ export class SharedServer {
 
   /** Removes what was retired a week ago. */
   async sweep(now = systemClock.now()): Promise<void> {
-    // Its change of name is the last change of it.
+    // The rename was the last change of the directory.
     const retiredMs = fs.statSync(this.#done, { throwIfNoEntry: false })?.ctimeMs;
     if (retiredMs !== undefined && retiredMs < now - KEEP_MS) await removeTree(this.#done);
   }

@@ -30,7 +30,7 @@ export interface ServerUse {
   readonly busy: number;
   /** How long the oldest of those has been under way; 0 without any. */
   readonly runsMs: number;
-  /** A text for each database that changes when it is used. */
+  /** A text per database that changes with each use. */
   readonly done: ReadonlyMap<string, string>;
   /** The sessions that the user of each database has, and may have by the server's own limit. */
   readonly users: ReadonlyMap<string, { readonly sessions: number; readonly most: number }>;
@@ -48,7 +48,7 @@ export const MOST_TEST_DATABASES = 50;
 /** An engine over the server of one account. */
 export interface AccountEngine extends Engine {
   readonly server: ManagedServer;
-  /** Its log, for continuous archiving; missing where the engine has none. */
+  /** Log of the server, for continuous archiving; missing if the engine has none. */
   readonly ownLog?: Omit<LogServer, 'accountId'>;
   /** The end of what a recovered copy has replayed. */
   readonly replayedTo?: bigint | null;
@@ -213,7 +213,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
 
   async drop(name: string): Promise<void> {
     this.#ids.delete(name);
-    // There never was a server, so nothing of it.
+    // The account never had a server, so no data exists.
     if (!this.#parts.on.server.isMade) return;
     await this.prepare();
     await this.remove(name);

@@ -216,7 +216,7 @@ async function takeAdministration(
   try {
     await links.takeAdministration(rolePassword(first, user));
   } catch (error) {
-    // It was given one before.
+    // The administrator already has a password.
     if ((error as { code?: unknown }).code !== wrongPassword) throw error;
   }
   forgetFirstSecret(folders);
@@ -338,7 +338,7 @@ export function unmet(what: string, hint: string): AppError {
   return new AppError('engine_unavailable', what, { hint });
 }
 
-/** Its folder is gone, or on a disk that is not there. */
+/** The folder of the server is missing, or on an unmounted disk. */
 export function serverMissing(database: string): AppError {
   return new AppError('engine_unavailable', `The server of the database ${database} is missing`, {
     hint: 'restore its folder below databases/ in the data directory; a disk may not be mounted',

@@ -12,7 +12,7 @@ export interface StartProgressDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** The first process of the server. */
   readonly pid: number;
-  /** Without progress for so long it is stuck. */
+  /** A start without progress for this long counts as stuck. */
   readonly stuckMs: number;
 }
 

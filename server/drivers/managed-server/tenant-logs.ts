@@ -37,7 +37,7 @@ export interface LogEntry {
 }
 
 export interface TenantLogsDeps {
-  /** Ours, for these logs alone. */
+  /** Directory of Cloudlet's, for these logs only. */
   readonly folder: string;
 }
 

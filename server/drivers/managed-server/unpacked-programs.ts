@@ -23,7 +23,7 @@ export interface UnpackedPrograms {
 export interface NoPrograms {
   readonly reason: string;
   readonly fix: string;
-  /** They come by themselves. */
+  /** The set-up installs the programs automatically. */
   readonly preparing?: Preparing;
 }
 

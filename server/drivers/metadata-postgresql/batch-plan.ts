@@ -46,7 +46,7 @@ export function stepsOf(commits: readonly Ready[]): Step[] {
     }
     at = end;
   }
-  // In the order of their commits: a check of a limit comes before what it limits.
+  // In commit order: a limit is checked before the statements that it limits.
   for (const { statement, params } of sums.values()) {
     steps.push({ sql: statement.sql, rows: [params], expected: statement.expectChanges });
   }

@@ -11,7 +11,7 @@ import { codeOf, heldBack, prepared, toSent } from './connections.ts';
 import type { RowIds } from './row-ids.ts';
 import { manyRows, numbered } from './sql-texts.ts';
 
-/** What came of a commit: its results, or why it is not stored. */
+/** Outcome of a commit: its results, or why it was not stored. */
 export type CommitOutcome = readonly StatementResult[] | CommitRefusal;
 
 export interface CommitRefusal {
@@ -53,7 +53,7 @@ type Result = pg.QueryResult;
 
 interface Many {
   readonly text: string;
-  /** Its params are arrays of these. */
+  /** Element types of the array params. */
   readonly types: readonly string[];
 }
 
@@ -152,7 +152,7 @@ export class BatchStore {
     assertHeld(await note);
     onCommit();
     await this.#client.query('COMMIT');
-    // Who needs the number of changed rows expects it.
+    // Statements that need the number of changed rows declare an expectation.
     return ready.map((commit) =>
       isReady(commit)
         ? commit.map(({ expectChanges = 0 }) => ({ changes: expectChanges, lastRowId: 0 }))

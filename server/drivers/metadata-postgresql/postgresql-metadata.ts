@@ -133,7 +133,7 @@ export class PostgresqlMetadata implements Metadata {
 
   async get<T>(sql: string, ...params: SqlValue[]): Promise<T | undefined> {
     if (this.#closing !== null) throw closed();
-    // Nothing here has such a text.
+    // No text of the metadata contains NUL.
     if (params.some(hasNul)) return undefined;
     const row = await this.#readers.get<T>(sql, params);
     this.#deps.alarms.clear(ALARM);
@@ -154,7 +154,7 @@ export class PostgresqlMetadata implements Metadata {
     return this.#snapshots.run(work);
   }
 
-  /** Its connection is closed with it: snapshots are rare. */
+  /** The connection is closed with the snapshot: snapshots are rare. */
   async #openSnapshot(): Promise<OpenSnapshot> {
     const client = await this.#connect(() => {});
     const { all } = readsOf(client);

@@ -26,7 +26,7 @@ export interface InsertedRow {
   readonly idParam: number;
 }
 
-/** What a plain INSERT of one row fills; null: it is none. */
+/** Columns of a plain INSERT of one row; null: another statement. */
 export function insertedRow(sql: string): InsertedRow | null {
   const [, table, columns = '', values = ''] = INSERT.exec(sql) ?? [];
   if (table === undefined) return null;

@@ -67,7 +67,7 @@ function checkpointWhenDue({ database, duePages, logState, send }: Upkeep): void
     const pages = after === undefined ? 0 : after.log - after.checkpointed;
     send({ kind: 'checkpoint', logBytes: pages * PAGE_BYTES, error: null });
   } catch (error) {
-    // Nothing acknowledged is at risk, the log still has it; but the disk does not take what it is given.
+    // Nothing acknowledged is at risk, the log still has it; but the disk refuses writes.
     reportFailure(error, send);
   }
 }

@@ -12,7 +12,7 @@ const PROGRAM = join(ROOT, 'scripts/prepare.js');
  */
 export function startPreparing(words: readonly string[], output: 'stdout' | 'stderr'): () => void {
   if (!existsSync(PROGRAM)) return () => {};
-  // Its input ends with us, however we end.
+  // The program's input ends when Cloudlet ends, however that happens.
   const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...words], {
     cwd: ROOT,
     stdio: ['pipe', process[output], 'inherit'],

@@ -71,7 +71,7 @@ export class PrivateNetworks implements PrivateSwitch {
     this.#tell({ kind: 'disconnect', vmId });
   }
 
-  /** Whoever waits for its connection learns that there is none: it may be lost before it was made. */
+  /** Fails pending connection requests: a connection may be lost before it is established. */
   #forget(vmId: string): void {
     this.#kept.get(vmId)?.settle(false);
     this.#kept.delete(vmId);

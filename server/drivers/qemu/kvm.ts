@@ -3,7 +3,7 @@ import { type Stats, statSync } from 'node:fs';
 
 export interface Accel {
   readonly accel: 'kvm' | 'tcg';
-  /** Why it is not KVM; empty when it is. */
+  /** Why KVM is not used; empty if it is. */
   readonly reason: string;
   /** Advice to the operator; empty when there is none. */
   readonly fix: string;

@@ -23,7 +23,7 @@ import {
 import type { QemuProgram } from './program.ts';
 
 export interface ProbeDeps {
-  /** Ours, for what it found and what it boots from. */
+  /** Directory of Cloudlet's, for the result and the boot files of the probe. */
   readonly directory: string;
   readonly clock: Clock;
   /** A user of its own, as guests have; null: our own. */

@@ -1,4 +1,4 @@
-/** Finds QEMU on this host and what it can do. */
+/** Finds QEMU on this host and its features. */
 import { execFile } from 'node:child_process';
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export interface QemuProgram {
   readonly version: string;
   /** The newest versioned q35 it has: `pc-q35-7.2`. */
   readonly machine: string;
-  /** Its versioned machine types, newest first. */
+  /** Versioned machine types of this QEMU, newest first. */
   readonly machines: readonly string[];
 }
 
@@ -63,7 +63,7 @@ async function programStamp(path: string): Promise<string | null> {
 
 export class QemuPrograms {
   readonly #folders: readonly string[] | undefined;
-  /** By stamp. */
+  /** Facts by the stamp of the program. */
   readonly #known = new Map<string, Promise<QemuProgram | NoQemu>>();
 
   /** `folders`: searched instead of the usual ones and the PATH. */

@@ -150,7 +150,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   #prepared(spec: hv.GuestSpec, origin?: hv.GuestOrigin): Promise<GuestRecord> {
-    // It will be started soon.
+    // The guest will be started soon.
     if (this.#folders.find(spec.vmId) === undefined) this.#processes.shells.refill();
     const deps = { ...this.#deps, folders: this.#folders, programs: this.#programs };
     return prepareGuest(deps, spec, origin);

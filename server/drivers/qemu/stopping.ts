@@ -36,7 +36,7 @@ export async function stopRun(run: GuestRun, graceMs: number, signal?: AbortSign
 async function askGuest(run: GuestRun, graceMs: number, signal?: AbortSignal): Promise<boolean> {
   if (graceMs <= 0 || signal?.aborted) return !run.isAlive;
   const status = await run.status(QMP_MS).catch(() => 'unknown');
-  // Without a running processor nobody hears the button.
+  // A paused guest does not react to the power button.
   if (status !== 'running') return !run.isAlive;
   for (let left = graceMs; left > 0 && !signal?.aborted; left -= PRESS_AGAIN_MS) {
     run.command('system_powerdown', {}, QMP_MS).catch(() => {});

@@ -63,7 +63,7 @@ export class DirectoryTarget implements Target {
   async putSynced(name: string, bytes: Uint8Array): Promise<void> {
     await this.#write(name, bytes, (file) => file.sync());
     try {
-      // Its name is in the folder; the folder may be new.
+      // Syncs the folder, which may be new, for the file's name.
       for (const folder of [dirname(join(this.location, name)), this.location]) await syncFolderAsync(folder);
     } catch (error) {
       throw this.#explain(error);

@@ -127,7 +127,7 @@ export class DirectRoutes {
     try {
       const change = this.#placed === null ? null : changeOf(table, this.#placed, routes);
       if (change === '') return;
-      // It may have been taken away by others: then it is placed whole.
+      // Other programs may have removed the table: then it is created again.
       const isChanged = change !== null && (await nft(change).then(isDone, () => false));
       // In one step: connections that a killed Cloudlet of ours led go on.
       if (!isChanged) await nft((await this.#removals()) + this.#whole(routes));

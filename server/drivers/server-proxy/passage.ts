@@ -9,7 +9,7 @@ export interface PassageDeps {
   readonly ready: () => void;
   /** The client has sent its first message. */
   readonly heard: () => void;
-  /** Its user has logged in, or so it seems. */
+  /** The client seems to have logged in. */
   readonly proven: () => void;
   /** No server listens at that port: it waits again. */
   readonly refused: (port: number) => void;
@@ -33,7 +33,7 @@ const NO_COUNTS = { onIn() {}, onOut() {} };
 
 export class Passage {
   readonly host: string;
-  /** When it came, ms of the listener's clock. */
+  /** Time of arrival, ms of the listener's clock. */
   readonly since: number;
   readonly #client: Socket;
   readonly #deps: PassageDeps;
@@ -62,7 +62,7 @@ export class Passage {
     client.once('data', this.#hear).once('end', this.#leave).resume();
   }
 
-  /** It is joined to a server, or about to be. */
+  /** The client is joined to a server, or about to be. */
   get isThrough(): boolean {
     return this.#server !== null;
   }

@@ -34,7 +34,7 @@ interface State {
   readonly waiting: Set<Passage>;
   port: number | null;
   accepted: number;
-  /** When its server was last missing where it should be. */
+  /** When the server last did not accept a connection. */
   missedAt: number;
 }
 

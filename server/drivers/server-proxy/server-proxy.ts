@@ -52,7 +52,7 @@ type ProxyMessage =
 interface Kept {
   readonly listener: Listener;
   port: number | null;
-  /** Where it leads is changed by one at a time: the last one called wins. */
+  /** The target of a listener is changed by one call at a time: the last one wins. */
   turn: Promise<void>;
 }
 

@@ -66,7 +66,7 @@ export interface DrillRecord {
   /** ms since 1970. */
   readonly started_at: number;
   readonly seconds: number;
-  /** Why it failed or was skipped; null: it passed. */
+  /** Why the check failed or was skipped; null: passed. */
   readonly reason: string | null;
   readonly checks: readonly DrillCheck[];
 }

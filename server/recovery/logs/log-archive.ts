@@ -70,7 +70,7 @@ export class LogArchive {
     return uselessFiles((await this.report()) ?? { damage: [] });
   }
 
-  /** Keeps the result of a verification, and has mended what it found. */
+  /** Stores the result of a verification and repairs the damage found. */
   async note(verdict: LogVerdict): Promise<void> {
     const { verdicts, changes, clock } = this.#deps;
     const report = { ...verdict, at: clock.now() };

@@ -55,7 +55,7 @@ async function takeJournal(store: JournalStore, now: number): Promise<Journal> {
   return { format: 1, written_at: formatTime(now), last_account, last_transfer, accounts, keys };
 }
 
-/** Changes that repeat revocations in a restored cloud, and what it has lost. */
+/** Changes that repeat revocations in a restored cloud, and its losses. */
 export interface Replay {
   readonly statements: readonly Statement[];
   /** Lines for the operator. */

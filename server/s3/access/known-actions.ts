@@ -43,7 +43,7 @@ export function isKnownAction(isMeant: (action: string) => boolean): boolean {
   return KNOWN.some(([, action]) => isMeant(action));
 }
 
-/** The kinds of what the actions that are meant act on. */
+/** Resource kinds of the named actions. */
 export function kindsOf(isMeant: (action: string) => boolean): Kind[] {
   const kinds: Kind[] = [];
   for (const [kind, action] of KNOWN) {

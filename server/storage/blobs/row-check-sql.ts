@@ -80,7 +80,7 @@ export class RowCheckSql {
     return { sql: 'UPDATE versions SET damaged_at = ? WHERE id = ?', params: [at, id] };
   }
 
-  /** Gives a row of an earlier version the checksums it lacks, of what it has now. */
+  /** Adds missing checksums to a row of an earlier version, from its current values. */
   fillIn(row: CheckedRow): Statement[] {
     const { row_crc, tags_crc, acl_crc, lock_crc } = checksumsOf(row);
     const statements: Statement[] = [];

@@ -20,7 +20,7 @@ import type { Forwards } from './guest-networks.ts';
 export interface GuestRecord {
   readonly vmId: string;
   readonly uuid: string;
-  /** Its number among all guests: user and address follow from it. */
+  /** Slot number of the guest: user and address follow from it. */
   readonly slot: number;
   /** Under which its process runs; null: ours, because only root can give it another. */
   readonly uid: number | null;
@@ -40,7 +40,7 @@ export interface RunRecord {
   readonly runningSince: number | null;
   /** Where its ports are reached; none until it can run, and none where it has an address of its own. */
   readonly forwards: Forwards;
-  /** Its limits follow from this; missing: an older Cloudlet started it. */
+  /** Base of the guest's limits; missing: an older Cloudlet started it. */
   readonly size?: GuestSize;
 }
 
@@ -172,7 +172,7 @@ export class GuestFolders {
     this.#records.set(record.vmId, record);
   }
 
-  /** Where its record is, below the folder of all guests. */
+  /** Path of the guest's record, below the folder of all guests. */
   recordName(vmId: string): string {
     return join(vmId, RECORD);
   }
@@ -237,7 +237,7 @@ async function syncAll(folder: string): Promise<void> {
   await syncFolderAsync(folder);
 }
 
-/** Its disk is there, and nobody knows what its user and its hardware are. */
+/** The disk exists, but the user and hardware of the guest are unknown. */
 function damaged(): AppError {
   return new AppError('data_corrupted', "Cloudlet's record of this machine is damaged", {
     hint: `the operator must restore ${RECORD} in the folder of the machine from a copy or a recovery point`,

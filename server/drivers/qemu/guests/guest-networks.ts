@@ -14,7 +14,10 @@ import type { GuestRun } from './guest-run.ts';
 export interface OutboundGuard {
   /** false: the operator wants no guest out, whatever its machine was promised. */
   readonly letsOut: boolean;
-  /** Must have resolved before each start of such a guest. Rejects with an AppError that says what to do. */
+  /**
+   * Must have resolved before each start of a guest. Rejects with an AppError that says what
+   * to do.
+   */
   ensure(): Promise<void>;
   /** The same for a guest that is not let out, for which it is one wall of two. Never rejects. */
   close(): Promise<void>;
@@ -166,7 +169,7 @@ function notOfThisNetwork(address: string | null): AppError {
   return new AppError('engine_unavailable', detail, { hint });
 }
 
-/** By ports of the guest. */
+/** Endpoints by guest port. */
 export type Forwards = Readonly<Record<number, GuestEndpoint>>;
 
 /** Above those that need privilege, below those that the kernel gives to anybody. */

@@ -46,7 +46,7 @@ export class GuestRun {
   readonly vmId: string;
   readonly identity: GuestIdentity;
   readonly handle: string;
-  /** It is being stopped: its end is not reported. */
+  /** The guest is being stopped: its end is not reported. */
   isStopping = false;
   readonly #deps: RunDeps;
   #control: Promise<QmpClient> | null = null;
@@ -158,7 +158,7 @@ export class GuestRun {
       return { cause: 'guest_shutdown', message: 'the guest powered itself off', at };
     }
     const words = this.#deps.lastWords();
-    // It said nothing of a reason, because we did not listen then.
+    // No reason is known, because Cloudlet did not run then.
     if (ending !== null && reason === null) return unwatchedEnd(ending, words);
     const what = ending === null ? `the process ended: ${reason ?? 'unknown reason'}` : endingText(ending);
     return { cause: 'crashed', message: words === null ? what : `${what}: ${words}`, at };

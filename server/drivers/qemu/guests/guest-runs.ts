@@ -138,7 +138,7 @@ export class GuestRuns {
     return bytes;
   }
 
-  /** Lets go of a run that is over. */
+  /** Forgets a run that is over. */
   forget(run: GuestRun): void {
     run.close();
     if (this.#runs.get(run.vmId) !== run) return;

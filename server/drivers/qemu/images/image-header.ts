@@ -13,7 +13,7 @@ export interface RecognizedImage {
   readonly virtualBytes: number;
 }
 
-/** Why an image is refused, in words for the one who brought it. */
+/** Why an image is refused, in words for its uploader. */
 export class ImageRefused extends Error {}
 
 const SECTOR = 512;

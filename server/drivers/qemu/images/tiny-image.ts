@@ -14,7 +14,7 @@ export interface TinyImage {
 interface NoTinyImage {
   readonly problem: string;
   readonly fix: string;
-  /** It comes by itself. */
+  /** The set-up builds the image automatically. */
   readonly preparing?: Preparing;
 }
 
