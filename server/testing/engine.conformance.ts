@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Engine,
   type EngineDatabase,
@@ -36,8 +37,8 @@ export interface NotesClient {
 export interface EngineFixture {
   readonly engine: Engine;
   connect(database: EngineDatabase, password: string): Promise<NotesClient>;
-  /** Ends, with SIGKILL, the process that has the database open. */
-  crash(database: EngineDatabase): Promise<void>;
+  /** Ends, with SIGKILL, the process that has the database open; null: that is not ours. */
+  readonly crash: ((database: EngineDatabase) => Promise<void>) | null;
   close(): Promise<void>;
   /** Whether the engine itself refuses writes beyond a size limit; otherwise it only measures. */
   readonly holdsSize: boolean;
@@ -143,7 +144,7 @@ function testUse(given: Give): void {
     const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer));
     for (let crashes = 1; crashes <= 3; crashes++) {
       await eventually(() => acknowledged.length > crashes * 40);
-      await fixture.crash(database);
+      await fixture.crash?.(database);
     }
     isOver = true;
     await Promise.all(writers);
@@ -290,6 +291,26 @@ function testBounds(given: Give): void {
     await isLeft;
     assert.equal((await other.client.notes()).length, 20);
     assert.deepEqual(await client.notes(), ['kept']);
+  });
+
+  test('a query whose process ends says so, and not that it ran for too long', async (t) => {
+    const { fixture, database } = await given();
+    const { crash } = fixture;
+    if (crash === null) return t.skip('the process is not ours');
+    let isOver = false;
+    const ends = assert
+      .rejects(fixture.engine.query(database, query(fixture.statements.endless, { timeoutMs: 600_000 })), {
+        code: 'engine_unavailable',
+      })
+      .finally(() => {
+        isOver = true;
+      });
+    // The first crash, unless the query has not begun by then.
+    while (!isOver) {
+      await Promise.race([ends, sleep(1000)]);
+      if (!isOver) await crash(database);
+    }
+    await ends;
   });
 }
 

@@ -230,6 +230,7 @@ export class AccountServer {
 
   /** Ends the server with all its sessions, and starts it again. */
   restart(): Promise<void> {
+    this.#work.end(ended('it was restarted'));
     return this.#life.restart();
   }
 
@@ -301,6 +302,7 @@ export class AccountServer {
   /** Ends all sessions by ending the server: nothing of its account can block that. */
   async #endSessions(): Promise<void> {
     const { proxy, listener } = this.#deps;
+    this.#work.end(ended('its databases were closed'));
     await this.#life.end();
     proxy.endConnections(listener.name);
   }

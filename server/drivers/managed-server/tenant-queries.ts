@@ -7,7 +7,7 @@ import {
   type Table,
 } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
-import { connectionEnded } from './database-server.ts';
+import { connectionEnded, timedOut } from './database-server.ts';
 
 /** One engine's part of it, over a connection `C`. */
 export interface Statements<C> {
@@ -25,7 +25,7 @@ export interface Statements<C> {
   tables(connection: C): Promise<Table[]>;
   /** Ends the statement, or with `isHard` the session. */
   stop(connection: C, isHard: boolean): Promise<void>;
-  /** The API's error for one of the driver; null: it is not one of the server's. */
+  /** The API's error for one of the driver; null: its session ended, or it is not one of the server's. */
   asError(error: Error, statement: string): Error | null;
 }
 
@@ -42,6 +42,13 @@ export interface TenantQueriesDeps<C> {
   readonly links: { putBackPassword(role: string): Promise<void> };
   /** The server is the operator's: a tenant could set our role's password, and log in with it. */
   readonly isGuest: boolean;
+}
+
+interface Watching {
+  /** Of who asks, and may leave. */
+  readonly signal: AbortSignal;
+  /** It runs for too long, or nobody waits for it any more: it is being ended. */
+  readonly onStop: () => void;
 }
 
 const TABLES_MS = 10_000;
@@ -85,8 +92,12 @@ export class TenantQueries<C> {
     work: (connection: C) => Promise<T>,
   ): Promise<T> {
     const { statements, links } = this.#deps;
+    let isStopped = false;
+    const onStop = () => {
+      isStopped = true;
+    };
     const attempt = () =>
-      statements.as(how, (connection) => this.#watched(connection, { ...how, signal }, work));
+      statements.as(how, (connection) => this.#watched(connection, { ...how, signal, onStop }, work));
     try {
       return await attempt().catch(async (error) => {
         if (error.code !== statements.wrongPassword) throw error;
@@ -97,17 +108,21 @@ export class TenantQueries<C> {
     } catch (error) {
       const isPlain = error instanceof AppError || error instanceof QueryFailed || !(error instanceof Error);
       if (isPlain || error.name === 'AbortError') throw error;
-      throw statements.asError(error, statement) ?? connectionEnded(statements.title, error);
+      const said = statements.asError(error, statement);
+      throw said ?? (isStopped ? timedOut(error) : connectionEnded(statements.title, error));
     }
   }
 
   async #watched<T>(
     connection: C,
-    { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+    { timeoutMs, signal, onStop }: Pick<RunHow, 'timeoutMs'> & Watching,
     work: (connection: C) => Promise<T>,
   ): Promise<T> {
     const { statements } = this.#deps;
-    const stop = (isHard: boolean) => void statements.stop(connection, isHard).catch(() => {});
+    const stop = (isHard: boolean) => {
+      onStop();
+      void statements.stop(connection, isHard).catch(() => {});
+    };
     const left = () => stop(true);
     const soft = setTimeout(stop, timeoutMs + PATIENCE_MS, false);
     const hard = setTimeout(stop, timeoutMs + 2 * PATIENCE_MS, true);

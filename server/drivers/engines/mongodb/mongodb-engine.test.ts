@@ -82,7 +82,7 @@ async function openServer(mongodbUrl: string): Promise<EngineFixture> {
       return clientOf(await client.connect());
     },
     // It is not ours to end.
-    crash: async () => {},
+    crash: null,
     close: async () => {
       await Promise.all(clients.map((client) => client.close(true)));
       await engine.close();

@@ -14,8 +14,9 @@ import { usersOf } from './mysql-store.ts';
 import * as sessions from './sessions-store.ts';
 import { listTables } from './tables-store.ts';
 
-/** Out of time, killed, its session killed. */
-const STOPPED = [1969, 1317, 1927, 1928, 3024];
+/** Out of time, killed. */
+const STOPPED = [1969, 1317, 3024];
+const SESSION_ENDED = [1927, 1928];
 const FULL = [1021, 1114];
 /** A statement that only reads; a function that it calls cannot write either, by the rights of its user. */
 const READS = /^(?:SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|ANALYZE|VALUES|TABLE|HELP|CHECKSUM|\()/i;
@@ -67,13 +68,13 @@ export class MysqlStatements implements Statements<Connection> {
 
   asError(error: Error, statement: string): Error | null {
     if (isDatabaseError(error)) {
+      if (SESSION_ENDED.includes(error.errno)) return null;
       if (STOPPED.includes(error.errno)) return timedOut(error);
       if (FULL.includes(error.errno)) return diskFull(error);
       const { sqlMessage, errno } = error;
       return new QueryFailed(sqlMessage, String(errno), { position: positionIn(statement, sqlMessage) });
     }
-    // Cloudlet ended the session, or the server is gone.
-    return (error as { code?: unknown }).code === 'PROTOCOL_CONNECTION_LOST' ? timedOut(error) : null;
+    return null;
   }
 }
 

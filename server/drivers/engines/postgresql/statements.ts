@@ -77,7 +77,8 @@ export class PostgresqlStatements implements Statements<Client> {
   asError(error: Error): Error | null {
     if (error instanceof SentTooMuch) return new QueryFailed(TOO_LARGE, PROGRAM_LIMIT);
     if (!isDatabaseError(error)) return null;
-    if (error.code === CANCELLED || error.code === SESSION_ENDED) return timedOut(error);
+    if (error.code === SESSION_ENDED) return null;
+    if (error.code === CANCELLED) return timedOut(error);
     if (error.code === DISK_FULL) return diskFull(error);
     const { message, code, detail, hint } = error;
     const position = error.position === undefined ? null : Number(error.position);
