@@ -1,7 +1,7 @@
 /** The interface of a command. Help, completion, and the table in docs/client.md are made from it. */
 import type { ExitCode } from './failures.ts';
 import type { Output } from './output.ts';
-import type { Session } from './session.ts';
+import type { Session } from './sign-in/session.ts';
 
 export interface Option {
   /** The name of its value; without one it is a switch. */

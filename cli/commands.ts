@@ -1,21 +1,22 @@
 /** The table of commands, by topic. */
-import { ACCOUNT_COMMANDS } from './account-commands.ts';
-import { API_COMMAND } from './api-command.ts';
-import { CHOICE_COMMANDS } from './choice-commands.ts';
+
 import type { Command } from './command.ts';
+import { ACCOUNT_COMMANDS } from './commands/account-commands.ts';
+import { API_COMMAND } from './commands/api-command.ts';
+import { CHOICE_COMMANDS } from './commands/choice-commands.ts';
+import { generalCommands } from './commands/general-commands.ts';
+import { PORT_COMMANDS } from './commands/port-commands.ts';
+import { RECOVERY_COMMANDS } from './commands/recovery-commands.ts';
+import { RESOURCE_COMMANDS } from './commands/resource-commands.ts';
+import { WEBHOOK_COMMANDS } from './commands/webhook-commands.ts';
 import { BROWSE_COMMANDS } from './files/browse-commands.ts';
 import { COPY_COMMANDS } from './files/copy-commands.ts';
 import { REMOVE_COMMAND } from './files/remove-command.ts';
 import { SYNC_COMMAND } from './files/sync-command.ts';
 import { VERSION_COMMANDS } from './files/version-commands.ts';
-import { generalCommands } from './general-commands.ts';
 import type { Topic } from './help.ts';
-import { PORT_COMMANDS } from './port-commands.ts';
-import { RECOVERY_COMMANDS } from './recovery-commands.ts';
-import { RESOURCE_COMMANDS } from './resource-commands.ts';
 import { DATABASE_TUNNEL_COMMANDS } from './tunnels/db-commands.ts';
 import { VM_TUNNEL_COMMANDS } from './tunnels/vm-commands.ts';
-import { WEBHOOK_COMMANDS } from './webhook-commands.ts';
 
 export const TOPICS: readonly Topic[] = [
   { title: 'Account', commands: ACCOUNT_COMMANDS },

@@ -1,10 +1,10 @@
 /** The client `cloudlet`: finds the command, runs it, and tells failures in one line. */
 import type { Command } from './command.ts';
+import { helpFor, VERSION } from './commands/general-commands.ts';
 import { COMMANDS, TOPICS } from './commands.ts';
 import { EXIT, type ExitCode, tell } from './failures.ts';
-import { helpFor, VERSION } from './general-commands.ts';
 import { Output, printable } from './output.ts';
-import { Session } from './session.ts';
+import { Session } from './sign-in/session.ts';
 import { exitCodeOfSignal, takeSignals } from './signals.ts';
 import { findCommand, readWords, splitCommon } from './words.ts';
 

@@ -5,12 +5,12 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cacheFolder } from '../environment.ts';
 import { ClientError, EXIT } from '../failures.ts';
-import { writePrivateFile } from '../private-file.ts';
 import { base64OfCrc32, combinedCrc32, crc32, crc32OfFile } from '../s3/checksums.ts';
 import type { FileRange, S3Answer } from '../s3/requests.ts';
 import type { S3Client } from '../s3/s3-client.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
 import { textIn } from '../s3/xml.ts';
+import { writePrivateFile } from '../sign-in/private-file.ts';
 import type { RemoteLocation } from './locations.ts';
 import type { Pool } from './pool.ts';
 

@@ -5,7 +5,7 @@ import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, EXIT } from '../failures.ts';
-import type { S3Keys } from '../profiles.ts';
+import type { S3Keys } from '../sign-in/profiles.ts';
 import { readFailure, S3Failure } from './s3-failure.ts';
 import { pathOf, queryText, signedHeaders } from './signature.ts';
 

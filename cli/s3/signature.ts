@@ -3,7 +3,7 @@
  * URLs tidy up `a//b` and `../x`, which are names of objects like any other.
  */
 import { createHash, createHmac } from 'node:crypto';
-import type { S3Keys } from '../profiles.ts';
+import type { S3Keys } from '../sign-in/profiles.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 const UNSIGNED = 'UNSIGNED-PAYLOAD';

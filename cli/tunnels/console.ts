@@ -3,7 +3,7 @@ import type { Vm } from '../../sdk/index.ts';
 import { isTerminal } from '../environment.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import { cleaned, printable } from '../output.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../sign-in/session.ts';
 import { openSocket } from './tunnel.ts';
 
 /** Ctrl+] */

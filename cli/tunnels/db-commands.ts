@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Database, DatabaseEngine } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
-import { engineOf, findDatabase } from '../database-commands.ts';
+import { engineOf, findDatabase } from '../commands/database-commands.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { confirm } from '../prompt.ts';
 import { YES } from '../resources.ts';

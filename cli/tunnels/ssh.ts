@@ -7,8 +7,8 @@ import { type Cloud, CloudError, type Vm } from '../../sdk/index.ts';
 import { configFolder, homeFolder } from '../environment.ts';
 import { ClientError, EXIT, type ExitCode, tell } from '../failures.ts';
 import type { Output } from '../output.ts';
-import { writePrivateFile } from '../private-file.ts';
-import type { Session } from '../session.ts';
+import { writePrivateFile } from '../sign-in/private-file.ts';
+import type { Session } from '../sign-in/session.ts';
 import { runChild } from './child.ts';
 
 /** cloud-init and the image `tiny` print the public host keys on the console between these lines. */

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { type Duplex, PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import type { Session } from '../session.ts';
+import type { Session } from '../sign-in/session.ts';
 import { sftpOption } from './ssh.ts';
 import { carry, join, openSocket } from './tunnel.ts';
 

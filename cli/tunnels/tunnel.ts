@@ -3,7 +3,7 @@ import type { Duplex, Readable, Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import { CloudError } from '../../sdk/index.ts';
 import { ClientError, EXIT, exitCodeOf } from '../failures.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../sign-in/session.ts';
 
 /** The cloud takes larger frames for an attack. */
 const FRAME_BYTES = 64 * 1024;

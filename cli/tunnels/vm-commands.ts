@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import type { Cloud, Vm } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
+import { findVm } from '../commands/resource-commands.ts';
 import { UsageError } from '../failures.ts';
 import { cleaned } from '../output.ts';
-import { findVm } from '../resource-commands.ts';
 import { showConsole } from './console.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';
 import { lendOwnKey, ownPublicKey, runSsh, sftpOption, sshSettings, userPublicKeys } from './ssh.ts';

@@ -1,6 +1,6 @@
 /** The one way to the cloud: the session says who calls, by its cookie and the token that this page keeps. */
 import { CloudError, createCloud, pageSession } from '../../sdk/index.ts';
-import { givePassword } from './parts/password-question.ts';
+import { givePassword } from './parts/forms/password-question.ts';
 
 /** A call that needs the password again waits until it was given, and is then repeated. */
 function askingForPassword<Calls extends object>(calls: Calls): Calls {

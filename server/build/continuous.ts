@@ -1,6 +1,6 @@
 /** Makes the continuous protection of databases. */
 import type { Config } from '../config/config.ts';
-import type { Continuous } from '../databases/continuous-archive.ts';
+import type { Continuous } from '../databases/points/continuous-archive.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { LogArchive } from '../recovery/logs/log-archive.ts';
 

@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import type { DataFaults } from '../databases/data-faults.ts';
-import type { Egress } from '../databases/egress.ts';
 import type { EngineName } from '../databases/engine.ts';
+import type { DataFaults } from '../databases/life/data-faults.ts';
+import type { Egress } from '../databases/life/egress.ts';
 import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
 import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';

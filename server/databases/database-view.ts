@@ -1,14 +1,14 @@
 /** The public view of a database's row. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { reasonOf } from '../resources/row-change.ts';
-import type { DataFaults } from './data-faults.ts';
-import type { DatabaseBilling } from './egress.ts';
 import type { Endpoint } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
-import type { Lifecycle } from './lifecycle.ts';
+import type { DataFaults } from './life/data-faults.ts';
+import type { DatabaseBilling } from './life/egress.ts';
+import type { Lifecycle } from './life/lifecycle.ts';
+import { isOpen } from './life/states.ts';
 import type { Connection, Database } from './schema.ts';
-import { isOpen } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
 export const MIB = 2 ** 20;

@@ -5,13 +5,13 @@ import { Listed, listRows, type Page } from '../metadata/list.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { writeConflict } from '../resources/row-change.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
-import type { DatabaseBilling } from './egress.ts';
 import type { Engines } from './engines.ts';
-import { databaseExists, type Lifecycle } from './lifecycle.ts';
-import type { OwnedDatabases } from './owned-databases.ts';
+import type { DatabaseBilling } from './life/egress.ts';
+import { databaseExists, type Lifecycle } from './life/lifecycle.ts';
+import type { OwnedDatabases } from './life/owned-databases.ts';
+import { assertReadable, type DatabaseTurns, isOpen, isOpening, openStateOf } from './life/states.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
 import { type DatabaseSecrets, hashPassword } from './secrets.ts';
-import { assertReadable, type DatabaseTurns, isOpen, isOpening, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface DatabasesDeps {

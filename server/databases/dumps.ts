@@ -2,15 +2,15 @@
 import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import type { DataFaults } from './data-faults.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
-import type { Egress } from './egress.ts';
 import { type Dump, LoadFailed } from './engine.ts';
 import type { Engines } from './engines.ts';
-import type { Lifecycle } from './lifecycle.ts';
-import type { OwnedDatabases } from './owned-databases.ts';
+import type { DataFaults } from './life/data-faults.ts';
+import type { Egress } from './life/egress.ts';
+import type { Lifecycle } from './life/lifecycle.ts';
+import type { OwnedDatabases } from './life/owned-databases.ts';
+import { assertReadable, type DatabaseTurns } from './life/states.ts';
 import type { Database } from './schema.ts';
-import { assertReadable, type DatabaseTurns } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
 export interface DumpsDeps {

@@ -4,8 +4,8 @@ import { type Alarms, SEE_LOG } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { DEFAULT_ENGINE, type Engine, type EngineName, type Readiness } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
-import type { Lifecycle } from './lifecycle.ts';
-import { ACCESS } from './states.ts';
+import type { Lifecycle } from './life/lifecycle.ts';
+import { ACCESS } from './life/states.ts';
 import type { DatabaseCount, DatabaseStore } from './store.ts';
 
 const ALARM = 'database_engine_unavailable';

@@ -3,14 +3,14 @@ import type { Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import { KeyedSemaphore } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import type { DataFaults } from './data-faults.ts';
 import { type Query, QueryFailed, type Table } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
-import type { Lifecycle } from './lifecycle.ts';
-import type { OwnedDatabases } from './owned-databases.ts';
+import type { DataFaults } from './life/data-faults.ts';
+import type { Lifecycle } from './life/lifecycle.ts';
+import type { OwnedDatabases } from './life/owned-databases.ts';
+import { assertReadable, assertReady } from './life/states.ts';
 import type { NewQuery, QueryResponse, TestDatabaseEntry } from './query-schema.ts';
-import { assertReadable, assertReady } from './states.ts';
 
 const MAX_ROWS = 1000;
 /** Limit of the rows as JSON. */

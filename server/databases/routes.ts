@@ -4,14 +4,14 @@ import { defineRoute, type Route } from '../http/route.ts';
 import { MetricsQuery } from '../metadata/sample-history.ts';
 import { Type } from '../platform/json-schema.ts';
 import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
-import type { Creation } from './creation.ts';
-import type { DatabaseDeleter } from './database-deleter.ts';
-import type { DatabasePoints } from './database-points.ts';
+import type { Creation } from './creation/creation.ts';
+import type { DatabaseDeleter } from './creation/database-deleter.ts';
 import type { Databases } from './databases.ts';
 import { DEFAULT_ENGINE, type EngineLimits } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
-import { DatabaseMetrics, type Metrics } from './metrics.ts';
+import { DatabaseMetrics, type Metrics } from './life/metrics.ts';
+import type { DatabasePoints } from './points/database-points.ts';
 import {
   Credentials,
   CredentialsQuery,

@@ -5,7 +5,7 @@ import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { Preparing } from '../platform/preparing.ts';
 import { DEFAULT_ENGINE, ENGINES } from './engine.ts';
 import { LANGUAGES, SQL_DIALECTS, TRANSPORTS } from './engine-description.ts';
-import { DATABASE_STATES } from './states.ts';
+import { DATABASE_STATES } from './life/states.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const NAME = {

@@ -1,7 +1,7 @@
 /** SQL of databases. */
 import type { Awaitable, Reads, ResourceChange, RowIdOf, Statement } from '../metadata/metadata.ts';
 import type { EngineName } from './engine.ts';
-import type { DatabaseState } from './states.ts';
+import type { DatabaseState } from './life/states.ts';
 
 export interface DatabaseRow {
   /** Row id. */

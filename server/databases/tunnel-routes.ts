@@ -9,13 +9,13 @@ import { AppError } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 import { type Announce, eventOf } from '../resources/row-change.ts';
 import type { Tunnels, TunnelTarget } from '../resources/tunnels.ts';
-import type { Egress } from './egress.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
-import type { DatabaseEventType, Lifecycle } from './lifecycle.ts';
-import type { OwnedDatabases } from './owned-databases.ts';
+import type { Egress } from './life/egress.ts';
+import type { DatabaseEventType, Lifecycle } from './life/lifecycle.ts';
+import type { OwnedDatabases } from './life/owned-databases.ts';
+import { assertReadable, isOpen } from './life/states.ts';
 import { DatabasePath } from './schema.ts';
-import { assertReadable, isOpen } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface DatabaseTunnelsDeps {

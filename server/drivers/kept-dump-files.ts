@@ -3,7 +3,7 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { KeptDumps } from '../databases/database-deleter.ts';
+import type { KeptDumps } from '../databases/creation/database-deleter.ts';
 import { syncFolderAsync } from '../platform/durable-file.ts';
 
 /** Ends the name of a dump that is not whole yet. */

@@ -8,8 +8,8 @@
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
+import type { Egress } from '../databases/life/egress.ts';
 import { announcesBody, dropRest, readBody } from '../http/body.ts';
 import type { BodyMemory } from '../http/body-memory.ts';
 import { type Door, type Exchange, ownResponse } from '../http/exchange.ts';

@@ -2,7 +2,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { Invalidated } from '../queries.ts';
-import { fieldError } from './refusal.ts';
+import { fieldError } from './forms/refusal.ts';
 
 interface CloudFormOptions<Values, Made> {
   /** At first. Members are called as those of the API, whose refusals name them. */

@@ -3,10 +3,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { accountQuery } from '../queries.ts';
 import { text } from '../texts/text.ts';
-import { AnchorLink } from './links.tsx';
+import { Warning } from './forms/warning.tsx';
 import { sayCredits } from './say.ts';
-import { Warning } from './warning.tsx';
-import { When } from './when.tsx';
+import { AnchorLink } from './tables/links.tsx';
+import { When } from './tables/when.tsx';
 
 const words = text.billing;
 

@@ -1,7 +1,7 @@
 /** Parts of pages that are loaded when they are shown: one that fails says so in its place. */
 
 import { Component, type ComponentType, lazy, type ReactNode, Suspense, useReducer } from 'react';
-import { Refused } from './warning.tsx';
+import { Refused } from './forms/warning.tsx';
 
 /** `fallback`: shown until it has come. */
 export function lazyPart<Props extends object>(

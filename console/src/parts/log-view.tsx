@@ -3,10 +3,10 @@ import { ArrowDownTrayIcon, ArrowPathIcon, ChevronDoubleDownIcon } from '@heroic
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { text } from '../texts/text.ts';
-import { saveText } from './copy.tsx';
+import { saveText } from './commands/copy.tsx';
 import { Loaded, type Read } from './page.tsx';
 import classes from './parts.module.css';
-import { StateBadge } from './state-badge.tsx';
+import { StateBadge } from './tables/state-badge.tsx';
 
 interface LogViewProps {
   readonly query: Read<string> & { readonly isFetching: boolean };

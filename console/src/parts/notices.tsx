@@ -2,8 +2,8 @@
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { text } from '../texts/text.ts';
-import { Prose } from './code.tsx';
-import { refusalOf } from './refusal.ts';
+import { Prose } from './commands/code.tsx';
+import { refusalOf } from './forms/refusal.ts';
 
 const READING_MS = 12_000;
 const UNDO_MS = 10_000;

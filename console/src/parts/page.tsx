@@ -11,12 +11,12 @@ import {
   useEffect,
   useRef,
 } from 'react';
+import { Refused } from './forms/warning.tsx';
 import classes from './parts.module.css';
-import { Refused } from './warning.tsx';
 
 /** Not in the first load; where it does not come, nothing is missed. */
 const CopyPageCommand = lazy<() => ReactNode>(() =>
-  import('./copy-command.tsx').then(
+  import('./commands/copy-command.tsx').then(
     (made) => ({ default: made.CopyPageCommand }),
     () => ({ default: () => null }),
   ),

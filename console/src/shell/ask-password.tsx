@@ -4,8 +4,8 @@ import { useSyncExternalStore } from 'react';
 import { CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
 import { useCloudForm } from '../parts/cloud-form.ts';
-import { FormModal } from '../parts/dialog.tsx';
-import { passwordQuestion } from '../parts/password-question.ts';
+import { FormModal } from '../parts/forms/dialog.tsx';
+import { passwordQuestion } from '../parts/forms/password-question.ts';
 import { text } from '../texts/text.ts';
 
 export function AskPassword() {

@@ -2,9 +2,9 @@
 import { CloudIcon } from '@heroicons/react/24/outline';
 import { Center, Stack } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
-import { ButtonLink } from '../parts/links.tsx';
+import { Refused } from '../parts/forms/warning.tsx';
 import { Empty } from '../parts/page.tsx';
-import { Refused } from '../parts/warning.tsx';
+import { ButtonLink } from '../parts/tables/links.tsx';
 import { text } from '../texts/text.ts';
 
 export function NotFound() {

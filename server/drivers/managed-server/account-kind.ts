@@ -1,6 +1,6 @@
 /** Engine and cloud, as the servers of accounts know them. */
 import type { EngineName, Readiness } from '../../databases/engine.ts';
-import type { ServerCopy } from '../../databases/server-logs.ts';
+import type { ServerCopy } from '../../databases/points/server-logs.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { DiskLevel } from '../../platform/disk-space.ts';
 import type { AppError } from '../../platform/errors.ts';

@@ -1,6 +1,6 @@
 /** The logs of the servers of all accounts, for continuous archiving. */
 import type { Dump, EngineDatabase } from '../../databases/engine.ts';
-import type { LogServer, ServerCopy, ServerLogs, ServerTrial } from '../../databases/server-logs.ts';
+import type { LogServer, ServerCopy, ServerLogs, ServerTrial } from '../../databases/points/server-logs.ts';
 import type { AccountServer } from './account-server.ts';
 import type { ScratchServers } from './scratch-servers.ts';
 

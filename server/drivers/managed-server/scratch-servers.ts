@@ -6,7 +6,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Dump, EngineDatabase } from '../../databases/engine.ts';
-import type { ServerCopy, ServerTrial } from '../../databases/server-logs.ts';
+import type { ServerCopy, ServerTrial } from '../../databases/points/server-logs.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';

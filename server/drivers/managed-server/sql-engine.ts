@@ -15,7 +15,7 @@ import type {
   Table,
   TestDatabase,
 } from '../../databases/engine.ts';
-import type { LogServer } from '../../databases/server-logs.ts';
+import type { LogServer } from '../../databases/points/server-logs.ts';
 import { ManagedServer } from './managed-server.ts';
 import { type Address, hostAndPort } from './server-tls.ts';
 import type { SqlLinks, SqlServer } from './sql-server.ts';

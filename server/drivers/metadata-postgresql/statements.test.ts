@@ -13,7 +13,7 @@ import { insertTransfer, LedgerStore } from '../../billing/ledger/ledger-store.t
 import { UsageStore } from '../../billing/metering/usage-store.ts';
 import { OperationsStore } from '../../calls/operations-store.ts';
 import { VM_SAMPLES } from '../../compute/metrics/sampler.ts';
-import { DATABASE_SAMPLES } from '../../databases/sampler.ts';
+import { DATABASE_SAMPLES } from '../../databases/life/sampler.ts';
 import { DatabaseStore } from '../../databases/store.ts';
 import { increment, type Reads, type Statement } from '../../metadata/metadata.ts';
 import { migrate } from '../../metadata/migrate.ts';

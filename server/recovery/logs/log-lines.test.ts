@@ -1,7 +1,7 @@
 /** Which parts of an archived log are enough for a moment, and which may go. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { partsUntil } from '../../databases/moments.ts';
+import { partsUntil } from '../../databases/points/moments.ts';
 import { type LogLine, reachOf, surplus } from './log-lines.ts';
 
 /** Parts of ten bytes, each archived a second after the one before. */

@@ -5,7 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
-import { Confirm } from '../../parts/dialog.tsx';
+import { Confirm } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Page } from '../../parts/page.tsx';
 import { accountQuery } from '../../queries.ts';

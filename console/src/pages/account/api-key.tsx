@@ -4,11 +4,11 @@ import { Button, Code, Group, Select, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
-import { CallSample } from '../../parts/call-sample.tsx';
-import { CopyIcon } from '../../parts/copy.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
+import { CallSample } from '../../parts/commands/call-sample.tsx';
+import { CopyIcon } from '../../parts/commands/copy.tsx';
+import { Confirm } from '../../parts/forms/dialog.tsx';
+import { givePassword } from '../../parts/forms/password-question.ts';
 import { showDone } from '../../parts/notices.tsx';
-import { givePassword } from '../../parts/password-question.ts';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 

@@ -4,8 +4,8 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type Account, CloudError } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
+import { Refused } from '../../parts/forms/warning.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { Refused } from '../../parts/warning.tsx';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 

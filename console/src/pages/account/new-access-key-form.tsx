@@ -13,10 +13,10 @@ import {
 import { useQuery } from '@tanstack/react-query';
 import type { CreatedAccessKey, NewAccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { CopyIcon } from '../../parts/copy.tsx';
-import { Dialog, FormModal } from '../../parts/dialog.tsx';
+import { CallSample } from '../../parts/commands/call-sample.tsx';
+import { CopyIcon } from '../../parts/commands/copy.tsx';
+import { Dialog, FormModal } from '../../parts/forms/dialog.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from '../storage/queries.ts';
 import { KEY_TERMS } from './key-terms.ts';

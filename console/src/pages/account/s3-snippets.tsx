@@ -1,7 +1,7 @@
 /** How S3 clients are set up: lines to paste, with the key and the bucket filled in. */
 import { Select, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
-import { CodeLine } from '../../parts/code.tsx';
+import { CodeLine } from '../../parts/commands/code.tsx';
 import { s3Text } from '../../texts/s3-text.ts';
 import { S3_CLIENTS, type S3Client, type S3SetUp, snippetOf } from './s3-clients.ts';
 

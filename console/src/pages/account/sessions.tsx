@@ -3,10 +3,10 @@ import { Badge, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Session } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { When } from '../../parts/when.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { sessionsQuery } from './queries.ts';
 

@@ -2,10 +2,10 @@
 import { Stack, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Figures } from '../../parts/facts.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import classes from '../../parts/parts.module.css';
 import { sayCredits } from '../../parts/say.ts';
+import { Figures } from '../../parts/tables/facts.tsx';
 import { text } from '../../texts/text.ts';
 import { DayBars, MonthSelect } from '../billing/month-select.tsx';
 import { thisMonth } from '../billing/queries.ts';

@@ -6,13 +6,13 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
+import { Confirm } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayHourly } from '../../parts/say.ts';
-import { VmState } from '../../parts/state-badge.tsx';
-import { When } from '../../parts/when.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { VmState } from '../../parts/tables/state-badge.tsx';
+import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { accountsQuery, allVmsQuery } from './queries.ts';
 

@@ -6,13 +6,13 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminImage, NewImage } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { Confirm, FormModal } from '../../parts/dialog.tsx';
+import { CallSample } from '../../parts/commands/call-sample.tsx';
+import { Confirm, FormModal } from '../../parts/forms/dialog.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
-import { StateBadge } from '../../parts/state-badge.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { StateBadge } from '../../parts/tables/state-badge.tsx';
 import { text } from '../../texts/text.ts';
 import { imagesQuery } from './queries.ts';
 

@@ -5,12 +5,12 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Plan, Quotas } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { Confirm, FormModal } from '../../parts/dialog.tsx';
+import { CallSample } from '../../parts/commands/call-sample.tsx';
+import { Confirm, FormModal } from '../../parts/forms/dialog.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits } from '../../parts/say.ts';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { text } from '../../texts/text.ts';
 import { plansQuery } from './queries.ts';
 

@@ -3,12 +3,12 @@
 import { Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemStatus } from '../../../../sdk/index.ts';
-import { Prose } from '../../parts/code.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { Prose } from '../../parts/commands/code.tsx';
+import { Warning } from '../../parts/forms/warning.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { StateBadge } from '../../parts/state-badge.tsx';
-import { Warning } from '../../parts/warning.tsx';
-import { When } from '../../parts/when.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { StateBadge } from '../../parts/tables/state-badge.tsx';
+import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { EngineTitle } from '../databases/engine-title.tsx';
 import { adminStatusQuery } from './queries.ts';

@@ -4,12 +4,12 @@ import { Anchor, Button, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code.tsx';
-import { Confirm } from '../../parts/dialog.tsx';
+import { CodeLine } from '../../parts/commands/code.tsx';
+import { Confirm } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
-import { When } from '../../parts/when.tsx';
+import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { ledgerCheckQuery, scrubQuery } from './queries.ts';
 

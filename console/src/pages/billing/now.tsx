@@ -4,13 +4,13 @@ import { Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Result } from '../../../../sdk/index.ts';
-import { Chart } from '../../parts/chart.tsx';
+import { Chart } from '../../parts/charts/chart.tsx';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { Figures } from '../../parts/facts.tsx';
-import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits } from '../../parts/say.ts';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { Figures } from '../../parts/tables/facts.tsx';
+import { AnchorLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
 import { estimateQuery, quotasQuery } from './queries.ts';
 

@@ -3,10 +3,10 @@
 import { Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Result } from '../../../../sdk/index.ts';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits, sayPrice } from '../../parts/say.ts';
-import { When } from '../../parts/when.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { EngineTitle } from '../databases/engine-title.tsx';
 import { pricesQuery } from './queries.ts';

@@ -10,11 +10,11 @@ import type {
   DatabaseCredentials,
   DatabaseEngine,
 } from '../../../../sdk/index.ts';
-import { CodeLine } from '../../parts/code.tsx';
-import { CopyIcon } from '../../parts/copy.tsx';
-import { Facts } from '../../parts/facts.tsx';
+import { CodeLine } from '../../parts/commands/code.tsx';
+import { CopyIcon } from '../../parts/commands/copy.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
+import { Facts } from '../../parts/tables/facts.tsx';
 import { text } from '../../texts/text.ts';
 import { credentialsQuery, testDatabasesQuery } from './queries.ts';
 

@@ -5,8 +5,8 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Confirm } from '../../parts/dialog.tsx';
-import { useDownload } from '../../parts/download.ts';
+import { useDownload } from '../../parts/commands/download.ts';
+import { Confirm } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 

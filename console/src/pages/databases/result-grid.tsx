@@ -5,7 +5,7 @@ import { Button, Group, Stack, Text, VisuallyHidden } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { DatabaseQueryResult } from '../../../../sdk/index.ts';
-import { saveText } from '../../parts/copy.tsx';
+import { saveText } from '../../parts/commands/copy.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './databases.module.css';
 import { asCsv, asJson, cellText } from './result-text.ts';

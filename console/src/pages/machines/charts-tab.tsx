@@ -13,7 +13,7 @@ import {
   type Series,
   SPANS,
   spanQuery,
-} from '../../parts/history-charts.tsx';
+} from '../../parts/charts/history-charts.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 

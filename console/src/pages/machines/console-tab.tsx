@@ -12,7 +12,7 @@ import { Button, Group, Stack, Text, Textarea, Tooltip } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Empty } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './console-tab.module.css';

@@ -8,7 +8,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { NewVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { Fold } from '../../parts/fold.tsx';
+import { Fold } from '../../parts/forms/fold.tsx';
 import { text } from '../../texts/text.ts';
 import { startUnseen } from './power.ts';
 import { vmQuery, vmsQuery } from './queries.ts';

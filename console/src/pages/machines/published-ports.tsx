@@ -6,12 +6,12 @@ import { useState } from 'react';
 import type { PublishedPort, Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { CopyIcon } from '../../parts/copy.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { FormModal } from '../../parts/dialog.tsx';
+import { CopyIcon } from '../../parts/commands/copy.tsx';
+import { FormModal } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { StateBadge } from '../../parts/state-badge.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { StateBadge } from '../../parts/tables/state-badge.tsx';
 import { text } from '../../texts/text.ts';
 import { vmPortsQuery } from './queries.ts';
 

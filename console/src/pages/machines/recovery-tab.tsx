@@ -5,10 +5,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { NewVm, Vm, VmPoint } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
+import { CallSample } from '../../parts/commands/call-sample.tsx';
+import { Refused } from '../../parts/forms/warning.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
-import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { vmPointsQuery, vmsQuery } from './queries.ts';
 

@@ -3,7 +3,7 @@ import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { type RefObject, useEffect, useRef, useState } from 'react';
-import { copyText } from '../../parts/copy.tsx';
+import { copyText } from '../../parts/commands/copy.tsx';
 import { text } from '../../texts/text.ts';
 import { type LineState, SerialLine } from './serial-line.ts';
 

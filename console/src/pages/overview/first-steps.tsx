@@ -11,8 +11,8 @@ import {
 import { Button, Group, Progress, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ComponentType, ReactNode, SVGProps } from 'react';
-import { ButtonLink } from '../../parts/links.tsx';
-import { Refused } from '../../parts/warning.tsx';
+import { Refused } from '../../parts/forms/warning.tsx';
+import { ButtonLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
 import { ChooseFiles } from '../../uploads/add-files.tsx';
 import { accessKeysQuery } from '../account/queries.ts';

@@ -2,10 +2,10 @@
 import { Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
-import { Figures } from '../../parts/facts.tsx';
-import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits, sayPrice } from '../../parts/say.ts';
+import { Figures } from '../../parts/tables/facts.tsx';
+import { AnchorLink } from '../../parts/tables/links.tsx';
 import { accountQuery, statusQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { estimateQuery } from '../billing/queries.ts';

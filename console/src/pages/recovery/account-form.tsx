@@ -3,10 +3,10 @@ import { Button, Group, List, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { RestoredAccount, RestoredItem } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { CodeLine } from '../../parts/code.tsx';
-import { Refused } from '../../parts/warning.tsx';
+import { CallSample } from '../../parts/commands/call-sample.tsx';
+import { CodeLine } from '../../parts/commands/code.tsx';
+import { Refused } from '../../parts/forms/warning.tsx';
 import { scheduleText } from '../../texts/schedule-text.ts';
 
 const words = scheduleText.account;

@@ -3,13 +3,13 @@ import { Group, Input, NativeSelect, Stack, Text, TextInput } from '@mantine/cor
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { RecoverySchedule } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { FormModal } from '../../parts/dialog.tsx';
+import { CallSample } from '../../parts/commands/call-sample.tsx';
+import { FormModal } from '../../parts/forms/dialog.tsx';
+import { Refused } from '../../parts/forms/warning.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { Refused } from '../../parts/warning.tsx';
-import { When } from '../../parts/when.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { When } from '../../parts/tables/when.tsx';
 import { scheduleText as words } from '../../texts/schedule-text.ts';
 import { RECOVERY, retentionQuery } from './queries.ts';
 

@@ -8,8 +8,8 @@ import { type FormEvent, useEffect, useState } from 'react';
 import type { Account, ResetPassword } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { AnchorLink } from '../../parts/links.tsx';
-import { Refused } from '../../parts/warning.tsx';
+import { Refused } from '../../parts/forms/warning.tsx';
+import { AnchorLink } from '../../parts/tables/links.tsx';
 import { text } from '../../texts/text.ts';
 import { SignInLayout, useEnter } from './sign-in-pages.tsx';
 

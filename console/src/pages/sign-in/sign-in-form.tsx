@@ -5,7 +5,7 @@ import { type ReactNode, useSyncExternalStore } from 'react';
 import type { Account } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { Refused } from '../../parts/warning.tsx';
+import { Refused } from '../../parts/forms/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { isOpen, uploadQueue } from '../../uploads/upload-queue.ts';
 

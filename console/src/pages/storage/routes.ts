@@ -44,7 +44,7 @@ export const storageRoutes = [
       readAhead(queryClient, bucketsQuery);
       readAhead(queryClient, estimateQuery);
     },
-    component: lazyRouteComponent(() => import('./buckets-page.tsx'), 'BucketsPage'),
+    component: lazyRouteComponent(() => import('./buckets/buckets-page.tsx'), 'BucketsPage'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,
@@ -57,13 +57,13 @@ export const storageRoutes = [
       readAhead(queryClient, accessKeysQuery);
       readAhead(queryClient, bucketsQuery);
     },
-    component: lazyRouteComponent(() => import('./s3-page.tsx'), 'S3Page'),
+    component: lazyRouteComponent(() => import('./s3/s3-page.tsx'), 'S3Page'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/storage/s3/encryption-keys',
     loader: ({ context: { queryClient } }) => readAhead(queryClient, encryptionKeysQuery),
-    component: lazyRouteComponent(() => import('./encryption-keys-page.tsx'), 'EncryptionKeysPage'),
+    component: lazyRouteComponent(() => import('./s3/encryption-keys-page.tsx'), 'EncryptionKeysPage'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,
@@ -79,7 +79,7 @@ export const storageRoutes = [
         staleTime: Number.POSITIVE_INFINITY,
       });
     },
-    component: lazyRouteComponent(() => import('./files-page.tsx'), 'FilesPage'),
+    component: lazyRouteComponent(() => import('./files/files-page.tsx'), 'FilesPage'),
   }),
 ] as const;
 

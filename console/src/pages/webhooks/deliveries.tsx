@@ -5,11 +5,11 @@ import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { WebhookDelivery } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code.tsx';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { CodeLine } from '../../parts/commands/code.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { When } from '../../parts/when.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { deliveriesQuery, STATES, type StateFilter } from './queries.ts';
 

@@ -1,6 +1,6 @@
 /** Statements about the log of a server of ours, which a replication slot keeps until it is archived. */
 import type { ClientBase } from 'pg';
-import type { LogState } from '../../../databases/server-logs.ts';
+import type { LogState } from '../../../databases/points/server-logs.ts';
 
 /** The slot's name begins so; the line's name follows. */
 const PREFIX = 'line_';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import type { Access, Endpoint, EngineDatabase, Measured, TestDatabase } from '../../../databases/engine.ts';
-import type { ServerCopy } from '../../../databases/server-logs.ts';
+import type { ServerCopy } from '../../../databases/points/server-logs.ts';
 import { AppError, hostDiskFull } from '../../../platform/errors.ts';
 import type { AccountOptions, RecoverHow } from '../../managed-server/account-kind.ts';
 import { AccountServers } from '../../managed-server/account-servers.ts';

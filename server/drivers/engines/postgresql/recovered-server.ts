@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServerCopy } from '../../../databases/server-logs.ts';
+import type { ServerCopy } from '../../../databases/points/server-logs.ts';
 import { writeDurableFile } from '../../../platform/durable-file.ts';
 import { AppError } from '../../../platform/errors.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';

@@ -1,6 +1,6 @@
 /** The log of a server of ours, for continuous archiving. */
 import type { Readable } from 'node:stream';
-import type { LogServer, LogState } from '../../../databases/server-logs.ts';
+import type { LogServer, LogState } from '../../../databases/points/server-logs.ts';
 import type { BaseCopy } from '../../../recovery/logs/log-lines.ts';
 import type { Clients } from '../../managed-server/client-programs.ts';
 import { dumpOf } from '../../managed-server/dump-streams.ts';

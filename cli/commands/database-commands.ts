@@ -1,0 +1,196 @@
+/** Databases, which are named by their name or id. */
+import type { Cloud, Database, DatabaseEngine } from '../../sdk/index.ts';
+import type { Command } from '../command.ts';
+import { ClientError, EXIT, UsageError } from '../failures.ts';
+import { cleaned, sizeText } from '../output.ts';
+import { about, all, assertMeant, find, type Kind, linesOf, showPoints, YES } from '../resources.ts';
+
+const LOG_BYTES = 64 * 1024;
+
+const DATABASE: Kind<Database> = {
+  noun: 'database',
+  listedBy: 'db ls',
+  namesOf: ({ database_id, name }) => [database_id, name],
+};
+export const findDatabase = (cloud: Cloud, word: string) => find(cloud.listDatabases(), DATABASE, word);
+const findDeleted = (cloud: Cloud, word: string, noun = 'deleted database') =>
+  find(cloud.listDatabases({ deleted: true }), { ...DATABASE, noun }, word);
+
+/** A database that is deleted counts where there is no other of the name. */
+const findAny = (cloud: Cloud, word: string) =>
+  findDatabase(cloud, word).catch((error) => {
+    if (error instanceof ClientError && error.exitCode === EXIT.notFound)
+      return findDeleted(cloud, word, 'database');
+    throw error;
+  });
+
+/** The engine of a database, in the words of the cloud. */
+export async function engineOf(cloud: Cloud, { engine, name }: Database): Promise<DatabaseEngine> {
+  const found = (await cloud.listDatabaseEngines()).find((one) => one.engine === engine);
+  if (found === undefined)
+    throw new ClientError(`the cloud does not know the engine of ${name}`, EXIT.failure);
+  return found;
+}
+
+async function credentialsOf(
+  cloud: Cloud,
+  databaseId: string,
+  { isShown, tls }: { readonly isShown: boolean; readonly tls: boolean },
+) {
+  const { connection } = await cloud.getDatabaseCredentials(databaseId, { tls });
+  const { password = '', ...rest } = connection;
+  return isShown ? connection : { ...rest, uri: rest.uri.replace(password, '***') };
+}
+
+export const DATABASE_COMMANDS: readonly Command[] = [
+  {
+    name: 'db ls',
+    words: '',
+    summary: 'list the databases',
+    run: async ({ session, output }) => {
+      const databases = await all(session().cloud.listDatabases());
+      output.table(databases, ['NAME', 'ENGINE', 'STATE', 'SIZE', 'ID'], (database: Database) => {
+        const { name, engine, state, size_bytes, database_id } = database;
+        return [name, engine, state, sizeText(size_bytes), database_id];
+      });
+    },
+  },
+  {
+    name: 'db create',
+    words: 'NAME',
+    summary: 'create a database, and print its connection URI with the password',
+    options: {
+      engine: { value: 'ENGINE', summary: 'one of db engines; default: sqlite' },
+      from: { value: 'DATABASE', summary: 'copy this database' },
+      point: { value: 'POINT', summary: 'restore it from this recovery point (see db points)' },
+      at: { value: 'TIME', summary: 'restore it as of this time, UTC or RFC 3339 (see db moments)' },
+      'size-limit': { value: 'MB', summary: 'largest size in MB' },
+    },
+    run: async ({ session, output, options, words: [name = ''] }) => {
+      const { cloud } = session();
+      const given = ['engine', 'from', 'point', 'at'].map((option) => options.text(option));
+      const [engine, source, point, at] = given;
+      const past = { ...(point !== undefined && { point_id: point }), ...(at !== undefined && { at }) };
+      const isPast = point !== undefined || at !== undefined;
+      if (isPast && source === undefined) throw new UsageError('--point and --at need --from');
+      const find = isPast ? findAny : findDatabase;
+      const from = source === undefined ? undefined : (await find(cloud, source)).database_id;
+      const made = await cloud.createDatabase({
+        name,
+        // The cloud knows which there are, and refuses others.
+        ...(engine !== undefined && { engine: engine as Database['engine'] }),
+        ...(from !== undefined && {
+          from: { database_id: from, ...past },
+        }),
+        ...(options.has('size-limit') && { size_limit_mb: options.count('size-limit', 1) }),
+      });
+      output.one(made, () => [made.connection.uri]);
+      if (made.state === 'creating')
+        output.note(
+          `${made.state_reason?.message ?? 'the database is being created'}; cloudlet db show says when it is ready`,
+        );
+    },
+  },
+  {
+    name: 'db show',
+    words: 'DATABASE',
+    summary: 'show a database',
+    run: about(findDatabase, async (database, { output }) => output.one(database, () => linesOf(database))),
+  },
+  {
+    name: 'db url',
+    words: 'DATABASE',
+    summary: 'print the connection URI of a database',
+    options: {
+      show: { summary: 'include the password' },
+      private: { summary: "the URI for the account's machines" },
+      tls: { summary: 'with TLS, verified with the certificate from db ca, saved as ca.pem' },
+    },
+    run: about(findDatabase, async ({ database_id, connection }, { cloud, output, options }) => {
+      const [isShown, tls] = [options.has('show'), options.has('tls')];
+      const shown = isShown || tls ? await credentialsOf(cloud, database_id, { isShown, tls }) : connection;
+      const uri = options.has('private') ? shown.private_uri : shown.uri;
+      if (uri === null)
+        throw new UsageError('this database is not reachable from the private network of machines');
+      output.one(shown, () => [uri]);
+    }),
+  },
+  {
+    name: 'db ca',
+    words: 'DATABASE',
+    summary: 'print the CA certificate (PEM) for TLS connections to a database',
+    run: about(findDatabase, async ({ database_id, name }, { cloud, output }) => {
+      const { ca } = await cloud.getDatabaseCredentials(database_id, { tls: true });
+      if (ca === null) throw new UsageError(`${name} has a certificate that your system can verify`);
+      output.one({ ca }, () => [ca.trimEnd()]);
+    }),
+  },
+  {
+    name: 'db rm',
+    words: 'DATABASE',
+    summary: 'delete a database; db undelete restores it for a while',
+    options: YES,
+    run: about(findDatabase, async ({ database_id, name }, { cloud, output, ...call }) => {
+      await assertMeant({ ...call, output }, `Delete ${name}?`);
+      const deleted = await cloud.deleteDatabase(database_id);
+      output.one(deleted, () => [`${name} is deleted`]);
+    }),
+  },
+  {
+    name: 'db restart',
+    words: 'DATABASE',
+    summary: 'restart the server of a database, closing its connections',
+    run: about(findDatabase, async ({ database_id }, { cloud, output }) => {
+      const database = await cloud.restartDatabase(database_id);
+      output.one(database, () => [`${database.name} is ${database.state}`]);
+    }),
+  },
+  {
+    name: 'db logs',
+    words: 'DATABASE',
+    summary: 'print the last log lines of a database',
+    options: {
+      bytes: { value: 'COUNT', short: 'n', summary: 'number of bytes from the end; default: 65536' },
+    },
+    run: about(findDatabase, async ({ database_id }, { cloud, options }) => {
+      const log = await cloud.getDatabaseLog(database_id, { bytes: options.count('bytes', LOG_BYTES) });
+      process.stdout.write(cleaned(log));
+    }),
+  },
+  {
+    name: 'db points',
+    words: 'DATABASE',
+    summary: 'list the recovery points that contain a database; restore with db create --from --point',
+    run: about(findAny, async ({ database_id }, { cloud, output }) => {
+      showPoints(await cloud.listDatabasePoints(database_id), output);
+    }),
+  },
+  {
+    name: 'db moments',
+    words: 'DATABASE',
+    summary: 'list the times a database can be restored to; restore with db create --from --at',
+    run: about(findAny, async ({ database_id }, { cloud, output }) => {
+      const { windows, reason } = await cloud.listDatabaseMoments(database_id);
+      if (windows.length === 0) output.note(reason ?? '');
+      output.table(windows, ['FROM', 'TO'], ({ from, to }) => [from, to]);
+    }),
+  },
+  {
+    name: 'db undelete',
+    words: 'DATABASE',
+    summary: 'restore a deleted database with its content and password',
+    run: about(findDeleted, async ({ database_id }, { cloud, output }) => {
+      const database = await cloud.undeleteDatabase(database_id);
+      output.one(database, () => [`${database.name} is ${database.state}`]);
+    }),
+  },
+  {
+    name: 'db rotate',
+    words: 'DATABASE',
+    summary: 'change the password of a database and print its connection URI; open connections end',
+    run: about(findDatabase, async ({ database_id }, { cloud, output }) => {
+      const { connection } = await cloud.rotateDatabaseCredentials(database_id);
+      output.one(connection, () => [connection.uri]);
+    }),
+  },
+];

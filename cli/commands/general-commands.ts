@@ -1,0 +1,95 @@
+/** `help`, `version` and `completion`: what the client says about itself. */
+import description from '../../package.json' with { type: 'json' };
+import type { Command, Invocation } from '../command.ts';
+import { completionScript, isPlainName, NAME_KINDS, SHELLS } from '../completion.ts';
+import { UsageError } from '../failures.ts';
+import { helpOf, helpOfGroup, overview, type Topic } from '../help.ts';
+import { nearest } from '../nearest.ts';
+import { all } from '../resources.ts';
+import { Profiles } from '../sign-in/profiles.ts';
+import { findCommand } from '../words.ts';
+
+async function namesOf(kind: string, session: Invocation['session']): Promise<string[]> {
+  switch (kind) {
+    case 'vm':
+      return (await all(session().cloud.listVms())).map(({ name }) => name);
+    case 'db':
+      return (await all(session().cloud.listDatabases())).map(({ name }) => name);
+    case 'bucket':
+      return (await all(session().cloud.listBuckets())).map(({ name }) => name);
+    case 'key':
+      return (await all(session().cloud.listAccessKeys())).map(({ name }) => name);
+    case 'profile':
+      return Profiles.read().names;
+    default:
+      throw new UsageError(`cannot complete ${kind}: use ${NAME_KINDS.join(', ')}`);
+  }
+}
+
+/** `topics`: all of them, these commands included; asked late, since they are part of it. */
+export function generalCommands(topics: () => readonly Topic[]): Command[] {
+  const commands = () => topics().flatMap((topic) => topic.commands);
+  const complete = async ({ words: [name], options, session, output }: Invocation) => {
+    const kind = options.text('names');
+    if (kind !== undefined) {
+      const names = (await namesOf(kind, session)).filter(isPlainName);
+      if (names.length > 0) output.text(names.join('\n'));
+      return;
+    }
+    const shell = SHELLS.find((each) => each === name);
+    const shells = SHELLS.join(', ');
+    if (name === undefined) throw new UsageError(`the shell is missing: ${shells}`);
+    if (shell === undefined) throw new UsageError(`no completion for shell ${name}: use ${shells}`);
+    output.text(completionScript(shell, commands()));
+  };
+  return [
+    {
+      name: 'help',
+      words: '[COMMAND…]',
+      summary: 'show help for a command, or list all commands',
+      run: async ({ words, output }) => output.text(helpFor(topics(), words)),
+    },
+    {
+      name: 'completion',
+      words: '[SHELL]',
+      summary: 'print the completion script for bash, zsh or fish',
+      details: [
+        'bash: source <(cloudlet completion bash)',
+        'zsh:  source <(cloudlet completion zsh)',
+        'fish: cloudlet completion fish | source',
+      ].join('\n'),
+      options: { names: { value: 'KIND', summary: `names to complete: ${NAME_KINDS.join(', ')}` } },
+      run: complete,
+    },
+    {
+      name: 'version',
+      words: '',
+      summary: 'print the version of the client',
+      run: async (call: Invocation) =>
+        call.output.one({ version: VERSION, node: process.versions.node }, () => [`cloudlet ${VERSION}`]),
+    },
+  ];
+}
+
+export const VERSION: string = description.version;
+
+/** The help for these words. Throws UsageError if they name nothing. */
+export function helpFor(topics: readonly Topic[], words: readonly string[]): string {
+  if (words.length === 0) return overview(topics);
+  const commands = topics.flatMap((topic) => topic.commands);
+  const found = findCommand(commands, words);
+  if (found !== undefined) return helpOf(found.command);
+  const [first = ''] = words;
+  const group = commands.filter(({ name }) => name.startsWith(`${first} `));
+  if (group.length > 0 && words.length === 1) return helpOfGroup(group);
+  const typed = words.slice(0, group.length > 0 ? 2 : 1).join(' ');
+  const guess = nearest(
+    typed,
+    commands.map(({ name }) => name),
+  );
+  const meant = guess === undefined ? '' : `; did you mean "${guess}"?`;
+  throw new UsageError(
+    `unknown command "${typed}"${meant}`,
+    `See: cloudlet help${group.length > 0 ? ` ${first}` : ''}`,
+  );
+}

@@ -1,0 +1,104 @@
+/**
+ * Signing in through a browser on this computer: the console sends it back to a port of the loopback with a
+ * code (RFC 8252), which is worth something only together with the verifier that stays here (RFC 7636).
+ */
+import { spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Cloud, LoginKey } from '../../sdk/index.ts';
+import { hasDesktop, variable } from '../environment.ts';
+import { ClientError, EXIT } from '../failures.ts';
+import type { Output } from '../output.ts';
+
+/** How long a person may take. */
+const WAIT_MS = 10 * 60_000;
+
+export interface AskedLogin {
+  readonly url: string;
+  /** A call without a key. */
+  readonly cloud: Cloud;
+  /** For the new key. */
+  readonly name: string;
+  readonly scopes: LoginKey['scopes'];
+  readonly days: number;
+  readonly output: Output;
+}
+
+/** The key that was granted in the browser. Throws ClientError when it was refused, or nobody decided. */
+export async function loginByBrowser(asked: AskedLogin): Promise<LoginKey> {
+  const verifier = randomBytes(32).toString('base64url');
+  const state = randomBytes(16).toString('base64url');
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const redirect = `http://127.0.0.1:${port}/callback`;
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  // Browsers do not send the fragment (#) to servers, so no proxy logs it.
+  const fields = { redirect, challenge, state, name: asked.name, scopes: asked.scopes.join(' ') };
+  const search = new URLSearchParams({ ...fields, days: String(asked.days) });
+  const address = `${asked.url}/connect#${search}`;
+  asked.output.ask('To sign in, open this address in a browser on this computer:', `  ${address}`);
+  asked.output.note('Waiting for the browser. On another computer: cloudlet login --device');
+  openBrowser(address);
+  try {
+    return await new Promise<LoginKey>((resolve, reject) => {
+      const late = () =>
+        reject(new ClientError('the sign-in was not approved within 10 minutes', EXIT.timeout));
+      setTimeout(late, WAIT_MS).unref();
+      server.on('request', (request, response) => {
+        const code = codeOf(request, { port, state });
+        if (code === undefined) return void answer(response, 404);
+        const key = fetchKey(asked, { code, verifier, redirect });
+        key.then(
+          () => answer(response, 303, `${asked.url}/connect#done`),
+          () => answer(response, 303, `${asked.url}/connect#failed`),
+        );
+        // Once the browser has its answer, so that it shows how it ended.
+        response.once('close', () => key.then(resolve, reject));
+      });
+    });
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+/** The code that a request to the loopback brings, or why there is none; undefined: it is not the one. */
+function codeOf(
+  { method, url = '', headers }: IncomingMessage,
+  { port, state }: { readonly port: number; readonly state: string },
+): string | ClientError | undefined {
+  // A page that made its own name resolve to here would send that name.
+  if (method !== 'GET' || headers.host !== `127.0.0.1:${port}`) return undefined;
+  if (!URL.canParse(url, 'http://127.0.0.1')) return undefined;
+  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
+  if (pathname !== '/callback' || searchParams.get('state') !== state) return undefined;
+  if (searchParams.has('error')) return new ClientError('the sign-in was refused', EXIT.forbidden);
+  return searchParams.get('code') ?? undefined;
+}
+
+async function fetchKey(
+  { cloud }: AskedLogin,
+  { code, verifier, redirect }: { code: string | ClientError; verifier: string; redirect: string },
+): Promise<LoginKey> {
+  if (code instanceof ClientError) throw code;
+  return cloud.redeemLoginCode({ code, code_verifier: verifier, redirect_uri: redirect });
+}
+
+/** A redirect leaves no trace of the code in the history of the browser. */
+function answer(response: ServerResponse, status: number, location?: string): void {
+  const headers = { connection: 'close', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
+  response.writeHead(status, location === undefined ? headers : { ...headers, location }).end();
+}
+
+/** Nothing but the printed address is left when it fails. */
+function openBrowser(address: string): void {
+  const own = variable('BROWSER');
+  if (own === undefined && !hasDesktop()) return;
+  const program = own ?? (process.platform === 'darwin' ? 'open' : 'xdg-open');
+  spawn(program, [address], { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref();
+}

@@ -1,0 +1,97 @@
+/** Profiles: which clouds one is signed in to, as whom, and which of them commands use. */
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { configFolder } from '../environment.ts';
+import { ClientError, EXIT } from '../failures.ts';
+import { readPrivateFile, writePrivateFile } from './private-file.ts';
+
+export interface S3Keys {
+  readonly endpoint: string;
+  readonly access_key_id: string;
+  readonly secret_access_key: string;
+}
+
+export interface Profile {
+  readonly url: string;
+  readonly key: string;
+  readonly username: string;
+  /** Id of the key that `login` made, which `logout` revokes; null: it was given by the user. */
+  readonly key_id: string | null;
+  readonly s3: S3Keys | null;
+}
+
+interface Stored {
+  readonly current: string | null;
+  readonly profiles: Readonly<Record<string, Profile>>;
+}
+
+export class Profiles {
+  readonly #path: string;
+  readonly #stored: Stored;
+
+  private constructor(path: string, stored: Stored) {
+    this.#path = path;
+    this.#stored = stored;
+  }
+
+  /** Profiles of this user. Throws ClientError for a file that is corrupt, or that others may read. */
+  static read(path: string = join(configFolder(), 'config.json')): Profiles {
+    const text = readPrivateFile(path);
+    if (text === undefined) return new Profiles(path, { current: null, profiles: {} });
+    try {
+      const { current = null, profiles } = JSON.parse(text) as Stored;
+      if (typeof profiles === 'object') return new Profiles(path, { current, profiles });
+    } catch {
+      // Told below, without what is in the file.
+    }
+    throw new ClientError(`${path} is corrupt`, EXIT.failure, 'Remove it and log in again');
+  }
+
+  get current(): string | null {
+    return this.#stored.current;
+  }
+
+  get names(): string[] {
+    return Object.keys(this.#stored.profiles);
+  }
+
+  find(name: string): Profile | undefined {
+    return Object.hasOwn(this.#stored.profiles, name) ? this.#stored.profiles[name] : undefined;
+  }
+
+  /** Throws ClientError if there is none of that name. */
+  get(name: string): Profile {
+    const profile = this.find(name);
+    if (profile !== undefined) return profile;
+    const known =
+      this.names.length === 0 ? 'there are no profiles' : `available profiles: ${this.names.join(', ')}`;
+    throw new ClientError(`no profile ${name}; ${known}`, EXIT.notFound);
+  }
+
+  /** Throws what would keep it from being stored, except a full disk. */
+  assertWritable(): void {
+    const folder = dirname(this.#path);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
+  }
+
+  /** Stores a profile and makes it the current one. */
+  put(name: string, profile: Profile): void {
+    this.#write({ current: name, profiles: { ...this.#stored.profiles, [name]: profile } });
+  }
+
+  use(name: string): void {
+    this.get(name);
+    this.#write({ ...this.#stored, current: name });
+  }
+
+  /** Without the current one, none is: the next command must not reach another cloud by surprise. */
+  remove(name: string): void {
+    const { [name]: _, ...profiles } = this.#stored.profiles;
+    this.#write({ current: this.current === name ? null : this.current, profiles });
+  }
+
+  #write(stored: Stored): void {
+    writePrivateFile(this.#path, `${JSON.stringify(stored, null, 2)}\n`);
+  }
+}

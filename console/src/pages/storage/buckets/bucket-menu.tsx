@@ -1,0 +1,127 @@
+/** The menu of a bucket: versioning, encryption, delete; and its badges. */
+
+import {
+  EllipsisHorizontalIcon,
+  LockClosedIcon,
+  RectangleStackIcon,
+  TrashIcon,
+} from '@heroicons/react/24/outline';
+import { ActionIcon, Badge, Menu } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Bucket, BucketChange } from '../../../../../sdk/index.ts';
+import { cloud } from '../../../cloud.ts';
+import { Confirm } from '../../../parts/forms/dialog.tsx';
+import { showDone } from '../../../parts/notices.tsx';
+import { text } from '../../../texts/text.ts';
+import { bucketsQuery } from '../queries.ts';
+
+/** Menu item that toggles a setting of the bucket. */
+interface Switch {
+  readonly change: BucketChange;
+  readonly action: string;
+  readonly lead: string;
+  readonly done: (bucket: string) => string;
+}
+
+function switchesOf({ versioning, encryption }: Bucket): Readonly<Record<'versions' | 'encryption', Switch>> {
+  const { stopVersions, startVersions, stopEncryption, startEncryption } = text.storage.switches;
+  return {
+    versions: { change: { versioning: !versioning }, ...(versioning ? stopVersions : startVersions) },
+    encryption: { change: { encryption: !encryption }, ...(encryption ? stopEncryption : startEncryption) },
+  };
+}
+
+export function BucketMenu({ bucket }: { bucket: Bucket }) {
+  const [isAsked, setAsked] = useState(false);
+  const [switched, setSwitched] = useState<Switch | null>(null);
+  const navigate = useNavigate();
+  const meta = { shown: true, invalidates: [bucketsQuery] };
+  const change = useMutation({
+    mutationFn: (what: Switch) => cloud.changeBucket(bucket.name, what.change),
+    meta,
+    onSuccess: (_, { done }) => {
+      setSwitched(null);
+      showDone(done(bucket.name));
+    },
+  });
+  const { versions, encryption } = switchesOf(bucket);
+  const remove = useMutation({
+    mutationFn: () => cloud.deleteBucket(bucket.name, bucket.version_count > 0 ? { force: true } : {}),
+    meta,
+    onSuccess: async () => {
+      setAsked(false);
+      showDone(text.storage.bucketDeleted(bucket.name));
+      await navigate({ to: '/storage' });
+    },
+  });
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={text.storage.actionsOf(bucket.name)}>
+            <EllipsisHorizontalIcon width={20} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item leftSection={<RectangleStackIcon width={18} />} onClick={() => setSwitched(versions)}>
+            {versions.action}
+          </Menu.Item>
+          <Menu.Item leftSection={<LockClosedIcon width={18} />} onClick={() => setSwitched(encryption)}>
+            {encryption.action}
+          </Menu.Item>
+          <Menu.Divider />
+          <Menu.Item
+            color="var(--wrong)"
+            leftSection={<TrashIcon width={18} />}
+            onClick={() => setAsked(true)}
+          >
+            {text.storage.deleteBucket}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Confirm
+        isOpen={switched !== null}
+        title={text.storage.switchAsk(switched?.action ?? '', bucket.name)}
+        action={switched?.action ?? ''}
+        isHarmless={Object.values(switched?.change ?? {}).includes(true)}
+        isBusy={change.isPending}
+        error={change.error}
+        onConfirm={() => switched !== null && change.mutate(switched)}
+        onClose={() => setSwitched(null)}
+      >
+        {switched?.lead}
+      </Confirm>
+      <Confirm
+        isOpen={isAsked}
+        title={text.storage.deleteBucketAsk(bucket.name)}
+        action={text.storage.deleteBucket}
+        typed={bucket.version_count === 0 ? undefined : bucket.name}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        {bucket.version_count === 0
+          ? text.storage.deleteEmptyLead
+          : text.storage.deleteFullLead(bucket.object_count, bucket.version_count)}
+      </Confirm>
+    </>
+  );
+}
+
+export function BucketBadges({ bucket }: { bucket: Pick<Bucket, 'versioning' | 'encryption'> }) {
+  return (
+    <>
+      <Badge variant="light" color={bucket.versioning ? 'petrol' : 'gray'}>
+        {bucket.versioning ? text.storage.versioned : text.storage.unversioned}
+      </Badge>
+      {bucket.encryption && (
+        <Badge variant="light" color="gray">
+          {text.storage.encrypted}
+        </Badge>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,228 @@
+/** A folder of a bucket: what is in it, found by name, uploaded to, deleted from. */
+
+import {
+  ArrowDownTrayIcon,
+  ArrowUpTrayIcon,
+  FolderPlusIcon,
+  MagnifyingGlassIcon,
+  TrashIcon,
+} from '@heroicons/react/24/outline';
+import { ActionIcon, Button, Drawer, Group, Menu, Stack, Switch, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useMemo, useRef, useState } from 'react';
+import type { BucketEntry } from '../../../../../sdk/index.ts';
+import { useDownload } from '../../../parts/commands/download.ts';
+import { FocusReturn } from '../../../parts/forms/dialog.tsx';
+import { lazyPart } from '../../../parts/lazy-part.tsx';
+import { Empty, Loaded, Page } from '../../../parts/page.tsx';
+import { sayName } from '../../../parts/say.ts';
+import { text } from '../../../texts/text.ts';
+import { ChooseFiles, useUpload } from '../../../uploads/add-files.tsx';
+import { chosenFiles } from '../../../uploads/dropped-files.ts';
+import { BucketBadges, BucketMenu } from '../buckets/bucket-menu.tsx';
+import { BucketTabs } from '../buckets/bucket-tabs.tsx';
+import { bucketQuery, filesQuery, objectQuery } from '../queries.ts';
+import classes from '../storage.module.css';
+import { FileTable } from './file-table.tsx';
+import { PathBar } from './path-bar.tsx';
+
+/** React does not know it. */
+const FOLDERS = { webkitdirectory: '' };
+const SEARCH_AFTER_MS = 250;
+const NOTHING = { search: MagnifyingGlassIcon, deleted: TrashIcon, folder: ArrowUpTrayIcon };
+
+export function FilesPage() {
+  const { bucket: name } = useParams({ from: '/shell/storage/$bucket' });
+  const search = useSearch({ from: '/shell/storage/$bucket' });
+  const { prefix = '', find = '', deleted = false, object, tab } = search;
+  const bucket = useQuery(bucketQuery(name));
+  const files = useInfiniteQuery({ ...filesQuery(name, search), enabled: tab === undefined });
+  const entries = useMemo(() => files.data && joined(files.data.pages), [files.data]);
+  const isVersioned = bucket.data?.versioning === true;
+  const download = useDownload('downloadFolder', [name], prefix === '' ? {} : { prefix });
+  return (
+    <Page
+      title={prefix === '' ? name : prefix.split('/').at(-2) || '/'}
+      trail={<PathBar key={`${name}/${prefix}`} bucket={name} prefix={prefix} />}
+      actions={
+        <>
+          <UploadButtons />
+          <ActionIcon
+            loading={download.isPending}
+            onClick={() => download.mutate()}
+            variant="default"
+            size={36}
+            aria-label={text.storage.downloadFolder}
+            title={text.storage.downloadFolder}
+          >
+            <ArrowDownTrayIcon width={18} />
+          </ActionIcon>
+          {bucket.data !== undefined && <BucketMenu bucket={bucket.data} />}
+        </>
+      }
+    >
+      <BucketTabs bucket={name} tab={tab}>
+        <Stack>
+          <Group justify="space-between">
+            <SearchField key={`${name}/${prefix}`} initial={find} />
+            <Group gap="sm">
+              {bucket.data !== undefined && <BucketBadges bucket={bucket.data} />}
+              <DeletedSwitch isOn={deleted} />
+            </Group>
+          </Group>
+          <Loaded query={{ data: entries, error: bucket.error ?? files.error, refetch: files.refetch }}>
+            {(all) =>
+              all.length === 0 ? (
+                <NothingHere kind={find !== '' ? 'search' : deleted ? 'deleted' : 'folder'} />
+              ) : (
+                <FileTable
+                  key={JSON.stringify([name, { ...search, object: undefined }])}
+                  bucket={name}
+                  isVersioned={isVersioned}
+                  search={search}
+                  entries={all}
+                  hasMore={files.hasNextPage}
+                  onMore={() => {
+                    if (!files.isFetchingNextPage) void files.fetchNextPage();
+                  }}
+                />
+              )
+            }
+          </Loaded>
+        </Stack>
+      </BucketTabs>
+      {object !== undefined && <ObjectDrawer bucket={name} id={object} isVersioned={isVersioned} />}
+    </Page>
+  );
+}
+
+/** Seven times faster than flatMap, which counts when there are a million. */
+function joined(pages: readonly { readonly items: readonly BucketEntry[] }[]): BucketEntry[] {
+  return ([] as BucketEntry[]).concat(...pages.map(({ items }) => items));
+}
+
+function SearchField({ initial }: { initial: string }) {
+  const [words, setWords] = useState(initial);
+  const navigate = useNavigate({ from: '/storage/$bucket' });
+  const search = useDebouncedCallback((find: string) => {
+    void navigate({
+      replace: true,
+      search: ({ find: _, object: __, ...view }) => (find === '' ? view : { ...view, find }),
+    });
+  }, SEARCH_AFTER_MS);
+  return (
+    <TextInput
+      type="search"
+      aria-label={text.storage.find}
+      placeholder={text.storage.find}
+      leftSection={<MagnifyingGlassIcon width={16} />}
+      w="100%"
+      maw={360}
+      value={words}
+      onChange={({ currentTarget }) => {
+        setWords(currentTarget.value);
+        search(currentTarget.value);
+      }}
+    />
+  );
+}
+
+/** Deleted files are listed by name alone. */
+function DeletedSwitch({ isOn }: { isOn: boolean }) {
+  const navigate = useNavigate({ from: '/storage/$bucket' });
+  return (
+    <Switch
+      label={text.storage.showDeleted}
+      checked={isOn}
+      onChange={({ currentTarget: { checked } }) =>
+        void navigate({
+          search: ({ prefix, find }) => ({
+            ...(prefix === undefined ? {} : { prefix }),
+            ...(find === undefined ? {} : { find }),
+            ...(checked ? { deleted: true } : {}),
+          }),
+        })
+      }
+    />
+  );
+}
+
+function UploadButtons() {
+  const upload = useUpload();
+  const folderInput = useRef<HTMLInputElement>(null);
+  return (
+    <Group gap="xs">
+      <ChooseFiles>
+        {(props) => (
+          <Button {...props} leftSection={<ArrowUpTrayIcon width={18} />}>
+            {text.storage.upload}
+          </Button>
+        )}
+      </ChooseFiles>
+      <input
+        ref={folderInput}
+        type="file"
+        hidden
+        {...FOLDERS}
+        onChange={({ currentTarget }) => {
+          void upload(chosenFiles(currentTarget.files ?? []));
+          currentTarget.value = '';
+        }}
+      />
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" aria-label={text.storage.moreUploads} px="xs">
+            <FolderPlusIcon width={18} />
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => folderInput.current?.click()}>{text.storage.uploadFolder}</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    </Group>
+  );
+}
+
+function NothingHere({ kind }: { kind: 'search' | 'deleted' | 'folder' }) {
+  const { title, lead } = text.storage.nothing[kind];
+  return (
+    <Empty icon={NOTHING[kind]} title={title}>
+      {lead}
+    </Empty>
+  );
+}
+
+/** One object, opened beside its folder. */
+const ObjectDetails = lazyPart(() => import('./object-details.tsx').then((made) => made.ObjectDetails));
+
+interface ObjectDrawerProps {
+  readonly bucket: string;
+  readonly id: string;
+  readonly isVersioned: boolean;
+}
+
+function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
+  const object = useQuery(objectQuery(bucket, id));
+  const navigate = useNavigate({ from: '/storage/$bucket' });
+  const close = () =>
+    void navigate({ search: ({ object: _, ...search }) => search, resetScroll: false, replace: true });
+  const name = object.data?.name ?? '';
+  return (
+    <Drawer
+      opened
+      onClose={close}
+      position="right"
+      size="lg"
+      title={
+        <span className={classes.drawerTitle}>{sayName(name.slice(name.lastIndexOf('/') + 1) || name)}</span>
+      }
+    >
+      <FocusReturn />
+      <Loaded query={object}>
+        {(data) => <ObjectDetails object={data} isVersioned={isVersioned} onGone={close} />}
+      </Loaded>
+    </Drawer>
+  );
+}

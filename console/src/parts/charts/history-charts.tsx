@@ -1,0 +1,172 @@
+/** Charts of readings over a span of time, and the choice of the span. */
+import { TableCellsIcon } from '@heroicons/react/24/outline';
+import { Button, Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
+import { useMemo, useState } from 'react';
+import { text } from '../../texts/text.ts';
+import { Loaded, type Read } from '../page.tsx';
+import { type Column, DataTable } from '../tables/data-table.tsx';
+import { Chart, type ChartLine, sayMoment } from './chart.tsx';
+
+export interface Figure {
+  readonly title: string;
+  readonly lines: readonly ChartLine[];
+  readonly say: (value: number) => string;
+  /** See ChartProps. */
+  readonly max?: number;
+  readonly isBinary?: boolean;
+}
+
+interface HistoryChartsProps<T> {
+  readonly query: Read<{ readonly history?: readonly T[] }>;
+  readonly span: Span;
+  readonly onSpan: (span: Span) => void;
+  /** The meaning of gaps, and the text for no readings. */
+  readonly words: { readonly gaps: string; readonly none: string };
+  /** Kept by the caller from one rendering to the next. */
+  readonly figuresOf: (series: Series<T>) => readonly Figure[];
+}
+
+export function HistoryCharts<T extends { readonly timestamp: string }>(props: HistoryChartsProps<T>) {
+  const { query, span, onSpan, words, figuresOf } = props;
+  const { spans, span: label, asTable } = text.shell.charts;
+  const [isTable, setTable] = useState(false);
+  return (
+    <Stack>
+      <Group justify="space-between">
+        <Text c="dimmed">{words.gaps}</Text>
+        <Group gap="xs">
+          <Button
+            variant={isTable ? 'light' : 'default'}
+            leftSection={<TableCellsIcon width={16} aria-hidden />}
+            aria-pressed={isTable}
+            onClick={() => setTable(!isTable)}
+          >
+            {asTable}
+          </Button>
+          <SegmentedControl
+            aria-label={label}
+            value={span}
+            data={Object.entries(spans).map(([value, name]) => ({ value, label: name }))}
+            onChange={(next) => onSpan(next as Span)}
+          />
+        </Group>
+      </Group>
+      <Loaded query={query}>
+        {({ history = [] }) =>
+          history.length === 0 ? (
+            <Text>{words.none}</Text>
+          ) : (
+            <Figures history={history} span={span} figuresOf={figuresOf} isTable={isTable} />
+          )
+        }
+      </Loaded>
+    </Stack>
+  );
+}
+
+type FiguresProps<T> = Pick<HistoryChartsProps<T>, 'span' | 'figuresOf'> & {
+  readonly history: readonly T[];
+  readonly isTable: boolean;
+};
+
+function Figures<T extends { readonly timestamp: string }>(props: FiguresProps<T>) {
+  const { history, span, figuresOf, isTable } = props;
+  const { times, figures } = useMemo(() => {
+    const series = onSteps(history, span);
+    return { times: series.times, figures: figuresOf(series) };
+  }, [history, span, figuresOf]);
+  if (isTable) return <Readings times={times} figures={figures} />;
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
+      {figures.map((figure) => (
+        <Chart key={figure.title} label={text.shell.charts.over(figure.title)} times={times} {...figure} />
+      ))}
+    </SimpleGrid>
+  );
+}
+
+interface ReadingsProps {
+  /** s since 1970. */
+  readonly times: readonly number[];
+  readonly figures: readonly Figure[];
+}
+
+/** The same as words, for who cannot see the lines or wants the exact figures. The newest is on top. */
+function Readings({ times, figures }: ReadingsProps) {
+  const lines = figures.flatMap(({ title, lines: some, say }) =>
+    some.map(({ label, values }) => ({ name: `${title}: ${label}`, values, say })),
+  );
+  const columns: readonly Column<number>[] = [
+    { name: text.shell.time, cell: (at) => sayMoment((times[at] ?? 0) * 1000) },
+    ...lines.map(({ name, values, say }) => ({
+      name,
+      isNumber: true,
+      cell: (at: number) => sayReading(values[at] ?? null, say),
+    })),
+  ];
+  const read = [...times.keys()].filter((at) => lines.some(({ values }) => (values[at] ?? null) !== null));
+  return <DataTable columns={columns} rows={read.reverse()} keyOf={(at) => times[at] ?? at} />;
+}
+
+const sayReading = (value: number | null, say: Figure['say']) => (value === null ? '–' : say(value));
+
+/** Readings of the API as points of a chart. Steps without a reading stay empty. */
+
+/** How far back, and in which steps the API is asked. */
+export const SPANS = {
+  hour: { seconds: 3600, step: 15, refreshMs: 15_000 },
+  day: { seconds: 86_400, step: 300, refreshMs: 60_000 },
+  month: { seconds: 30 * 86_400, step: 3600, refreshMs: 300_000 },
+} as const;
+type Span = keyof typeof SPANS;
+
+/** The query of a metrics call for this span, up to `now` (ms). */
+export function spanQuery(span: Span, now = Date.now()) {
+  const { seconds, step } = SPANS[span];
+  const end = Math.floor(now / 1000);
+  return {
+    from: new Date((end - seconds) * 1000).toISOString(),
+    to: new Date(end * 1000).toISOString(),
+    step,
+  };
+}
+
+export interface Series<T> {
+  /** s since 1970, every step of the span. */
+  readonly times: readonly number[];
+  readonly steps: readonly (T | undefined)[];
+  readonly step: number;
+}
+
+/** Puts each reading at its step. */
+function onSteps<T extends { readonly timestamp: string }>(
+  history: readonly T[],
+  span: Span,
+  now = Date.now(),
+): Series<T> {
+  const { seconds, step } = SPANS[span];
+  const end = Math.floor(now / 1000 / step) * step;
+  const read = new Map(
+    history.map((entry) => [Date.parse(`${entry.timestamp.replace(' ', 'T')}Z`) / 1000, entry]),
+  );
+  const times = Array.from(
+    { length: Math.floor(seconds / step) + 1 },
+    (_, index) => end - seconds + index * step,
+  );
+  return { times, steps: times.map((time) => read.get(time)), step };
+}
+
+/** A figure as it was read. */
+export function gauge<T>({ steps }: Series<T>, pick: (entry: T) => number | null): (number | null)[] {
+  return steps.map((entry) => (entry === undefined ? null : pick(entry)));
+}
+
+/** Growth of a counter per second; null after a gap and after a reset. */
+export function rate<T>({ steps, step }: Series<T>, pick: (entry: T) => number | null): (number | null)[] {
+  return steps.map((entry, index) => {
+    const before = steps[index - 1];
+    const now = entry === undefined ? null : pick(entry);
+    const then = before === undefined ? null : pick(before);
+    return now === null || then === null || now < then ? null : (now - then) / step;
+  });
+}

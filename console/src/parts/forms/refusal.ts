@@ -1,0 +1,40 @@
+/** An error in words: what the server said, and its hint. */
+import { CloudError } from '../../../../sdk/problem.ts';
+import { text } from '../../texts/text.ts';
+
+interface Refusal {
+  readonly title: string;
+  readonly detail: string;
+  readonly requestId: string | undefined;
+}
+
+export function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof CloudError)) {
+    const detail = error instanceof Error ? error.message : String(error);
+    return { title: text.shell.pageFailed, detail, requestId: undefined };
+  }
+  const fields = error.fields.map(({ field, message }) => `${field} ${message}`);
+  const detail = [...fields, error.hint].filter((part) => part !== undefined).join('. ');
+  return { title: error.message, detail, requestId: error.requestId };
+}
+
+/** The part of a refusal that none of these form fields shows; null: all of it is at fields. */
+export function besideFields(error: unknown, fields: ReadonlySet<string>): Refusal | null {
+  const refusal = refusalOf(error);
+  if (!(error instanceof CloudError) || error.fields.length === 0) return refusal;
+  const others = error.fields.filter(({ field }) => !fields.has(memberOf(field)));
+  if (others.length === error.fields.length) return refusal;
+  if (others.length === 0) return null;
+  const [title = '', ...rest] = others.map(({ field, message }) => `${field} ${message}`);
+  return { title, detail: rest.join('. '), requestId: refusal.requestId };
+}
+
+/** `ports.0` is shown at `ports`. */
+const memberOf = (field: string): string => field.split('.', 1)[0] ?? field;
+
+/** The refusal of one field of a form, or of an entry of its list, for its `error`. */
+export function fieldError(error: unknown, field: string): string | undefined {
+  if (!(error instanceof CloudError)) return undefined;
+  const wrong = error.fields.filter((one) => memberOf(one.field) === field);
+  return wrong.length === 0 ? undefined : [...new Set(wrong.map(({ message }) => message))].join('. ');
+}

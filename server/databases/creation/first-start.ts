@@ -1,0 +1,93 @@
+/**
+ * The first database of an account may wait for a server of the account's own (`startsServers`), which takes
+ * long on a busy host. Its caller is told that it is `creating` and what is waited for, and the creation goes
+ * on: in the background, by the supervisor after a failure, and after a restart of Cloudlet.
+ */
+import type { Call } from '../../calls/principal.ts';
+import { isAppError } from '../../platform/errors.ts';
+import type { DatabaseViews } from '../database-view.ts';
+import type { Engines } from '../engines.ts';
+import type { Lifecycle } from '../life/lifecycle.ts';
+import type { Database } from '../schema.ts';
+import type { DatabaseRow } from '../store.ts';
+
+/** Proxies in front end calls after a minute. */
+const TELL_MS = 45_000;
+const REASON = 'starting';
+
+interface FirstStartDeps {
+  readonly lifecycle: Lifecycle;
+  readonly views: DatabaseViews;
+  readonly engines: Pick<Engines, 'about'>;
+  /** How long a caller waits for a database that is ready, ms; for tests. */
+  readonly tellMs?: number | undefined;
+}
+
+interface Asked {
+  readonly call: Call;
+  /** Whether the host still prepares the engine. */
+  readonly isComing: boolean;
+  /** Answers the call. */
+  readonly resolve: (response: Database) => void;
+}
+
+export class FirstStart {
+  /** The row as it was inserted. */
+  readonly creating: DatabaseRow;
+  readonly #deps: FirstStartDeps;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #telling: Promise<DatabaseRow> | null = null;
+
+  /** `asked`: who is told after a while; null: nobody is, but when it is done. */
+  constructor(
+    deps: FirstStartDeps,
+    creating: DatabaseRow,
+    { password, asked }: { readonly password: string; readonly asked: Asked | null },
+  ) {
+    this.#deps = deps;
+    this.creating = creating;
+    if (asked === null) return;
+    this.#timer = setTimeout(() => {
+      this.#telling = this.#tell(password, asked);
+      // The error is for settled().
+      this.#telling.catch(() => {});
+    }, deps.tellMs ?? TELL_MS);
+  }
+
+  /** The current row, after the last progress message. */
+  async settled(): Promise<DatabaseRow> {
+    clearTimeout(this.#timer);
+    return (await this.#telling) ?? this.creating;
+  }
+
+  async #tell(password: string, { call, isComing, resolve }: Asked): Promise<DatabaseRow> {
+    const { lifecycle, views, engines } = this.#deps;
+    const { creating } = this;
+    const { title } = engines.about(creating.engine);
+    const reason_message = isComing
+      ? `Waiting for ${title}, which this host is installing (GET /api/database-engines shows the progress)`
+      : `Starting ${title} for the first time in this account`;
+    const wanted = { reason_code: REASON, reason_message } as const;
+    const response = await views.present({ ...creating, ...wanted }, password);
+    const row = await lifecycle.commit(creating, wanted, { recorded: { call, response } });
+    resolve(response);
+    return row;
+  }
+}
+
+/** Whether the owner knows of the database, so that it is not undone. */
+export function isTold({ state, reason_code }: DatabaseRow): boolean {
+  return state === 'creating' && reason_code === REASON;
+}
+
+/** Says in the row why the database is not ready yet. Cloudlet tries again. */
+export async function noteDelay(
+  { lifecycle, engines }: Pick<FirstStartDeps, 'lifecycle' | 'engines'>,
+  row: DatabaseRow,
+  error: unknown,
+): Promise<void> {
+  if (isAppError(error, 'shutting_down')) return;
+  const why = isAppError(error) ? error.message : 'the operator finds the reason in the log';
+  const reason_message = `${engines.about(row.engine).title} does not serve the database yet: ${why}. Cloudlet retries`;
+  if (reason_message !== row.reason_message) await lifecycle.commit(row, { reason_message });
+}

@@ -1,0 +1,69 @@
+/**
+ * Continuous archiving, as engines have it: each account's server keeps its log until it is archived, within
+ * a bound, and is recovered from a base copy and the log since. Missing where an engine cannot do it.
+ */
+import type { BaseCopy, BaseFacts } from '../../recovery/logs/log-lines.ts';
+import type { Dump, EngineDatabase } from '../engine.ts';
+
+export interface LogState {
+  /** The line that the server keeps its log for; null: none. */
+  readonly line: string | null;
+  /** The oldest position that it still has. */
+  readonly from: bigint;
+  /** All up to there is durable; commits are from then, ms by the server's clock, or before. */
+  readonly to: bigint;
+  readonly at: number;
+}
+
+/** The server of an account, which runs. Each call rejects when it ends meanwhile. */
+export interface LogServer {
+  readonly accountId: number;
+  /** null: it keeps no log as it was started; the next start changes that. */
+  state(): Promise<LogState | null>;
+  /** From now on it keeps its log for this line and no other. */
+  begin(line: string): Promise<LogState>;
+  /** Bytes of the log from there on, at least one and no more than `to`. */
+  read(from: bigint, to: bigint): Promise<Buffer>;
+  /** The server may discard its log before this position. */
+  release(to: bigint): Promise<void>;
+  /** A copy of its files while it runs. Throws DumpsMissing. */
+  copy(signal: AbortSignal): Promise<BaseCopy>;
+}
+
+export interface ServerCopy {
+  readonly accountId: number;
+  readonly facts: BaseFacts;
+  /** Size of the base copy. */
+  readonly sizeBytes: number;
+  base(): AsyncIterable<Uint8Array>;
+  /** The log from the start of the base copy on, without gaps; ranges may overlap. */
+  log(): AsyncIterable<{ readonly from: bigint; readonly bytes: Buffer }>;
+  readonly logBytes: number;
+}
+
+/** Contents of a server that was recovered to the end of its log; every row was read. */
+export interface ServerTrial {
+  readonly databases: number;
+  readonly tables: number;
+  readonly rows: number;
+  /** The end of what was replayed. */
+  readonly to: bigint;
+}
+
+export interface ServerLogs {
+  /** Servers that run. */
+  running(): readonly LogServer[];
+  /** Has it running while `work` goes on. Throws `engine_unavailable`. */
+  using<T>(accountId: number, work: (server: LogServer) => Promise<T>): Promise<T>;
+  /** `work` runs before a server is stopped, when nobody uses it any more. */
+  onSleep(work: (server: LogServer) => Promise<void>): void;
+  /** Accounts that have a server, running or not, with the sum of the size limits of its databases, bytes. */
+  accounts(): ReadonlyMap<number, number>;
+  /** Runs a copy of the server as of `at`, ms, for as long as it takes to dump one database of it. */
+  dumpAt(
+    copy: ServerCopy,
+    of: { readonly database: EngineDatabase; readonly at: number; readonly signal: AbortSignal },
+  ): Promise<Dump>;
+  /** Runs a copy of the server as of the end of its log, and reads all of its databases. */
+  tryToEnd(copy: ServerCopy, signal: AbortSignal): Promise<ServerTrial>;
+}

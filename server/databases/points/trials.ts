@@ -1,0 +1,102 @@
+/** Tries the databases of a restored cloud for a drill: loads, opens and removes one after another. */
+import { isAppError } from '../../platform/errors.ts';
+import type { Refill } from '../creation/refill.ts';
+import type { Engine, EngineName } from '../engine.ts';
+import type { Engines } from '../engines.ts';
+import type { Lifecycle } from '../life/lifecycle.ts';
+import type { DatabaseRow, DatabaseStore } from '../store.ts';
+
+export interface TrialsDeps {
+  readonly store: DatabaseStore;
+  readonly engines: Engines;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+  readonly refill: Pick<Refill, 'fill'>;
+}
+
+/** Results of one engine. */
+export interface EngineTrials {
+  readonly engine: EngineName;
+  /** Databases that were tried, or would have been. */
+  readonly databases: number;
+  readonly opened: number;
+  readonly tables: number;
+  /** Estimate of the engine; null: it makes none. */
+  readonly rows: number | null;
+  /** Databases that could not be opened, with the reason; the first ones. */
+  readonly failures: readonly string[];
+  /** Why this host cannot try them; null: it can. */
+  readonly unavailable: string | null;
+}
+
+const PAGE = 500;
+const NAMED = 5;
+
+/** Only databases with a dump in the point are tried. A failed one does not keep the others from it. */
+export async function tryDatabases(deps: TrialsDeps, signal: AbortSignal): Promise<EngineTrials[]> {
+  const byEngine = Map.groupBy(await rowsOf(deps.store), ({ engine }) => engine);
+  const trials: EngineTrials[] = [];
+  for (const [name, rows] of byEngine) {
+    // One server of an account at a time is up.
+    const ordered = rows.toSorted((one, other) => one.account_id - other.account_id);
+    trials.push(await tryEngine(deps, { engine: deps.engines.get(name), rows: ordered, signal }));
+  }
+  return trials;
+}
+
+async function rowsOf(store: DatabaseStore): Promise<DatabaseRow[]> {
+  const rows: DatabaseRow[] = [];
+  for (let after = 0; ; ) {
+    const page = await store.listPersistent({ after, limit: PAGE });
+    rows.push(...page.filter((row) => row.kept_dump_bytes !== null));
+    after = page.at(-1)?.id ?? after;
+    if (page.length < PAGE) return rows;
+  }
+}
+
+interface Tried {
+  readonly engine: Engine;
+  readonly rows: readonly DatabaseRow[];
+  readonly signal: AbortSignal;
+}
+
+async function tryEngine(deps: TrialsDeps, { engine, rows, signal }: Tried): Promise<EngineTrials> {
+  const about = { engine: engine.name, databases: rows.length };
+  const { available, reason } = await engine.readiness();
+  const none = { opened: 0, tables: 0, rows: null, failures: [] };
+  if (!available) return { ...about, ...none, unavailable: reason ?? 'it is not available on this host' };
+  let [opened, tables, estimated, isEstimated, failed] = [0, 0, 0, true, 0];
+  const failures: string[] = [];
+  for (const row of rows) {
+    signal.throwIfAborted();
+    try {
+      const found = await tryOne(deps, { engine, row, signal });
+      opened++;
+      tables += found.tables;
+      isEstimated &&= found.rows !== null;
+      estimated += found.rows ?? 0;
+    } catch (error) {
+      if (isAppError(error) && error.code === 'engine_unavailable' && opened === 0)
+        return { ...about, ...none, unavailable: error.message };
+      if (++failed <= NAMED) failures.push(`${row.name} (${row.database_id}): ${(error as Error).message}`);
+    }
+  }
+  if (failed > NAMED) failures.push(`and ${failed - NAMED} more`);
+  return { ...about, opened, tables, rows: isEstimated ? estimated : null, failures, unavailable: null };
+}
+
+async function tryOne(
+  { lifecycle, refill }: TrialsDeps,
+  { engine, row, signal }: { engine: Engine; row: DatabaseRow; signal: AbortSignal },
+): Promise<{ readonly tables: number; readonly rows: number | null }> {
+  const database = lifecycle.inEngine(row);
+  try {
+    await refill.fill(row, engine);
+    const tables = await engine.tables(database, signal);
+    const counts = tables.filter(({ type }) => type !== 'view').map((table) => table.estimated_rows);
+    const isKnown = counts.every((count) => count !== null);
+    const rows = isKnown ? counts.reduce((sum: number, count) => sum + (count ?? 0), 0) : null;
+    return { tables: tables.length, rows };
+  } finally {
+    await engine.drop(database.database);
+  }
+}
