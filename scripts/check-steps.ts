@@ -199,6 +199,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/faults/vanishing-client',
     'test/faults/vm-disk-full',
     'test/faults/vm-reboot',
+    'test/tidy/new-engine',
   ].map((name) => `${name}.test.ts`),
 );
 export const SLOW = tests('slow', 2, ...SLOW_FILES);

@@ -9,6 +9,7 @@ import { checkBands } from './tidy/band-rules.ts';
 import { checkCircles } from './tidy/circle-rules.ts';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
 import { checkDurableFiles } from './tidy/durable-rules.ts';
+import { checkEngineNames } from './tidy/engine-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
 import { checkTables } from './tidy/table-rules.ts';
 import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
@@ -17,6 +18,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'imports stay within their bands': checkBands,
   'folders import each other in one direction': checkCircles,
   'SQL names the tables of its folder, and of others those in the list': checkTables,
+  'engines of databases are named in their folders': checkEngineNames,
   'migrations are numbered without gaps': checkMigrations,
   'every file is reached': checkDeadFiles,
   'every export is imported': checkDeadExports,
