@@ -122,7 +122,7 @@ test('a damaged manifest is named, with the points that are left', async () => {
   const { code, stderr } = await restore(target, to);
   assert.equal(code, 1);
   assert.ok(stderr.includes(`points/${second} is missing or damaged`), stderr);
-  assert.ok(stderr.includes(`name another with --point: ${first}`), stderr);
+  assert.ok(stderr.includes(`pass another one with --point: ${first}`), stderr);
   assert.ok(!existsSync(to));
   assert.equal((await restore(target, to, '--point', first)).code, 0);
   await demandObjects(to);

@@ -79,7 +79,7 @@ for (const { engine, skip } of KINDS)
         assert.match(operator.detail, /^account \d+: .*answer/);
         // The public status tells nobody else what is wrong with it.
         const hidden = await alarmOf(`${engine}_unavailable`, user.as(undefined));
-        assert.match(hidden.detail, /administrator sees/);
+        assert.match(hidden.detail, /only administrators see/);
       } finally {
         process.kill(pid, 'SIGCONT');
       }

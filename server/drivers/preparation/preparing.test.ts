@@ -31,7 +31,7 @@ test('what a living program prepares is seen, and what a dead one left is not', 
 test('it is said how far it is', () => {
   assert.equal(
     saysPreparing({ percent: 40, step: 'fetching packages' }),
-    'it is being prepared: fetching packages (40 %)',
+    'it is being installed: fetching packages (40 %)',
   );
   assert.equal(saysPreparing({ percent: null, step: 'waiting' }), 'it is being installed: waiting');
 });

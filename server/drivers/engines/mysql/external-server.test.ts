@@ -41,7 +41,7 @@ else
       fixture: (external) => externalMysqlFixture(external),
       connect: (engine, database, password) => session(onEngine(engine), database, password),
       version: /^\d+\.\d+\.\d+-MariaDB/,
-      limits: /not bounded.*not counted \(userstat is off\).*can also use shared/,
+      limits: /does not limit.*not counted \(userstat is off\).*can also use shared/,
       uri: /^mysql:\/\/u_.*:x@127.0.0.1:\d+\/d_/,
       tableInDump: /CREATE TABLE `t`/,
       lacks: [

@@ -39,7 +39,7 @@ else
       fixture: (external) => externalPostgresqlFixture(external),
       connect: (engine, database, password) => session(onEngine(engine), database, password),
       version: /^\d+\.\d+$/,
-      limits: /not bounded.*no checksums.*can also connect to postgres, template1/,
+      limits: /does not limit.*no checksums.*can also connect to postgres, template1/,
       uri: /^postgresql:\/\/u_.*:x@127.0.0.1:\d+\/d_/,
       tableInDump: /CREATE TABLE public.t/,
       lacks: [/lacks CREATEDB and CREATEROLE/, /ALTER ROLE "weak" CREATEDB CREATEROLE/],

@@ -175,6 +175,6 @@ function assertTables(head: Buffer, { fileBytes, virtualBytes, clusterBytes, has
   }
   const isRefcountFine = refcountBytes > 0 && refcountBytes <= MAX_REFCOUNT_TABLE_BYTES;
   if (!isRefcountFine || !isInside(head.readBigUInt64BE(48), refcountBytes)) {
-    throw new ImageRefused('its header is damaged: the table of its counters');
+    throw new ImageRefused('its header is damaged: invalid reference count table');
   }
 }

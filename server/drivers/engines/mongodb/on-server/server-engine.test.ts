@@ -74,7 +74,7 @@ describe("the operator's MongoDB", () => {
     await assert.rejects(theirs.find().toArray(), { code: 13 });
     const { available, source, reason } = await engine.readiness();
     assert.deepEqual([available, source], [true, 'external']);
-    assert.match(`${reason}`, /not bounded.*JavaScript.*no replica set/);
+    assert.match(`${reason}`, /does not limit.*JavaScript.*not a replica set/);
     assert.deepEqual(
       (await engine.list()).toSorted(),
       [one, other].map((each) => each.database.database).toSorted(),
@@ -181,7 +181,7 @@ describe("the operator's MongoDB", () => {
   test('one that cannot be used says why and how to mend it, without its password', async (t) => {
     const expected = [
       [server.url('chief', 'not-the-right-one'), /refuses the user/, /correct user, password/],
-      [server.url('weak'), /does not let the user .* createUser/, /root, or userAdminAnyDatabase/],
+      [server.url('weak'), /does not allow the user .* createUser/, /root, or userAdminAnyDatabase/],
       [
         'mongodb://u:not-the-right-one@127.0.0.1:1/',
         /127\.0\.0\.1:1 cannot be reached/,
