@@ -360,7 +360,7 @@ test('when no more files may be opened ports stay closed, and clients are cut', 
   free = 0;
   const closed = await ingress.open(exposure([8080]));
   assert.deepEqual(closed.map(({ port }) => port).sort(), [2222, 8080]);
-  assert.match(closed[0]?.reason ?? '', /too many files/);
+  assert.match(closed[0]?.reason ?? '', /too many open files/);
   free = 2;
   await open([8080]);
   assert.deepEqual(states(), { 8080: null, 2222: null });

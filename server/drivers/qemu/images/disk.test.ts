@@ -114,7 +114,7 @@ test('an image that needs other files is refused', { skip: noQemu }, () => {
   const outside = make('outside.qcow2', '-o', 'data_file=data.raw');
   fs.writeFileSync(join(root, 'text.qcow2'), 'no image');
   for (const path of [backed, outside, join(root, 'text.qcow2')]) {
-    assert.throws(() => virtualBytes(path, 'qcow2'), /needs files|damaged/, path);
+    assert.throws(() => virtualBytes(path, 'qcow2'), /needs other files|damaged/, path);
   }
 });
 

@@ -73,7 +73,8 @@ test('an image that is encrypted, damaged, with snapshots or of an unknown kind 
   refuses(/snapshots/, (bytes) => bytes.writeUInt32BE(1, 60));
   refuses(/closed properly/, (bytes) => bytes.writeBigUInt64BE(1n, 72));
   refuses(/damaged/, (bytes) => bytes.writeBigUInt64BE(2n, 72));
-  for (const bit of [5n, 31n, 63n]) refuses(/unknown features/, (bytes) => bytes.writeBigUInt64BE(1n << bit, 72));
+  for (const bit of [5n, 31n, 63n])
+    refuses(/unknown features/, (bytes) => bytes.writeBigUInt64BE(1n << bit, 72));
   for (const version of [0, 1, 4, 0xffffffff]) refuses(/version/, (bytes) => bytes.writeUInt32BE(version, 4));
   refuses(/unknown compression/, (bytes) => bytes.writeUInt8(2, 104));
 });
