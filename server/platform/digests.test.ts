@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { crc64nvme } from './crc64.ts';
-import { type DigestName, digestsOf, newDigest } from './digests.ts';
+import { crc64nvme, type DigestName, digestsOf, newDigest } from './digests.ts';
 
 /** One byte at a time, as the catalogue of CRCs defines them. */
 function slowCrc(bytes: Uint8Array, polynomial: bigint, bits: number): bigint {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CatalogStore } from '../billing/catalog/catalog-store.ts';
 import { type BuiltInPrice, Prices } from '../billing/catalog/prices.ts';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
-import { Spendable } from '../billing/credit/spendable.ts';
+import { Spendable } from '../billing/credit/credit.ts';
 import { Ledger, transferStatements } from '../billing/ledger/ledger.ts';
 import { Holds } from '../billing/metering/holds.ts';
 import { Rating } from '../billing/metering/rating.ts';

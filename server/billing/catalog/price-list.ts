@@ -5,8 +5,8 @@ import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.t
 import { invalidField } from '../../platform/errors.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
-import { hourOf } from '../metering/charge.ts';
 import { METERS, type MeterName, PRICED_BY } from '../metering/meters.ts';
+import { hourOf } from '../metering/settlement.ts';
 import { type Figure, HOURS_PER_MONTH, priceOfNano, readDayOrTime } from '../reports/report-period.ts';
 import type { CatalogStore, PriceRow } from './catalog-store.ts';
 import type { Prices } from './prices.ts';

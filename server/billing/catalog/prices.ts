@@ -3,8 +3,8 @@
  * apply, and the price of an hour that has begun never changes, so that earlier charges can be explained.
  */
 import type { Clock } from '../../platform/clock.ts';
-import { hourOf } from '../metering/charge.ts';
 import { METERS, type Meter, type MeterName } from '../metering/meters.ts';
+import { hourOf } from '../metering/settlement.ts';
 import type { CatalogStore, PriceRow } from './catalog-store.ts';
 
 /** A price that applies until another is set, nano-credits per unit. */

@@ -10,8 +10,7 @@ import { Rating } from '../metering/rating.ts';
 import { SteadyClock } from '../metering/steady-clock.ts';
 import { UsageStore } from '../metering/usage-store.ts';
 import { BillingAccountStore } from './billing-account-store.ts';
-import { Credit } from './credit.ts';
-import { Spendable } from './spendable.ts';
+import { Credit, Spendable } from './credit.ts';
 
 test('an account pays while a micro-credit is left; an unknown one never, nor one that ran out', async () => {
   const fixture = await openAccountFixture();

@@ -1,14 +1,18 @@
 /**
  * Whether an account has credits, how long they last, and its credit state: pure rules, except for the check
- * itself.
+ * itself. Its credits are the balance of the ledger less usage that is not charged yet: the number that is
+ * shown is the number that decides.
  */
-
 import { toCredits } from '../../accounts/credits.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { PriceQuestion } from '../catalog/prices.ts';
+import type { PriceQuestion, Prices } from '../catalog/prices.ts';
 import type { Checks } from '../ledger/checks.ts';
 import { METERS, type MeterName } from '../metering/meters.ts';
+import type { Rating, Unrated } from '../metering/rating.ts';
+import { type Balances, balancesOf, settle } from '../metering/settlement.ts';
+import type { SteadyClock } from '../metering/steady-clock.ts';
 import { ticksOf } from '../metering/steady-clock.ts';
 import type { BillingAccountStore, BillingRow, BillingState } from './billing-account-store.ts';
 
@@ -152,4 +156,79 @@ export function rememberedPrices(
     known.set(key, price);
     return price;
   };
+}
+
+export interface SpendableDeps {
+  readonly accounts: BillingAccountStore;
+  readonly rating: Pick<Rating, 'withUnrated'>;
+  readonly prices: Prices;
+  readonly clock: Clock;
+  readonly steady: SteadyClock;
+}
+
+/** Micro-credits. */
+export type Left = Pick<Balances, 'free' | 'held'>;
+
+interface Sure {
+  readonly creditsMicro: bigint;
+  /** Time of the monotonic clock, ms. */
+  readonly until: number;
+}
+
+const MOST_SURE_MS = 1000;
+const MOST_KNOWN = 10_000;
+
+export class Spendable {
+  readonly #deps: SpendableDeps;
+  /** Accounts that have credits for a moment, whatever they use: uploads ask again and again. */
+  readonly #sure = new Map<number, Sure>();
+
+  constructor(deps: SpendableDeps) {
+    this.#deps = deps;
+  }
+
+  /** Nothing is charged. Of an account that does not exist: nothing. */
+  of(accountId: number): Promise<Left> {
+    return this.#deps.rating.withUnrated(accountId, async ({ owed }) => {
+      const row = await this.#deps.accounts.find(accountId);
+      return row === undefined ? { free: 0n, held: 0n } : leftOf(row, owed);
+    });
+  }
+
+  /** True while of() shows credits that are free, as the account's row was read just now. */
+  async isAny(row: BillingRow): Promise<boolean> {
+    const { rating, accounts, steady } = this.#deps;
+    const creditsMicro = BigInt(row.credits_micro);
+    const known = this.#sure.get(row.account_id);
+    if (known && creditsMicro >= known.creditsMicro && steady.now() < known.until) return true;
+    return rating.withUnrated(row.account_id, async (unrated) => {
+      // The account may have been charged since.
+      const current = (await accounts.find(row.account_id)) ?? row;
+      const { free } = leftOf(current, unrated.owed);
+      this.#note(current, { free, burnNano: this.#burnOf(current, unrated) });
+      return free > 0n;
+    });
+  }
+
+  /** Half of the time that the credits last, so that what else begins meanwhile is seen in time. */
+  #note(row: BillingRow, { free, burnNano }: { readonly free: bigint; readonly burnNano: bigint }): void {
+    if (free <= 0n) return void this.#sure.delete(row.account_id);
+    if (this.#sure.size >= MOST_KNOWN) this.#sure.clear();
+    const lastsMs =
+      burnNano > 0n ? Number((free * NANO_PER_MICRO * BigInt(HOUR_MS)) / burnNano) : MOST_SURE_MS * 2;
+    const until = this.#deps.steady.now() + Math.min(MOST_SURE_MS, lastsMs / 2);
+    this.#sure.set(row.account_id, { creditsMicro: BigInt(row.credits_micro), until });
+  }
+
+  #burnOf({ plan }: BillingRow, { lines }: Unrated): bigint {
+    const { prices, clock } = this.#deps;
+    const price = rememberedPrices(prices, clock.now());
+    const burn = ({ meter, variant, level }: Unrated['lines'][number]) =>
+      burnNanoOf({ meter, level }, price({ meter, variant, plan }));
+    return lines.reduce((sum, line) => sum + burn(line), 0n);
+  }
+}
+
+function leftOf(row: BillingRow, owed: Unrated['owed']): Left {
+  return settle(row.account_id, balancesOf(row), owed).after;
 }

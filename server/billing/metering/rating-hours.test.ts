@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
-import { hourOf } from './charge.ts';
+import { hourOf } from './settlement.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

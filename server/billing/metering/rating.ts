@@ -11,9 +11,8 @@ import { KeyedMutex } from '../../platform/concurrency.ts';
 import type { PriceQuestion, Prices } from '../catalog/prices.ts';
 import { addToWrittenOff, BillingAccountStore, type BillingRow } from '../credit/billing-account-store.ts';
 import { transferStatements } from '../ledger/ledger.ts';
-import { charge, hourOf, spreadOverHours } from './charge.ts';
 import { METERS, type Service } from './meters.ts';
-import { balancesOf, settle } from './settlement.ts';
+import { balancesOf, charge, hourOf, settle, spreadOverHours } from './settlement.ts';
 import { type SteadyClock, ticksOf } from './steady-clock.ts';
 import {
   FIRST_LINE,

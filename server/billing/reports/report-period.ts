@@ -1,8 +1,8 @@
 /** Periods of reports, and the format of figures in them. */
 import { formatTime, readTime } from '../../platform/clock.ts';
 import { invalidField } from '../../platform/errors.ts';
-import { hourOf } from '../metering/charge.ts';
 import { METERS, type MeterName } from '../metering/meters.ts';
+import { hourOf } from '../metering/settlement.ts';
 
 export interface PeriodText {
   readonly from?: string | undefined;

@@ -1,11 +1,6 @@
 /** SQL of the checksums of rows, for the scrub. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
-import {
-  type BucketChecksums,
-  type CheckedBucket,
-  crcOfBucket,
-  crcOfModes,
-} from '../buckets/bucket-checksums.ts';
+import { type BucketChecksums, type CheckedBucket, crcOfBucket, crcOfModes } from '../buckets/bucket-sql.ts';
 import { LOCK_COLUMNS } from '../objects/object-lock.ts';
 import { type CheckedRow, checksumsOf, crcOfObject } from './row-checksums.ts';
 

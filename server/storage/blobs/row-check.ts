@@ -2,7 +2,7 @@
 import type { Changes } from '../../metadata/change.ts';
 import type { Awaitable, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { isSoundBucket } from '../buckets/bucket-checksums.ts';
+import { isSoundBucket } from '../buckets/bucket-sql.ts';
 import type { CheckedBucketRow, DamagedBucketRow, RowCheckSql } from './row-check-sql.ts';
 import { type CheckedRow, isSound } from './row-checksums.ts';
 

@@ -6,9 +6,9 @@ import type { ObjectSql } from '../objects/object-sql.ts';
 import type { Removals } from '../objects/removals.ts';
 import type { Bucket } from '../schema.ts';
 import type { PartUploads } from '../uploads/part-uploads.ts';
-import { isSoundBucket } from './bucket-checksums.ts';
 import { settingsOf } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
+import { isSoundBucket } from './bucket-sql.ts';
 import { type Buckets, limitedKey } from './buckets.ts';
 
 interface BucketEmptierDeps {

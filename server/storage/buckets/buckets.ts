@@ -11,7 +11,6 @@ import type { Bucket, BucketChange, NewBucket } from '../schema.ts';
 import { VERSIONING } from '../schema.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import { assertBucketName } from '../uploads/upload-fields.ts';
-import { type BucketChecksums, damagedBucket, isSoundBucket } from './bucket-checksums.ts';
 import {
   type BucketSettings,
   type SettingName,
@@ -20,7 +19,15 @@ import {
   settingsText,
   withSettings,
 } from './bucket-settings.ts';
-import { type BucketRow, type BucketSql, type HeldBucketRow, NO_CONTENT } from './bucket-sql.ts';
+import {
+  type BucketChecksums,
+  type BucketRow,
+  type BucketSql,
+  damagedBucket,
+  type HeldBucketRow,
+  isSoundBucket,
+  NO_CONTENT,
+} from './bucket-sql.ts';
 
 export type { BucketRow, HeldBucketRow } from './bucket-sql.ts';
 

@@ -1,9 +1,12 @@
-/** SQL of a new version, or delete marker, of an object. */
+/**
+ * SQL of a new version, or delete marker, of an object, and the bytes that its row counts as. Rows without
+ * contents fill a disk too, so names and metadata count as stored, in quotas and in charges. Migration 38 has
+ * the same sum in SQL.
+ */
 import type { RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { checksumsOf } from '../blobs/row-checksums.ts';
-import { sizeOfText } from './metadata-bytes.ts';
 import { UNLOCKED } from './object-lock.ts';
-import type { NewVersion } from './object-rows.ts';
+import type { NewVersion, VersionRow } from './object-rows.ts';
 
 const COLUMNS = [
   ...['version_id', 'size_bytes', 'etag', 'mime_type', 'storage_class', 'metadata', 'created_at', 'is_null'],
@@ -53,4 +56,18 @@ export function markerOf(
     lock: UNLOCKED,
   };
   return { versionId, object, createdAt, isNull, ...nothing };
+}
+
+/** The texts that users give with an object. A delete marker has only the name. */
+type Texts = { readonly name: string } & Pick<
+  VersionRow,
+  'mime_type' | 'metadata' | 'headers' | 'tags' | 'acl'
+>;
+
+/** Bytes of UTF-8. */
+export const sizeOfText = (text: string | null) => (text === null ? 0 : Buffer.byteLength(text));
+
+export function metadataBytesOf({ name, mime_type, metadata, headers, tags, acl }: Texts): number {
+  const texts = [name, mime_type, metadata, headers, tags, acl];
+  return texts.reduce((sum, text) => sum + sizeOfText(text), 0);
 }

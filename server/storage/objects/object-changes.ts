@@ -14,8 +14,7 @@ import type { Published } from '../listing/entries.ts';
 import { type Deleted, VERSIONING } from '../schema.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import type { HotContents } from './hot-contents.ts';
-import { metadataBytesOf } from './metadata-bytes.ts';
-import { markerOf } from './new-version-sql.ts';
+import { markerOf, metadataBytesOf } from './new-version-sql.ts';
 import {
   assertMayReplace,
   assertRemovable,
@@ -103,7 +102,7 @@ interface BucketDelta {
   /** Versions with bytes, live ones included. */
   readonly versions: number;
   readonly totalBytes: number;
-  /** See metadata-bytes.ts; of markers too. */
+  /** See new-version-sql.ts; of markers too. */
   readonly metadataBytes: number;
   /** Bytes among them that the account was charged for before. */
   readonly countedBytes?: number;

@@ -34,7 +34,7 @@ export interface VersionRow extends LockRow {
   /** Row id of the blob; null for a delete marker. */
   readonly blob: number | null;
   readonly size_bytes: number;
-  /** See metadata-bytes.ts. */
+  /** See new-version-sql.ts. */
   readonly metadata_bytes: number;
   readonly etag: string;
   readonly mime_type: string;

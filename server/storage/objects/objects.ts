@@ -15,7 +15,7 @@ import { type Condition, type Published, present, presentUpload } from '../listi
 import type { Uploaded } from '../schema.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import { type ReceivedBytes, Upload } from '../uploads/upload.ts';
-import { metadataBytesOf } from './metadata-bytes.ts';
+import { metadataBytesOf } from './new-version-sql.ts';
 import type { Naming, ObjectChanges, PastVersion, VersionContent } from './object-changes.ts';
 import { type LockTime, type Retention, withRetention } from './object-lock.ts';
 import type { Fact, ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';

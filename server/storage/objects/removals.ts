@@ -9,7 +9,7 @@ import type { Buckets } from '../buckets/buckets.ts';
 import type { Condition } from '../listing/entries.ts';
 import type { Deleted } from '../schema.ts';
 import { VERSIONING } from '../schema.ts';
-import { sizeOfText } from './metadata-bytes.ts';
+import { sizeOfText } from './new-version-sql.ts';
 import { nothingSince, type ObjectChanges } from './object-changes.ts';
 import { assertMayRemove } from './object-lock.ts';
 import { NULL_VERSION, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';

@@ -1,7 +1,6 @@
 /** The bucket that a restore makes: like the one in the recovery point, and never more open. */
 import type { Reads } from '../../metadata/metadata.ts';
 import { invalidField } from '../../platform/errors.ts';
-import { damagedBucket, isSoundBucket } from '../buckets/bucket-checksums.ts';
 import {
   type BucketSettings,
   type PublicAccess,
@@ -9,6 +8,7 @@ import {
   settingsOf,
 } from '../buckets/bucket-settings.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
+import { damagedBucket, isSoundBucket } from '../buckets/bucket-sql.ts';
 import { NamedKeySql } from '../keys/named-key-sql.ts';
 import { type LeftOut, type NewBucketRestore, VERSIONING } from '../schema.ts';
 

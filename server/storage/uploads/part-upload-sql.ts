@@ -14,7 +14,7 @@ export interface PartUploadRow {
   readonly state: number;
   /** Sum over all parts. */
   readonly size_bytes: number;
-  /** See metadata-bytes.ts; counted while it is open. */
+  /** See new-version-sql.ts; counted while it is open. */
   readonly metadata_bytes: number;
   /** Grows with each change of the parts. */
   readonly changes: number;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { charge, spreadOverHours } from './charge.ts';
 import { METERS } from './meters.ts';
+import { charge, spreadOverHours } from './settlement.ts';
 
 const HOUR = 3_600_000;
 
