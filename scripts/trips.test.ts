@@ -22,7 +22,8 @@ const CEILINGS: Readonly<Record<string, { readonly files: number; readonly singl
   'machine create': { files: 69, single: 13 },
   'machine start': { files: 89, single: 12 },
   'machine stop': { files: 67, single: 13 },
-  'database create': { files: 70, single: 11 },
+  // One more with one function since an engine describes itself: its description is asked for.
+  'database create': { files: 70, single: 12 },
   'libSQL query': { files: 30, single: 11 },
   // The process of the engine has its own connections; a trip counts the server's files.
   'MongoDB document': { files: 12, single: 4 },
