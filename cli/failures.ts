@@ -18,7 +18,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** A failure that is told in one line, without a stack. */
+/** A failure reported in one line, without a stack. */
 export class ClientError extends Error {
   readonly exitCode: ExitCode;
   /** How to fix the problem. */
@@ -55,7 +55,7 @@ export interface Told {
   readonly lines: readonly string[];
 }
 
-/** How a failure is told: its message, its hint, and the id by which the operator finds it. */
+/** Report of a failure: message, hint, and the request id for the operator. */
 export function tell(error: unknown): Told {
   if (error instanceof CloudError) {
     const fields = error.fields.map(({ field, message }) => `  ${field}: ${message}`);

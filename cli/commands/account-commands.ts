@@ -107,7 +107,7 @@ async function login(call: Invocation): Promise<void> {
   const url = cloudUrl(given);
   if (isOpenToReaders(url)) output.warn(`${url} is not encrypted (http): the network can read the key`);
   const name = options.text('name') ?? new URL(url).host;
-  // A file that cannot be used is told before anybody goes to a browser.
+  // An unusable profile file is reported before the browser opens.
   const profiles = Profiles.read();
   profiles.assertWritable();
   const { username, made, given: key } = await signIn(url, call);

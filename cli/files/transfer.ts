@@ -1,4 +1,4 @@
-/** Many files on their way: each one's outcome is told, and one that fails does not stop the others. */
+/** Transfers many files: reports each outcome, and a failed file does not stop the others. */
 
 import type { Invocation } from '../command.ts';
 import { EXIT, type ExitCode, tell } from '../failures.ts';
@@ -49,7 +49,7 @@ export class Transfer {
     return new Transfer(call, await s3Of(call));
   }
 
-  /** How things of this computer are told that are not transferred. */
+  /** How skipped local files are reported. */
   readonly leftOut: LeftOut = {
     skipped: (name, why) => this.progress.note(`skipped: ${name} (${why})`),
     failed: (name, error) => this.failure(`read: ${name}`, error),

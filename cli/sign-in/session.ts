@@ -89,7 +89,7 @@ function s3OfEnvironment(url: string): S3Keys | null {
   return { endpoint: namedAs(endpoint, url), access_key_id: id, secret_access_key: secret };
 }
 
-/** A cloud's address as it is stored: the origin alone. Throws UsageError for what is none. */
+/** A cloud's address as it is stored: the origin alone. Throws UsageError for an invalid one. */
 export function cloudUrl(text: string): string {
   const [, scheme = ''] = /^([a-z][a-z\d+.-]*):\/\//i.exec(text) ?? [];
   if (scheme !== '' && !/^https?$/i.test(scheme))

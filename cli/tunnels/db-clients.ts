@@ -1,4 +1,4 @@
-/** Programs that connect to databases, and how they are told a password: never on their command line. */
+/** Programs that connect to databases, and how they get a password: never on their command line. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -113,7 +113,7 @@ export function join(socket: WebSocket, { input, output }: NearSide): Promise<vo
   }).finally(() => clearInterval(ping));
 }
 
-/** Carries a connection of this computer. Never rejects; `onError` is told. */
+/** Carries a local connection. Never rejects; errors go to `onError`. */
 export async function carry(
   near: Duplex & { resetAndDestroy?: () => unknown },
   open: () => Promise<WebSocket>,

@@ -140,7 +140,7 @@ export class HranaSessions {
     }
   }
 
-  /** Answers a message of a WebSocket; null: it is none of the protocol, and the connection must end. */
+  /** Answers a message of a WebSocket; null: invalid, and the connection must end. */
   async receive({ socket: id, encoding, body }: HranaMessage): Promise<Piece | null> {
     const format: HranaFormat = encoding === 'protobuf' ? await protobufFormat() : JSON_FORMAT;
     const output = format.output(this.#deps.limits.responseLength);

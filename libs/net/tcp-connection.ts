@@ -43,7 +43,7 @@ export class TcpConnection {
   #next: number;
   #furthest: number;
   #peerWindow: number;
-  /** Next byte expected from the guest, and the end of what it was told that it may send. */
+  /** Next byte expected from the guest, and the end of its advertised window. */
   #expected: number;
   #allowed: number;
   /** Bytes from #una on. */
@@ -269,7 +269,7 @@ export class TcpConnection {
     this.#owesAck = false;
     const scale = this.#peerScale === null ? 0 : SCALE;
     const room = Math.max(0, this.#deps.budget() - this.#writes.length);
-    // A window that the guest was told is never taken back.
+    // An advertised window never shrinks.
     const least = Math.max(0, after(this.#allowed, this.#expected));
     const window = Math.min(Math.ceil(Math.max(room, least) / 2 ** scale), 0xffff);
     this.#allowed = (this.#expected + Math.max(least, window * 2 ** scale)) >>> 0;

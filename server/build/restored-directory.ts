@@ -60,7 +60,7 @@ export async function compareDirectory(options: Compared): Promise<ReturnType<ty
   }
 }
 
-/** By qemu-img; undefined where there is none. */
+/** Uses qemu-img; undefined if not installed. */
 export async function holesOf(fd: number): Promise<readonly Extent[] | undefined> {
   const qemuImg = await new QemuPrograms().image();
   if (qemuImg === null) return undefined;

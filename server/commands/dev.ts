@@ -53,7 +53,7 @@ const KEY = 'cloudlet-development-key';
 const DATABASE = 'dev';
 const ACCESS_KEY = 'cloudlet dev';
 const LOOK_MS = 50;
-/** A database that takes longer is told. */
+/** A database that takes longer is reported. */
 const SOON_MS = 2000;
 const COMMAND_NOT_FOUND = 127;
 const BY_SIGNAL = 128;

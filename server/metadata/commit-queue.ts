@@ -58,7 +58,7 @@ export class CommitQueue {
     });
   }
 
-  /** The batch is answered: the next one may go. */
+  /** The batch was answered: the next one may be sent. */
   done(): void {
     const { clock, figures } = this.#deps;
     figures.batchSeconds += (clock.monotonic() - this.#sentAt) / 1000;

@@ -141,7 +141,7 @@ export class RecoveryStore {
     );
   }
 
-  /** Codes of the alarms that webhooks were told of. */
+  /** Codes of the alarms sent to webhooks. */
   async visibleAlarms(): Promise<string[]> {
     const sql = 'SELECT value FROM settings WHERE name = ?';
     const row = await this.#reads.get<{ value: string }>(sql, TOLD_ALARMS);

@@ -88,7 +88,7 @@ export interface S3Operation {
   readonly permission: Permission;
   /** Permission on the source of a copy. */
   readonly sourcePermission?: Permission;
-  /** Its action where the request names a version. */
+  /** Action if the request names a version. */
   readonly versionAction?: Action;
   /** It reads an object that is there, whose list and tags count for access. */
   readonly reads?: true;

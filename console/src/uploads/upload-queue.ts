@@ -40,7 +40,7 @@ interface Shown {
 }
 
 const SENT_AT_ONCE = 3;
-/** How often watchers are told: bytes move faster than one can read. */
+/** Notification interval: bytes change faster than one can read. */
 const TOLD_EVERY_MS = 150;
 /** Between two times that others get their turn. */
 const MEASURED_MS = 8;
@@ -121,7 +121,7 @@ class UploadQueue {
     this.#begin();
   }
 
-  /** Puts away what is no longer on its way. */
+  /** Removes finished uploads from the list. */
   clear(): void {
     this.#items = this.#items.filter(isOpen);
     this.#indexes = new Map(this.#items.map(({ id }, index) => [id, index]));

@@ -26,7 +26,7 @@ export interface CollectionAbout {
   readonly metadata: string;
 }
 
-/** The archive is not whole, or is none. */
+/** The archive is incomplete or invalid. */
 export class BrokenArchive extends Error {
   constructor(what: string) {
     super(what);

@@ -64,7 +64,7 @@ export class DocumentDatabase {
   readonly #log: DurableLog;
   #expiredAt = 0;
 
-  /** Throws when the file cannot be opened, or is none of this engine. */
+  /** Throws when the file cannot be opened, or belongs to another engine. */
   constructor(options: DatabaseOptions) {
     const { file, databaseName, sizeLimit, clock } = options;
     this.#store = new DocumentsStore(file, sizeLimit);

@@ -19,7 +19,7 @@ import { resolveView, stagesOfRead } from './views.ts';
 
 const VERBOSITIES = ['queryPlanner', 'executionStats', 'allPlansExecution'];
 const FIGURES = ['$collStats', '$indexStats', '$documents'];
-/** Longer commands are not told again. */
+/** Longer commands are not repeated in the reply. */
 const MAX_TOLD_BYTES = 2 ** 20;
 
 /** The read that a command implies: a collection and its stages. */

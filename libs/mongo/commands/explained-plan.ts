@@ -7,7 +7,7 @@ import { isNumber, plainNumber } from '../values/numbers.ts';
 
 export type Stage = Document & { readonly stage: string };
 
-/** Values of one field that are told. */
+/** Maximum values of one field in the reply. */
 const MAX_VALUES = 1000;
 
 /** The stages that read, the first one first. `filter`: as it is told; null: it is not. */

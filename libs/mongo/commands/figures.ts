@@ -141,7 +141,7 @@ export class OperationCounters {
   }
 }
 
-/** An index as it is listed: that of `_id` is always unique, and told without the option. */
+/** An index as listed: that of `_id` is always unique and shown without the option. */
 export function listedSpec({ id, spec }: Index): Document {
   const { unique: _unique, ...ofIds } = spec;
   if (id === 0) return spec.clustered ? spec : ofIds;

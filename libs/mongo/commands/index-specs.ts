@@ -18,7 +18,7 @@ const INDEX_OPTIONS = new Set(
 );
 /** Kinds of indexes beside the plain ones. */
 const SPECIAL_INDEXES = new Set(['2dsphere', '2d', 'hashed', 'text']);
-/** Their options; versions are told as a server has them. */
+/** Options of the indexes; versions are shown like a server's. */
 const SPECIAL_OPTIONS = new Set(
   (
     '2dsphereIndexVersion bits min max hashedIndexVersion textIndexVersion weights default_language ' +

@@ -35,7 +35,7 @@ export function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** The locations of a value: one, or those of its elements. What is none is passed over. */
+/** The locations of a value: one, or those of its elements. Other values are skipped. */
 export function locationsOf(value: unknown): Location[] {
   const one = locationOf(value);
   if (one !== null) return [one];

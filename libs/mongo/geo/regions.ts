@@ -165,7 +165,7 @@ export interface Near {
   readonly max: number;
   /** Radians of the sphere in one unit; 1 on the plane. */
   readonly unit: number;
-  /** Metres, radians or units of the plane; undefined: it is not to be told. */
+  /** Metres, radians or units of the plane; undefined: unknown. */
   distanceTo(location: Location): number | undefined;
 }
 

@@ -35,7 +35,7 @@ function write({ parent, name }: Slot, value: unknown): void {
   setField(parent as Document, name, value);
 }
 
-/** Writes what comes of the value there is, undefined where there is none. */
+/** Writes the result computed from the present value (undefined if missing). */
 const change =
   (work: (value: unknown) => unknown): Apply =>
   (slot) =>

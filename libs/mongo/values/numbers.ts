@@ -15,7 +15,7 @@ export function isNumber(value: unknown): value is BsonNumber {
   return tagOf(value) === TAG.number;
 }
 
-/** The nearest JavaScript number; NaN for what is none. */
+/** The nearest JavaScript number; NaN for other values. */
 export function plainNumber(value: unknown): number {
   if (typeof value === 'number') return value;
   if (value instanceof Double) return value.value;
@@ -23,7 +23,7 @@ export function plainNumber(value: unknown): number {
   return value instanceof Decimal128 ? Number(value.toString()) : Number.NaN;
 }
 
-/** The whole number of 64 bits that a value is; null: it is none. A Decimal128 is rounded, as by a server. */
+/** The value as a 64-bit integer; null: not an integer. A Decimal128 is rounded, as by a server. */
 export function wholeNumber(value: BsonNumber): bigint | null {
   if (value instanceof Long) return value.toBigInt();
   const number = plainNumber(value);

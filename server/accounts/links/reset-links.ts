@@ -107,7 +107,7 @@ export class ResetLinks {
     });
   }
 
-  /** Sessions end, caches forget the account, and its webhooks and the log are told. */
+  /** Ends sessions, invalidates caches, and notifies webhooks and the log. */
   async #follow(change: Change, row: AccountRow, address: string): Promise<ResetPassword> {
     const { store, sessionStore, clock, cache, announce, log } = this.#deps;
     const { id, username } = row;

@@ -233,7 +233,7 @@ export interface Moment {
 export interface LineRating {
   readonly costMicro: bigint;
   readonly windows: readonly WindowRow[];
-  /** The line after rating. */
+  /** Usage line after rating. */
   readonly rated: RatedLine;
 }
 

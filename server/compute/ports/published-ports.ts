@@ -246,7 +246,7 @@ export class PublishedPorts {
     return { hostname: null, chosen };
   }
 
-  /** A machine that had no published port yet is told of the first. */
+  /** Notifies a machine of its first published port. */
   #begin(row: VmRow): Promise<void> {
     const isUp = row.state === 'running' || row.state === 'starting';
     return isUp && !this.#runs.has(row.vm_id) ? this.#deps.open(row) : this.#refresh(row.vm_id);

@@ -149,7 +149,7 @@ export class Creation {
     return response;
   }
 
-  /** Goes on with a creation whose caller was told so. Throws why it is not done yet. */
+  /** Continues a creation after its response. Throws the reason why it is not done yet. */
   async resume(row: DatabaseRow): Promise<void> {
     const { engines, secrets, turns } = this.#deps;
     const password = secrets.unseal(row.database_id, row.sealed_password);
@@ -268,7 +268,7 @@ export class Creation {
     const row = await start.settled();
     const ready = await readyFrom(engine, row, sizeBytes);
     const response = await views.present({ ...row, ...ready }, password);
-    // A caller who was told that it is being created has a response already.
+    // A caller with the state `creating` has a response already.
     await this.#open(row, ready, isTold(row) ? undefined : { call, response });
     return response;
   }

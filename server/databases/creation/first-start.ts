@@ -38,7 +38,7 @@ export class FirstStart {
   readonly #timer: NodeJS.Timeout | undefined;
   #telling: Promise<DatabaseRow> | null = null;
 
-  /** `asked`: who is told after a while; null: nobody is, but when it is done. */
+  /** `asked`: the caller to answer after a while; null: only at the end. */
   constructor(
     deps: FirstStartDeps,
     creating: DatabaseRow,

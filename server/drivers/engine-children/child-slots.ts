@@ -42,7 +42,7 @@ export interface SlotUser {
   busy(): readonly BusyChild[];
   /** Ends the process of that name if it is still idle. */
   endIdle(name: string): Promise<void>;
-  /** Ends it with its statements, whose owner is told why. */
+  /** Ends the process with its statements, which fail with the reason. */
   endBusy(name: string, why: string): Promise<void>;
 }
 

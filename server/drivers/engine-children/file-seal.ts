@@ -54,7 +54,7 @@ function measure(path: string): Seal {
   }
 }
 
-/** null: there is none. */
+/** null: no seal. */
 function readSeal(path: string): Seal | null {
   try {
     return JSON.parse(fs.readFileSync(path, 'utf8')) as Seal;

@@ -137,7 +137,7 @@ export class AccountServer {
     this.#databases.keep({ database, access, isApplied: true, ownBytes });
   }
 
-  /** Whether it is being moved here; undefined: it is not known here. */
+  /** Whether the database is being moved here; undefined: unknown database. */
   isMoving(name: string): boolean | undefined {
     const kept = this.#databases.get(name);
     return kept === undefined ? undefined : kept.isMoving === true;

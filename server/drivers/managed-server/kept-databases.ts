@@ -68,7 +68,7 @@ export class KeptDatabases {
     for (const kept of this.all()) this.keep(kept);
   }
 
-  /** On a full disk it is only noted. */
+  /** On a full disk the change is only noted. */
   tryKeep(kept: KeptDatabase): void {
     this.note(kept);
     try {

@@ -18,7 +18,7 @@ export const SLOW_MS = 1000;
 export const SLOW_TEXT = 1000;
 
 export interface RunningStatement {
-  /** This statement's alone. */
+  /** Unique key of the statement. */
   readonly key: string;
   readonly database: string;
   /** Now. */

@@ -1,4 +1,4 @@
-/** The name of an engine for humans; its plain one until the cloud has told them. */
+/** Display name of an engine; its plain name until the list of engines is loaded. */
 import { useQuery } from '@tanstack/react-query';
 import { enginesQuery } from './queries.ts';
 

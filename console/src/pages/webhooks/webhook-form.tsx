@@ -17,7 +17,7 @@ const EVENTS = [
   ...['database.created', 'database.deleted', 'database.failed', 'database.read_only', 'database.resumed'],
   ...['database.suspended', 'vm.started', 'vm.stopped', 'vm.failed', 'vm.deleted'],
 ];
-/** Only administrators are told of them. */
+/** Only webhooks of administrators get these events. */
 const OF_POINTS = ['created', 'completed', 'verified', 'failed', 'damaged', 'deleted'];
 const OF_DRILLS = ['drilled', 'drill_failed', 'drill_skipped'];
 const OF_RECOVERY = [

@@ -36,7 +36,7 @@ function inZone(
   return fromLocal(localMs, named === undefined ? (zone ?? UTC) : zoneOf(named.toUpperCase()));
 }
 
-/** Months by name, as JavaScript reads them; a text without a year is none. */
+/** Months by name, as JavaScript reads them; a text without a year is invalid. */
 function parseWords(text: string, zone?: Zone): number {
   const plain = text.replace(/(\d)(?:st|nd|rd|th)\b/gi, '$1');
   const isNamed = /(?:Z|UTC|GMT|[+-]\d\d:?\d\d)\s*$/i.test(plain);

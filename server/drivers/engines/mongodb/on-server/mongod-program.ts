@@ -1,4 +1,4 @@
-/** The `mongod` of this host; the set-up fetches none. */
+/** The `mongod` of this host; the set-up does not install one. */
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
