@@ -77,7 +77,7 @@ test('bytes that were changed, cut or removed are named by their object', async 
   );
   assert.match(changed.stdout, /same +tables/);
   const cut = await hurt((directory) => writeFileSync(blobFiles(directory)[1] ?? '', 'x'));
-  assert.match(cut.stdout, /\(files\/(one|two) of .*\) has 1 bytes, and \d+ in the point/);
+  assert.match(cut.stdout, /\(files\/(one|two) of .*\) has 1 bytes, but \d+ in the point/);
   const gone = await hurt((directory) => rmSync(join(directory, 'databases', 'kept'), { recursive: true }));
   assert.equal(gone.code, 1);
   assert.match(gone.stdout, /DIFFERS +files: databases +databases\/kept\/db-\w+ is missing/);
@@ -122,5 +122,5 @@ test('what cannot be compared gives 2, and says why', async () => {
   await (await CloudProcess.start({ dataDir: started })).end();
   const { code, stderr } = await compare(started);
   assert.equal(code, 2);
-  assert.match(stderr, /was started 1 time since.*drill the recovery point/);
+  assert.match(stderr, /was started 1 time after.*drill the recovery point/);
 });

@@ -91,7 +91,11 @@ test('the probe boots for real, says what it found and remembers it', { skip: no
     await probe.whenIdle();
     const found = probe.current(program);
     assert.ok(found.accel === 'kvm' || found.reason !== '');
-    assert.doesNotMatch(found.reason, /emulated test boot fails|could not/, 'the emulated boot works everywhere');
+    assert.doesNotMatch(
+      found.reason,
+      /emulated test boot fails|could not/,
+      'the emulated boot works everywhere',
+    );
     assert.deepEqual(readdirSync(directory), ['accel-probe.json']);
     const kept = readFileSync(join(directory, 'accel-probe.json'), 'utf8');
     assert.equal(JSON.parse(kept).accel, found.accel);
