@@ -90,7 +90,7 @@ function testDatabasesRoute(queries: Queries): Route {
     summary: 'List further databases that your programs created on the server of a database',
     description:
       'Programs create them with `CREATE DATABASE`, for tests or as shadow databases, at most 50 on a server; for ' +
-      'engines with the trait `has_test_databases`. All ' +
+      'engines that have `has_test_databases`. All ' +
       'databases of an account with one engine share a server, so each lists the same.',
     permission: 'databases:read',
     params: DatabasePath,

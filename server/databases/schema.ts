@@ -177,31 +177,30 @@ export const CredentialsQuery = Type.Object({
 const EngineTraits = namedObject('DatabaseEngineTraits', {
   language: Type.String({
     enum: [...LANGUAGES],
-    description:
-      'The `statement` of a query is SQL, or its `command` is a document; tables are collections then',
+    description: 'SQL statements, or commands that are documents',
   }),
   dialect: Type.Union([Type.String({ enum: [...SQL_DIALECTS] }), Type.Null()], {
-    description: 'Grammar of its SQL; null if the language is not SQL',
+    description: 'SQL grammar; null without SQL',
   }),
   transport: Type.String({
     enum: [...TRANSPORTS],
-    description: 'Whether drivers connect to a port, through a tunnel if need be, or send HTTP requests',
+    description: 'Drivers connect to a port, or send HTTP requests',
   }),
   has_log: Type.Boolean({ description: 'Whether the log of a database can be read' }),
   offers_tls: Type.Boolean({
-    description: 'Whether drivers may ask for TLS where it is not required: `tls=true` of credentials',
+    description: '`tls=true` of credentials is allowed',
   }),
   has_test_databases: Type.Boolean({
-    description: 'Whether programs can make databases for tests beside their own',
+    description: 'Programs can make test databases',
   }),
   has_account_server: Type.Boolean({
-    description: 'Whether the databases of an account share a server of its own, where Cloudlet runs it',
+    description: 'An account has a server of its own',
   }),
 });
 
 const EngineClient = namedObject('DatabaseEngineClient', {
   programs: Type.Array(Type.String(), { description: 'The preferred one first' }),
-  package: Type.String({ description: 'The package of Debian that has it' }),
+  package: Type.String({ description: 'Debian package' }),
 });
 
 export const EngineEntry = namedObject('DatabaseEngine', {
@@ -221,11 +220,11 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   extensions: Type.Array(Type.String(), {
     description: 'Extensions available to `CREATE EXTENSION`; empty where the engine has none',
   }),
-  title: Type.String({ description: 'Its name for humans, as `PostgreSQL`' }),
+  title: Type.String({ description: 'As `PostgreSQL`' }),
   summary: Type.String({ description: 'Which programs it suits' }),
   traits: EngineTraits,
   client: Type.Union([EngineClient, Type.Null()], {
-    description: 'Programs to connect with in a terminal; null if it has none',
+    description: 'Terminal programs; null: none',
   }),
   limits: namedObject('DatabaseEngineLimits', {
     size_mb: Type.Integer({ description: 'Largest size_limit_mb' }),

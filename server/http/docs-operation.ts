@@ -102,7 +102,8 @@ function row({ name, type, isRequired, description }: Field, location?: string):
   const cells = [`<code>${escapeHtml(name)}</code>${where}`, escapeHtml(type), prose(description)];
   // A row without its last cell looks the same.
   const shown = cells.at(-1) === '' ? cells.slice(0, -1) : cells;
-  return `<tr>${shown.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
+  // HTML lets `</tr>` be left out; the page has thousands of rows.
+  return `<tr>${shown.map((cell) => `<td>${cell}</td>`).join('')}`;
 }
 
 function renderExample({ method, path, operation }: Entry): string {

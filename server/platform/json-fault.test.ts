@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { jsonFault } from './json-fault.ts';
 
 const FAULTS: Readonly<Record<string, string>> = {
-  '{"name":"abc",}': 'line 1, column 15: something between the comma and } was expected',
-  '[1,]': 'line 1, column 4: something between the comma and ] was expected',
+  '{"name":"abc",}': 'line 1, column 15: a value between the comma and } was expected',
+  '[1,]': 'line 1, column 4: a value between the comma and ] was expected',
   "{'name':1}": 'line 1, column 2: a double quote instead of a single quote was expected',
   '{\n  "a": 1\n  "b": 2\n}': 'line 3, column 3: a comma or } was expected',
   '{name: "abc"}': "line 1, column 2: a member's name in double quotes was expected",
   '{"a" 1}': 'line 1, column 6: a colon was expected',
   '{"é😀" 1}': 'line 1, column 7: a colon was expected',
-  '{"a":1} x': 'line 1, column 9: nothing more was expected',
+  '{"a":1} x': 'line 1, column 9: the end of the text was expected',
   '[1 2]': 'line 1, column 4: a comma or ] was expected',
   '[1}': 'line 1, column 3: a comma or ] was expected',
   '{"a":1': 'line 1, column 7: the text ends where a comma or } was expected',

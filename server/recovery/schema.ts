@@ -183,7 +183,7 @@ export const RecoverySchedule = namedObject('RecoverySchedule', {
   weekday,
   keep: KeepRules,
   is_default: Type.Boolean({
-    description: 'Whether the schedule is the default, not set by an administrator',
+    description: 'The default: no administrator set it',
   }),
   next_at: textOrNull('When the next point, or the next attempt, is due; null if the schedule is off'),
   making_point_id: textOrNull('Point being created by the schedule'),

@@ -42,7 +42,7 @@ const LifecycleRuleShape = namedObject('BucketLifecycleRule', {
     }),
   ),
   markers: Type.Optional(
-    Type.Boolean({ description: 'Whether delete markers without versions are removed, instead of days' }),
+    Type.Boolean({ description: 'Remove delete markers without versions, instead of days' }),
   ),
   noncurrent_days: Type.Optional(Type.Integer({ description: 'Days after a version was replaced' })),
   noncurrent_kept: Type.Optional(Type.Integer({ description: 'Number of older versions that are kept' })),

@@ -33,7 +33,7 @@ const RecoveryLatest = namedObject('RecoveryLatest', {
   point_id: Type.String(),
   created_at: Type.String(),
   age_seconds: Type.Integer({
-    description: 'Age of the point that a restore would use (data loss if the cloud were lost now)',
+    description: 'Age of the point that a restore would use',
   }),
   gaps: Type.Integer({
     description: 'Number of components missing in that point; 0 unless no point is complete',

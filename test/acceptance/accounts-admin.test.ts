@@ -237,8 +237,9 @@ describe('tokens of reset links', () => {
     );
     const codes = new Set(answers.map(({ body }) => body.code));
     assert.deepEqual([...codes].sort(), ['invalid_link', 'rate_limited']);
-    const last = await client.refused(429, 'rate_limited', ['/api/reset-password', guess]);
-    assert.match(last.detail, /password resets/);
+    const limited = answers.find(({ body }) => body.code === 'rate_limited');
+    assert.match(limited?.body.detail, /password resets/);
+    assert.equal(limited?.status, 429);
   });
 });
 

@@ -92,7 +92,9 @@ for (const { engine, programs, missing, open, taking, waiting } of CASES) {
       Number.parseInt(execFileSync('du', ['-sm', join(cloud.dataDir, 'databases', engine)]).toString(), 10);
     const before = bytes();
     const isReported = () =>
-      /was ended: the server uses \d+ MB of disk, and the limit of its databases is \d+ MB/.test(cloud.output);
+      /was ended: the server uses \d+ MB of disk, and the limit of its databases is \d+ MB/.test(
+        cloud.output,
+      );
     const take = async () => {
       const session = await open(mine).catch(() => null);
       if (session === null) return;

@@ -35,8 +35,8 @@ test('a bucket that is right is one line, and is left as it was', async () => {
 
 test('what is wrong is named, with the fix and without the secret', async () => {
   const cases: [string, RegExp][] = [
-    [s3.url('doctor', { keys: 'S3RVER:not-the-secret' }), /answered 403.*Check key and secret/],
-    [s3.url('doctor', { bucket: 'nowhere' }), /answered 404 NoSuchBucket.*Create the bucket/],
+    [s3.url('doctor', { keys: 'S3RVER:not-the-secret' }), /returned 403.*Check key and secret/],
+    [s3.url('doctor', { bucket: 'nowhere' }), /returned 404 NoSuchBucket.*Create the bucket/],
     ['s3://KEY:not-the-secret@127.0.0.1:1/bucket?tls=off', /ECONNREFUSED.*Check that S3 runs/],
     ['http://127.0.0.1', /CLOUDLET_BLOBS_URL/],
   ];

@@ -135,7 +135,7 @@ test('a process without file descriptors is told that a program of the host cann
 
 const BRIDGED = `
 import { loadConfig } from ${JSON.stringify(from('../../config/config.ts'))};
-import { checkVmNetwork } from ${JSON.stringify(from('../../commands/doctor-network.ts'))};
+import { checkVmNetwork } from ${JSON.stringify(from('../../commands/doctor/doctor-network.ts'))};
 import { CloudClaim } from ${JSON.stringify(from('./cloud-claim.ts'))};
 import { GuestBridge } from ${JSON.stringify(from('./guest-bridge.ts'))};
 const said = await new GuestBridge({ ...${JSON.stringify(BRIDGE)}, claim: new CloudClaim({ cloudId: 'cld-test', uidBase: 1, dataDir: '' }) }).ensure()

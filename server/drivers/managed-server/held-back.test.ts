@@ -6,6 +6,7 @@ function heldBack(): HeldBack {
   const deps = {
     databases: { all: () => [], tryKeep: () => {} },
     log: { add: () => {} },
+    deletesWhileHeld: true,
     listener: { name: 'postgresql-1' },
     warn: () => {},
   };

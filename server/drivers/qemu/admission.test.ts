@@ -82,7 +82,7 @@ test('guests together have no more memory than the host has for them, times the 
   assert.match(refusal(0, 4097), /no memory left for a machine of 4097 MiB/);
   assert.match(
     refusal(3073, 1024),
-    /others have 3073 MiB of the 4096 MiB .*; stop a machine, choose a smaller/,
+    /other machines use 3073 MiB of the 4096 MiB .*; stop a machine, choose a smaller/,
   );
   assert.match(refusal(3073, 1024), /CLOUDLET_MEMORY_OVERCOMMIT$/);
 });

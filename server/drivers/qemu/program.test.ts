@@ -78,7 +78,7 @@ esac
     writeFileSync(join(root, 'first/qemu-system-x86_64'), '#!/bin/sh\nexit 127\n', { mode: 0o755 });
     assert.match(
       JSON.stringify(await programs().detect()),
-      /does not run.*qemu-system-x86_64 --version says/,
+      /does not run.*qemu-system-x86_64 --version shows/,
     );
     install('first/qemu-system-x86_64', '7.2.0', 'microvm x');
     assert.match(

@@ -182,8 +182,8 @@ test('a schedule that fails or is late is an alarm until a point is made, and we
     alarms.list().map(({ detail }) => detail),
     [
       'The scheduled recovery point failed 2 times: It is full. The next attempt is at 2026-01-03 00:01:00 UTC',
-      'Recovery points that the keep rules let go could not be deleted: It is gone',
-      'The newest recovery point to restore from is 2 days old, but the schedule is daily',
+      'Recovery points that no keep rule keeps could not be deleted: It is gone',
+      'The newest usable recovery point is 2 days old, but the schedule is daily',
     ],
   );
   assert.equal(watch.figures().latestAgeSeconds, 2 * 86_400 + 0.001);
