@@ -27,8 +27,9 @@ const CEILINGS: Readonly<Record<string, { readonly files: number; readonly singl
   'libSQL query': { files: 30, single: 11 },
   // The process of the engine has its own connections; a trip counts the server's files.
   'MongoDB document': { files: 12, single: 4 },
-  // What threads still do when a run ends counts for it or not.
-  'recovery point': { files: 108, single: 28 },
+  // What threads still do when a run ends counts for it or not. Risen by seven: the servers of accounts are
+  // split in more files, and an engine is asked for its description. 113 alone, to be won back.
+  'recovery point': { files: 115, single: 29 },
   'restore of a file': { files: 79, single: 11 },
   charge: { files: 45, single: 7 },
 };
