@@ -5,11 +5,11 @@ import { HEADER_BYTES, MAX_MESSAGE_BYTES } from './wire-messages.ts';
 
 /** Messages beyond take turns: so many bytes of everybody at once would not fit into memory. */
 const LARGE_BYTES = 1024 * 1024;
-/** For who has not logged in. */
-const MAX_STRANGER_BYTES = 32 * 1024;
+/** For clients that have not logged in. */
+const MAX_UNAUTHENTICATED_BYTES = 32 * 1024;
 /** Timeout for the rest of a message. */
 const RECEIVE_MS = 60_000;
-const STRANGER_RECEIVE_MS = 5000;
+const UNAUTHENTICATED_RECEIVE_MS = 5000;
 
 export interface ReaderOptions {
   readonly isKnown: () => boolean;
@@ -25,7 +25,7 @@ export async function* readMessages(socket: Socket, options: ReaderOptions): Asy
   let endTurn: (() => void) | null = null;
   let timer: NodeJS.Timeout | undefined;
   const watch = () =>
-    setTimeout(() => socket.destroy(), options.isKnown() ? RECEIVE_MS : STRANGER_RECEIVE_MS);
+    setTimeout(() => socket.destroy(), options.isKnown() ? RECEIVE_MS : UNAUTHENTICATED_RECEIVE_MS);
   try {
     for await (const piece of socket) {
       timer ??= watch();
@@ -56,7 +56,7 @@ export async function* readMessages(socket: Socket, options: ReaderOptions): Asy
 
 function sizeOf(bytes: Buffer, { isKnown }: ReaderOptions): number {
   const size = bytes.readInt32LE(0);
-  const most = isKnown() ? MAX_MESSAGE_BYTES : MAX_STRANGER_BYTES;
+  const most = isKnown() ? MAX_MESSAGE_BYTES : MAX_UNAUTHENTICATED_BYTES;
   if (size < HEADER_BYTES || size > most) throw new Malformed(`invalid message length: ${size} bytes`);
   return size;
 }

@@ -4,7 +4,7 @@ import { formatTime } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { randomBelow } from '../../platform/ids.ts';
 import { plural } from '../../platform/plural.ts';
-import { CheckSkipped } from '../../recovery/drill/drill-checks.ts';
+import { CheckSkipped, inMib } from '../../recovery/drill/drill-checks.ts';
 import {
   type LogBase,
   type LogLine,
@@ -102,8 +102,4 @@ async function tryOne(
     if (isAppError(error) && error.code === 'engine_unavailable') return { refusal: error.message };
     throw error;
   }
-}
-
-function inMib(bytes: number): string {
-  return `${(bytes / MIB).toFixed(1)} MiB`;
 }

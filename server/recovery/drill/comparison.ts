@@ -9,7 +9,7 @@ import { type RestoreFolder, writeFiles } from '../points/restore.ts';
 import type { Repository } from '../repository/repository.ts';
 import { ComparisonStore, type Named, sameNamed } from './comparison-store.ts';
 import type { DrillCheck } from './drill.ts';
-import { DrillChecks } from './drill-checks.ts';
+import { DrillChecks, inMib } from './drill-checks.ts';
 import { differenceOf, type HolesOf } from './file-comparison.ts';
 
 export interface ComparisonOptions {
@@ -120,7 +120,7 @@ async function compareFiles(checks: DrillChecks, options: FilesOptions): Promise
     if (wrong.length > NAMED) wrong.splice(NAMED, wrong.length, `and ${wrong.length - NAMED} more`);
     if (wrong.length > 0) throw new Error(wrong.join('\n'));
     const some = chosen.entries.length === chosen.total ? 'all' : `${chosen.entries.length} of`;
-    return `${some} ${plural(chosen.total, 'file')}: equal bytes (${(bytes / 2 ** 20).toFixed(1)} MiB)`;
+    return `${some} ${plural(chosen.total, 'file')}: equal bytes (${inMib(bytes)})`;
   });
 }
 
