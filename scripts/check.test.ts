@@ -41,7 +41,11 @@ function check(
   ]) {
     cpSync(join(import.meta.dirname, name), join(root, 'scripts', name));
   }
-  for (const path of ['server/platform/host-load.ts', 'test/tidy/imports.ts', 'test/tidy/source-files.ts']) {
+  for (const path of [
+    'server/platform/host/host-load.ts',
+    'test/tidy/imports.ts',
+    'test/tidy/source-files.ts',
+  ]) {
     cpSync(join(import.meta.dirname, '..', path), join(root, path));
   }
   mkdirSync(join(root, 'node_modules/.bin'), { recursive: true });

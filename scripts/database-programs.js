@@ -2,7 +2,7 @@
  * Fetches the programs of database engines into build/programs/<name>-<version>/, from packages of Debian or
  * Ubuntu that are unpacked and never installed: no root, no service, nothing of the host is changed, and an
  * upgrade of the host takes nothing away. Plain JavaScript without dependencies, because the set-up calls it
- * on an old Node. The server finds them there (server/drivers/managed-server/unpacked-programs.ts).
+ * on an old Node. The server finds them there (server/drivers/managed-server/programs/unpacked-programs.ts).
  */
 import {
   existsSync,

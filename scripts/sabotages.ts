@@ -223,7 +223,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /cannot be read|altered|waited in vain/,
     edits: [
       {
-        file: 'server/platform/disk-space.ts',
+        file: 'server/platform/host/disk-space.ts',
         find: `
     if (bytes > available) {
       void this.refresh();
@@ -232,7 +232,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: '',
       },
       {
-        file: 'server/platform/disk-space.ts',
+        file: 'server/platform/host/disk-space.ts',
         find: 'if (bytes > available) throw this.#refused();',
         replace: '',
       },

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostLoad } from '../server/platform/host-load.ts';
+import { hostLoad } from '../server/platform/host/host-load.ts';
 import { figuresOf, measureTrips, type Trip } from './trips.ts';
 
 /**

@@ -4,7 +4,7 @@ import { type Command, UsageError, type Words } from './commands/command.ts';
 import { ignoredSettings, loadConfig } from './config/config.ts';
 import { didYouMean } from './config/did-you-mean.ts';
 import { ConfigError } from './config/setting-kinds.ts';
-import { withSourceFrames } from './platform/source-frames.ts';
+import { withSourceFrames } from './platform/stacks/source-frames.ts';
 import { VERSION } from './platform/version.ts';
 
 const HELP = `Usage: cloudlet <command>

@@ -1,7 +1,7 @@
 /** Endpoints for administrators and for the operator's command line. */
 import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import { accountIdOf, parseAccountId } from './account-id.ts';
 import type { Administration } from './administration.ts';
 import * as shapes from './schema.ts';

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Tickets } from '../calls/tickets.ts';
-import { BodyMemory } from '../http/body-memory.ts';
+import { BodyMemory } from '../http/bodies/body-memory.ts';
 import { createEdge } from '../http/edge.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { systemClock } from '../platform/clock.ts';

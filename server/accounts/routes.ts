@@ -11,7 +11,7 @@ import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId } from '../platform/ids.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import type { Accounts } from './accounts.ts';
 import type { Closings } from './closings.ts';
 import type { AccessKeys } from './keys/access-keys.ts';

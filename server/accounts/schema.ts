@@ -1,6 +1,6 @@
 /** API schemas of accounts (contract §3). */
 import { SCOPES } from '../calls/principal.ts';
-import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 import {
   EMAIL_MAX_LENGTH,
   EMAIL_PATTERN,

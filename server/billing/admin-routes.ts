@@ -3,7 +3,7 @@
 import { accountNotFound } from '../accounts/account-errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Clock } from '../platform/clock.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import type { Plans } from './catalog/plans.ts';
 import type { PriceList } from './catalog/price-list.ts';
 import type { Checks } from './ledger/checks.ts';

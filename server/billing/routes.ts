@@ -4,7 +4,7 @@ import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { varyOn } from '../http/origins.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Clock } from '../platform/clock.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import type { PriceList } from './catalog/price-list.ts';
 import type { EstimateReport } from './reports/estimate.ts';
 import type { ReportItem, Reports } from './reports/report.ts';

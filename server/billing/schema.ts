@@ -1,5 +1,5 @@
 /** API schemas of billing. */
-import { describedAs, namedObject, type Static, Type } from '../platform/json-schema.ts';
+import { describedAs, namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 import { MAX_PRICE } from './catalog/price-list.ts';
 import { QUOTAS } from './catalog/quotas.ts';
 import { METER_NAMES } from './metering/meters.ts';

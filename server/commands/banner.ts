@@ -1,7 +1,7 @@
 /** The banner printed once everything is ready. */
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import type { Cloud } from '../build/cloud.ts';
+import type { Cloud } from '../cloud/cloud.ts';
 import type { Config } from '../config/config.ts';
 import { isLoopback } from '../http/origins.ts';
 import { openParentOf } from '../platform/data-directory.ts';

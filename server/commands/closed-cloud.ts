@@ -1,6 +1,6 @@
 /** A cloud without a server: apart from the calls to a running one, which must not load a whole cloud. */
 import { pino } from 'pino';
-import { buildCloud, type Cloud } from '../build/cloud.ts';
+import { buildCloud, type Cloud } from '../cloud/cloud.ts';
 import type { Config } from '../config/config.ts';
 import { systemClock } from '../platform/clock.ts';
 import { startControl } from './start.ts';

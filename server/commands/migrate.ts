@@ -2,7 +2,7 @@
  * `cloudlet migrate`: moves the metadata of a stopped cloud to PostgreSQL, or back into the data directory,
  * and the bytes of its objects to S3, or back into files.
  */
-import { addressOf, openBucket, openFiles } from '../build/blobs.ts';
+import { addressOf, openBucket, openFiles } from '../cloud/blobs.ts';
 import type { Config } from '../config/config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
 import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
@@ -14,7 +14,7 @@ import { assertDatabaseThere, assertNotMoved, Identity } from '../metadata/ident
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock as clock } from '../platform/clock.ts';
-import { DiskSpace } from '../platform/disk-space.ts';
+import { DiskSpace } from '../platform/host/disk-space.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import { plural } from '../platform/plural.ts';
 import { type MovedBlobs, type MoveFigures, moveBlobs } from '../storage/blobs/blob-move.ts';

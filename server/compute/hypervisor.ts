@@ -6,7 +6,7 @@
  * `inspect`, `sample` and the console). Errors are AppErrors: `engine_unavailable` with the fix as hint,
  * `insufficient_capacity`, `out_of_space`, `internal_error`.
  */
-import type { Preparing } from '../platform/preparing.ts';
+import type { Preparing } from '../platform/host/preparing.ts';
 
 /** Features of an engine. A missing one is reported to the caller, never emulated. */
 export interface HypervisorCapabilities {

@@ -1,13 +1,13 @@
 /** Tunnels to TCP ports of machines. */
 import { credentialOf, type Principal } from '../calls/principal.ts';
+import { upgradeRequired } from '../http/connections/upgrades.ts';
+import type { SocketRoute } from '../http/connections/web-sockets.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { upgradeRequired } from '../http/upgrades.ts';
-import type { SocketRoute } from '../http/web-sockets.ts';
 import { type Changes, WriteBehind } from '../metadata/change.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import { type Announce, eventOf } from '../resources/row-change.ts';
 import type { Tunnels, TunnelTarget } from '../resources/tunnels.ts';
 import type { Exposures } from './machines/exposures.ts';

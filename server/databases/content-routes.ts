@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { readForm } from '../http/multipart.ts';
+import { readForm } from '../http/bodies/multipart.ts';
 import { contentDisposition } from '../http/response.ts';
 import { defineRoute, type Route, type RouteInput, TicketField } from '../http/route.ts';
 import { unknownFields } from '../http/validate.ts';
 import { invalidField } from '../platform/errors.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import type { Dumps, NamedDump } from './dumps.ts';
 import type { Queries } from './queries.ts';
 import {

@@ -9,7 +9,7 @@
  */
 import type { Duplex, Readable } from 'node:stream';
 import { AppError } from '../platform/errors.ts';
-import type { Preparing } from '../platform/preparing.ts';
+import type { Preparing } from '../platform/host/preparing.ts';
 import type { ServerLogs } from './points/server-logs.ts';
 
 /** Names in the API and in rows; EngineDescription says the rest of each. */

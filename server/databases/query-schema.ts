@@ -1,5 +1,5 @@
 /** Public schemas of statements, results and tables. */
-import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const names = () => Type.Array(Type.String());

@@ -2,7 +2,7 @@
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { MetricsQuery } from '../metadata/sample-history.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
 import type { Creation } from './creation/creation.ts';
 import type { DatabaseDeleter } from './creation/database-deleter.ts';

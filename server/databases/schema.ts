@@ -1,8 +1,8 @@
 /** Public schemas of databases. */
 import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/response.ts';
-import { namedObject, type Static, Type } from '../platform/json-schema.ts';
-import { Preparing } from '../platform/preparing.ts';
+import { Preparing } from '../platform/host/preparing.ts';
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 import { DEFAULT_ENGINE, ENGINES } from './engine.ts';
 import { LANGUAGES, SQL_DIALECTS, TRANSPORTS } from './engine-description.ts';
 import { DATABASE_STATES } from './life/states.ts';

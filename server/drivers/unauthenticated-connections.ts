@@ -3,7 +3,7 @@
  * which another one is evicted. Drivers keep one such connection as long as they live, to monitor the server;
  * it sends a greeting every few seconds, and is evicted last.
  */
-import { sourceOf } from '../platform/caller-networks.ts';
+import { sourceOf } from '../platform/host/caller-networks.ts';
 
 export interface UnauthenticatedConnection {
   /** Address of the client. */

@@ -8,9 +8,9 @@ import type { FastifyRequest } from 'fastify';
 import { NOBODY, OPERATOR, type Permission, type Principal, permits } from '../calls/principal.ts';
 import type { Tickets } from '../calls/tickets.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
-import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
+import { sourceOf } from '../platform/host/caller-networks.ts';
 import type { Door } from './exchange.ts';
 import type { Route } from './route.ts';
 

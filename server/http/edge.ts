@@ -10,13 +10,13 @@ import type { Operations } from '../calls/operations.ts';
 import type { Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { AppError } from '../platform/errors.ts';
-import { JSON_MAX_BYTES } from '../platform/json.ts';
+import { JSON_MAX_BYTES } from '../platform/json/json.ts';
 import { endOfTick } from '../platform/tick.ts';
-import { acceptBodies, assertNoForm } from './body.ts';
-import type { BodyMemory } from './body-memory.ts';
+import { acceptBodies, assertNoForm } from './bodies/body.ts';
+import type { BodyMemory } from './bodies/body-memory.ts';
+import { acceptForms, assertMultipart } from './bodies/multipart.ts';
 import { type AdmitDeps, admit } from './caller.ts';
 import { handleRoute } from './handle.ts';
-import { acceptForms, assertMultipart } from './multipart.ts';
 import {
   type Addresses,
   allowOrigin,

@@ -11,7 +11,7 @@ import type { Operation, Operations } from '../calls/operations.ts';
 import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
-import { NUL_MESSAGE, nulsIn } from '../platform/json.ts';
+import { NUL_MESSAGE, nulsIn } from '../platform/json/json.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {

@@ -1,10 +1,10 @@
 /** Entry points for callers who know only the address: a page for people, an index for programs. */
 import type { Config } from '../config/config.ts';
-import { namedObject, Type } from '../platform/json-schema.ts';
+import { namedObject, Type } from '../platform/json/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';
-import { docsPage } from './docs-page.ts';
-import { inlineOpenApi, type OpenApiDocument, openApi } from './openapi.ts';
+import { docsPage } from './docs/docs-page.ts';
+import { inlineOpenApi, type OpenApiDocument, openApi } from './docs/openapi.ts';
 import { varyOn } from './origins.ts';
 import { escapeHtml, PAGE_ICON, PAGE_STYLE, pageHeaders, sendPage } from './page.ts';
 import { defineRoute, type Route, type RouteInput } from './route.ts';

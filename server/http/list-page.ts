@@ -1,7 +1,7 @@
 /** Lists over REST: complete, or by pages whose next one is named in the Link header. */
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 
 interface ListPage<T> {
   readonly request: FastifyRequest;

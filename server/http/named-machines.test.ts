@@ -18,9 +18,9 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
 import { testDoor } from '../testing/test-door.ts';
+import { serveUpgrades } from './connections/upgrades.ts';
 import { TrustedProxies } from './exchange.ts';
 import { NamedMachines } from './named-machines.ts';
-import { serveUpgrades } from './upgrades.ts';
 
 /** The web server of a machine: tells what it got. */
 const machine = createServer((request, response) => {

@@ -6,13 +6,13 @@
 import { type ClientRequest, type IncomingMessage, request as requestOf, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { sourceOf } from '../platform/caller-networks.ts';
 import { ERRORS, isAppError } from '../platform/errors.ts';
+import { sourceOf } from '../platform/host/caller-networks.ts';
+import type { Upgrades } from './connections/upgrades.ts';
 import type { Beside } from './edge.ts';
 import type { Door, Exchange, TrustedProxies } from './exchange.ts';
 import { escapeHtml, PAGE_STYLE, pageHeaders } from './page.ts';
 import { problemHeaders } from './response.ts';
-import type { Upgrades } from './upgrades.ts';
 
 /**
  * Connects a visitor to the machine's port, null if nothing answers there or no slot is free; or why there

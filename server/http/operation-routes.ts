@@ -7,12 +7,12 @@ import type { Updates } from '../calls/updates.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId } from '../platform/ids.ts';
-import { namedObject, Type } from '../platform/json-schema.ts';
+import { namedObject, Type } from '../platform/json/json-schema.ts';
+import { upgradeRequired } from './connections/upgrades.ts';
+import type { SocketRoute } from './connections/web-sockets.ts';
 import { invalidCursor, listPage, Paging } from './list-page.ts';
 import { PROBLEM_SCHEMA, toProblem } from './response.ts';
 import { defineRoute, type Route } from './route.ts';
-import { upgradeRequired } from './upgrades.ts';
-import type { SocketRoute } from './web-sockets.ts';
 
 /** An operation as its caller sees it, in the initial 202 and when it is read. */
 export const OperationView = namedObject(

@@ -2,8 +2,8 @@
 import type { Duplex } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
-import { namedObject, Type } from '../platform/json-schema.ts';
-import { announcesBody, dropRest } from './body.ts';
+import { namedObject, Type } from '../platform/json/json-schema.ts';
+import { announcesBody, dropRest } from './bodies/body.ts';
 import type { Door } from './exchange.ts';
 import { JSON_TYPE, type RouteResponse } from './route.ts';
 

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Call, Permission } from '../calls/principal.ts';
 import { didYouMean } from '../config/did-you-mean.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
-import { type Static, type TSchema, Type } from '../platform/json-schema.ts';
+import { type Static, type TSchema, Type } from '../platform/json/json-schema.ts';
 import type { MemberRules } from './validate.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { declaredRoutes } from '../build/edges.ts';
+import { declaredRoutes } from '../cloud/edges.ts';
 import { unknownPath } from './route.ts';
 
 const routes = declaredRoutes();

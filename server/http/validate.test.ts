@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError, isAppError } from '../platform/errors.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import { bodyCheck, textCheck } from './validate.ts';
 
 const body = bodyCheck(

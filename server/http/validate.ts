@@ -9,9 +9,9 @@ import type { FastifyRequest } from 'fastify';
 import { Compile } from 'typebox/schema';
 import { didYouMean } from '../config/did-you-mean.ts';
 import { AppError, assertFields, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
-import type { TSchema } from '../platform/json-schema.ts';
+import type { TSchema } from '../platform/json/json-schema.ts';
+import { isOfChoice, ruleWords, type SchemaError } from './docs/rule-words.ts';
 import type { Route } from './route.ts';
-import { isOfChoice, ruleWords, type SchemaError } from './rule-words.ts';
 
 /** `hasRefused`: a text of it is refused already, so that it does not fit. */
 type Check = (value: unknown, hasRefused?: boolean) => unknown;

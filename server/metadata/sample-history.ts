@@ -1,7 +1,7 @@
 /** Metric readings over time: reading a range, aggregating and pruning. */
 import { formatTime, readTime } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
-import { type Static, Type } from '../platform/json-schema.ts';
+import { type Static, Type } from '../platform/json/json-schema.ts';
 import type { Statement } from './metadata.ts';
 import { COARSE_STEP, FINE_STEP, type Figures, type Sample, type SamplesStore } from './samples-store.ts';
 

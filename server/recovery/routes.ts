@@ -4,7 +4,7 @@ import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { formatTimeOrNull } from '../platform/clock.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import type { Drills } from './drill/drills.ts';
 import type { Verifications } from './drill/verifications.ts';
 import type { LogArchive } from './logs/log-archive.ts';

@@ -1,5 +1,5 @@
 /** Public schemas of recovery points. */
-import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 import { REASONS } from './schedule/retention.ts';
 import { RHYTHMS, type RULES, WEEKDAYS } from './schedule/schedule.ts';
 import { POINT_STATES } from './store.ts';

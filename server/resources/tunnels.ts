@@ -22,7 +22,7 @@ export interface TunnelTarget extends TunnelLogTarget {
   sent(bytes: number): void;
 }
 
-/** The client's side; see Channel in http/web-sockets.ts. */
+/** The client's side; see Channel in http/connections/web-sockets.ts. */
 export interface TunnelChannel {
   write(bytes: Uint8Array): Promise<void> | undefined;
   send(text: string): void;

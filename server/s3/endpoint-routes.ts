@@ -1,6 +1,6 @@
 /** REST routes that describe the S3 endpoint. */
 import { defineRoute, type Route } from '../http/route.ts';
-import { namedObject, Type } from '../platform/json-schema.ts';
+import { namedObject, Type } from '../platform/json/json-schema.ts';
 
 export interface EndpointRoutesDeps {
   /** URL for S3 clients. */

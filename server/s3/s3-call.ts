@@ -2,16 +2,16 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Call, Permission, Principal } from '../calls/principal.ts';
-import { dropRest } from '../http/body.ts';
+import { dropRest } from '../http/bodies/body.ts';
 import type { AccountName } from '../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets/buckets.ts';
 import type { NameListing } from '../storage/listing/name-listing.ts';
 import type { Content } from '../storage/objects/downloads.ts';
 import type { ObjectServices } from '../storage/objects/object-services.ts';
 import type { Access, CallFacts } from './access/access.ts';
-import type { Body } from './body-reader.ts';
-import type { FormUpload } from './form-operation.ts';
+import type { FormUpload } from './forms/form-operation.ts';
 import { S3Error } from './s3-error.ts';
+import type { Body } from './sign/body-reader.ts';
 import type { Target } from './target.ts';
 
 export type S3Storage = Pick<

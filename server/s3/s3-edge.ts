@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Authenticator } from '../accounts/sign-in/authenticator.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
-import type { BodyMemory, HeldBody } from '../http/body-memory.ts';
+import type { BodyMemory, HeldBody } from '../http/bodies/body-memory.ts';
 import { isAwsSigned } from '../http/edge.ts';
 import type { Door, Exchange, Level, TrustedProxies } from '../http/exchange.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -14,26 +14,33 @@ import { isAppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 import { ABSENT_OPERATIONS, refuseAbsent, SUB_RESOURCES } from './absent-operations.ts';
 import { authorize, openBucket } from './access/access.ts';
-import { ACL_OPERATIONS } from './acl-operations.ts';
-import { BodyReader } from './body-reader.ts';
-import { BUCKET_OPERATIONS } from './bucket-operations.ts';
-import { allowOrigin, preflight } from './cors-answers.ts';
-import { DELETE_OPERATIONS } from './delete-operations.ts';
-import { formClaim } from './form-credentials.ts';
-import { FORM_OPERATIONS, type FormUpload, formUpload, isForm } from './form-operation.ts';
-import { FormReader } from './form-reader.ts';
-import { LIST_OPERATIONS } from './list-operations.ts';
-import { LOCK_OPERATIONS } from './lock-operations.ts';
-import { FACT_OPERATIONS } from './object-facts.ts';
-import { OBJECT_OPERATIONS } from './object-operations.ts';
-import { oldClaim } from './old-signature.ts';
-import { PART_OPERATIONS } from './part-operations.ts';
-import { POLICY_OPERATIONS } from './policy-operations.ts';
+import { ACL_OPERATIONS } from './access/acl-operations.ts';
+import { POLICY_OPERATIONS } from './access/policy-operations.ts';
+import { BUCKET_OPERATIONS } from './buckets/bucket-operations.ts';
+import { allowOrigin, preflight } from './buckets/cors-answers.ts';
+import { LIST_OPERATIONS } from './buckets/list-operations.ts';
+import { formClaim } from './forms/form-credentials.ts';
+import { FORM_OPERATIONS, type FormUpload, formUpload, isForm } from './forms/form-operation.ts';
+import { FormReader } from './forms/form-reader.ts';
+import { DELETE_OPERATIONS } from './objects/delete-operations.ts';
+import { LOCK_OPERATIONS } from './objects/lock-operations.ts';
+import { FACT_OPERATIONS } from './objects/object-facts.ts';
+import { OBJECT_OPERATIONS } from './objects/object-operations.ts';
+import { PART_OPERATIONS } from './parts/part-operations.ts';
 import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { dropBody, send } from './s3-call.ts';
 import { S3Error, toS3Error } from './s3-error.ts';
-import { SETTING_OPERATIONS } from './setting-operations.ts';
-import { anonymousPayload, type Claim, claimOf, mayBeOld, type RequestHead, readHead } from './signature.ts';
+import { SETTING_OPERATIONS } from './settings/setting-operations.ts';
+import { BodyReader } from './sign/body-reader.ts';
+import { oldClaim } from './sign/old-signature.ts';
+import {
+  anonymousPayload,
+  type Claim,
+  claimOf,
+  mayBeOld,
+  type RequestHead,
+  readHead,
+} from './sign/signature.ts';
 import { bucketOfHost, headersThatCount, isForBucket, readTarget, type Target } from './target.ts';
 import { errorDocument } from './xml.ts';
 

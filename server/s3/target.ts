@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { S3Error } from './s3-error.ts';
-import { queryPairs, type RawHeaders, splitTarget } from './signature.ts';
+import { queryPairs, type RawHeaders, splitTarget } from './sign/signature.ts';
 
 export interface Target {
   /** The path exactly as sent, without the query: what signatures cover. */

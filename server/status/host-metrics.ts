@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Clock } from '../platform/clock.ts';
-import { readHostMemory } from '../platform/host-memory.ts';
+import { readHostMemory } from '../platform/host/host-memory.ts';
 import type { Meters } from '../platform/prometheus.ts';
 
 export interface HostUsage {

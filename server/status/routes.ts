@@ -2,7 +2,7 @@
 import { permits } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { AppError } from '../platform/errors.ts';
-import { namedObject, Type } from '../platform/json-schema.ts';
+import { namedObject, Type } from '../platform/json/json-schema.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { KeyRotation, ScrubReport, SystemStatus } from './schema.ts';
 import type { Status, WithFailure } from './status.ts';

@@ -1,6 +1,7 @@
 /** Public schemas of the system's state. */
-import { namedObject, Type } from '../platform/json-schema.ts';
-import { Preparing } from '../platform/preparing.ts';
+
+import { Preparing } from '../platform/host/preparing.ts';
+import { namedObject, Type } from '../platform/json/json-schema.ts';
 
 const Percent = Type.Number({ minimum: 0, maximum: 100 });
 const Time = Type.Union([Type.String(), Type.Null()]);

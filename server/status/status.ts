@@ -2,7 +2,7 @@
 import { type Alarm, type Alarms, whyReadOnly } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import type { Preparing } from '../platform/preparing.ts';
+import type { Preparing } from '../platform/host/preparing.ts';
 import { toldTo, type Viewer } from './visible-alarms.ts';
 
 /** Status of the hypervisor. */

@@ -1,5 +1,5 @@
 /** API schemas of object storage. */
-import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 
 export const Bucket = namedObject('Bucket', {
   name: Type.String(),

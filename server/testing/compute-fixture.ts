@@ -2,8 +2,8 @@
 import { pino } from 'pino';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { openBilling } from '../billing/part.ts';
-import { BUILT_IN } from '../build/catalog.ts';
 import type { Call } from '../calls/principal.ts';
+import { BUILT_IN } from '../cloud/catalog.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
 import { ImageSources } from '../compute/images/image-sources.ts';
 import { AddressPool } from '../compute/machines/addresses.ts';

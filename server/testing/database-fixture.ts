@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openBilling } from '../billing/part.ts';
-import { BUILT_IN } from '../build/catalog.ts';
 import type { Call } from '../calls/principal.ts';
+import { BUILT_IN } from '../cloud/catalog.ts';
 import type { KeptDumps } from '../databases/creation/database-deleter.ts';
 import type { Engine } from '../databases/engine.ts';
 import { Egress } from '../databases/life/egress.ts';

@@ -7,7 +7,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
-import { type ServerAddress, serverAddress } from '../drivers/managed-server/server-url.ts';
+import { type ServerAddress, serverAddress } from '../drivers/managed-server/links/server-url.ts';
 import { isAppError } from '../platform/errors.ts';
 import { eventually } from './eventually.ts';
 import { newDatabase } from './new-database.ts';

@@ -4,10 +4,10 @@ import { NO_MARIADB } from '../../scripts/installed.ts';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import { MysqlEngine, mysqlServers } from '../drivers/engines/mysql/mysql-engine.ts';
 import { findPrograms } from '../drivers/engines/mysql/mysql-programs.ts';
-import type { AccountOptions } from '../drivers/managed-server/account-kind.ts';
-import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
+import type { AccountOptions } from '../drivers/managed-server/accounts/account-kind.ts';
+import type { AccountServers } from '../drivers/managed-server/accounts/account-servers.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/database-server.ts';
-import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
+import type { ServerAddress } from '../drivers/managed-server/links/server-url.ts';
 import { type ServerFixture, serverFixture } from './server-fixture.ts';
 
 /** For the `skip` of tests. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { nativeHash } from '../drivers/engines/mysql/dialects.ts';
 import { findPrograms } from '../drivers/engines/mysql/mysql-programs.ts';
-import { CERT_FILE, KEY_FILE, type ServerTls } from '../drivers/managed-server/server-tls.ts';
+import { CERT_FILE, KEY_FILE, type ServerTls } from '../drivers/managed-server/links/server-tls.ts';
 import { type OperatorServer, operatorServer } from './operator-server.ts';
 
 const PASSWORD = 'of-the-operator';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { findPrograms } from '../drivers/engines/postgresql/postgresql-programs.ts';
-import { CERT_FILE, KEY_FILE, type ServerTls } from '../drivers/managed-server/server-tls.ts';
+import { CERT_FILE, KEY_FILE, type ServerTls } from '../drivers/managed-server/links/server-tls.ts';
 import { type OperatorServer, operatorServer } from './operator-server.ts';
 
 const PASSWORD = 'of-the-operator';

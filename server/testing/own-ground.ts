@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
-import { whyNoOtherUsers } from '../platform/other-users.ts';
+import { whyNoOtherUsers } from '../platform/host/other-users.ts';
 
 const NETWORKS = 7680;
 const USER_RANGES = 600;

@@ -8,9 +8,9 @@ import {
   postgresqlServers,
 } from '../drivers/engines/postgresql/postgresql-engine.ts';
 import { findPrograms } from '../drivers/engines/postgresql/postgresql-programs.ts';
-import type { AccountOptions } from '../drivers/managed-server/account-kind.ts';
-import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
-import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
+import type { AccountOptions } from '../drivers/managed-server/accounts/account-kind.ts';
+import type { AccountServers } from '../drivers/managed-server/accounts/account-servers.ts';
+import type { ServerAddress } from '../drivers/managed-server/links/server-url.ts';
 import { type ServerFixture, serverFixture } from './server-fixture.ts';
 
 /** For the `skip` of tests. */

@@ -21,7 +21,7 @@ import {
   type Table,
 } from '../databases/engine.ts';
 import { AppError } from '../platform/errors.ts';
-import type { Preparing } from '../platform/preparing.ts';
+import type { Preparing } from '../platform/host/preparing.ts';
 
 interface Held {
   password: string;

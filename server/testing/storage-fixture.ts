@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openBilling } from '../billing/part.ts';
-import { BUILT_IN } from '../build/catalog.ts';
 import type { Principal } from '../calls/principal.ts';
+import { BUILT_IN } from '../cloud/catalog.ts';
 import { FileBlobStore, type FileBlobStoreDeps } from '../drivers/blobs-file/blobs-file.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';

@@ -1,7 +1,7 @@
 /** Webhooks over REST. */
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../platform/json-schema.ts';
+import { Type } from '../platform/json/json-schema.ts';
 import type { Deliveries } from './deliveries.ts';
 import { MAX_PENDING } from './retention.ts';
 import {

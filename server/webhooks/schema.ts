@@ -1,6 +1,6 @@
 /** API schemas of webhooks. */
 import { Reason } from '../http/response.ts';
-import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 import { ALL_EVENTS, EVENT_TYPES } from './events-store.ts';
 import { MAX_PENDING } from './retention.ts';
 

@@ -24,8 +24,8 @@ const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; re
   },
   {
     name: /^typebox$/,
-    home: /^server\/platform\/json-schema\.ts$/,
-    instead: 'take Type from platform/json-schema.ts, which loads nothing',
+    home: /^server\/platform\/json\/json-schema\.ts$/,
+    instead: 'take Type from platform/json/json-schema.ts, which loads nothing',
   },
 ];
 
@@ -48,7 +48,7 @@ function moduleOf(path: string): Module {
 }
 
 function seesEverything(path: string): boolean {
-  return /^server\/(?:build|commands)\//.test(path) || isTest(path);
+  return /^server\/(?:cloud|commands)\//.test(path) || isTest(path);
 }
 
 /**
@@ -84,7 +84,7 @@ function complaint(from: Module, to: Module): string | undefined {
     return 'server/ imports nothing of what is built around it';
   if (!from.inServer) return undefined;
   if (to.folder === 'drivers' && from.folder !== 'drivers') {
-    return 'only build/, commands/ and tests see drivers/; take the interface as a dependency';
+    return 'only cloud/, commands/ and tests see drivers/; take the interface as a dependency';
   }
   // metadata/ has stores too: of what belongs to no domain, offered to all of them.
   const isForeignStore = to.isStore && from.folder !== to.folder;

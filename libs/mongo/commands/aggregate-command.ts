@@ -4,7 +4,7 @@ import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
 import { compileFilter } from '../query/filter.ts';
 import { compilePipeline } from '../query/pipeline.ts';
-import { applyUpdate, type Update } from '../query/updates.ts';
+import { applyUpdate, type Update } from '../query/updates/updates.ts';
 import type { Collection } from '../storage/documents-store.ts';
 import { encodeDocument } from '../values/bson-documents.ts';
 import { isDocument } from '../values/field-paths.ts';

@@ -12,7 +12,7 @@ import {
   type Update,
   type UpdateOptions,
   upsertDocument,
-} from '../query/updates.ts';
+} from '../query/updates/updates.ts';
 import type { Collection } from '../storage/documents-store.ts';
 import { assertId } from '../storage/documents-writing.ts';
 import type { FoundDocument } from '../storage/stored-rows.ts';

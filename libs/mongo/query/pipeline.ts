@@ -5,19 +5,19 @@ import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument, valueAt, withValueAt } from '../values/field-paths.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
-import { addFields, replaceRoots } from './add-fields.ts';
-import { groupOfBuckets } from './bucket-stage.ts';
-import { assertDensifiable } from './densify-limit.ts';
 import { collationOf } from './expression-kinds.ts';
 import { asCommandError, assertNoScripts, evaluate, evaluation, plainDeep } from './expressions.ts';
-import { filledDocuments } from './fill-stage.ts';
 import { compileFilter, type FilterScope } from './filter.ts';
-import { walkedDocuments } from './graph-lookup.ts';
-import { groupDocuments } from './group-stage.ts';
 import { type Evaluation, mingo } from './mingo-library.ts';
 import { compileProjection } from './projection.ts';
 import { MemoryBudget, readSort, sortItems, sortOrder, weightOf } from './sorting.ts';
-import type { Update } from './updates.ts';
+import { addFields, replaceRoots } from './stages/add-fields.ts';
+import { groupOfBuckets } from './stages/bucket-stage.ts';
+import { assertDensifiable } from './stages/densify-limit.ts';
+import { filledDocuments } from './stages/fill-stage.ts';
+import { walkedDocuments } from './stages/graph-lookup.ts';
+import { groupDocuments } from './stages/group-stage.ts';
+import type { Update } from './updates/updates.ts';
 
 /** Cost of a copy of a document with one of the elements. */
 const UNWIND_STEPS = 10;

@@ -6,7 +6,7 @@ import { metaValue } from '../values/metadata.ts';
 import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
 import { compileValue, type FilterScope, holdsOperators } from './filter.ts';
-import { slotsOf } from './update-paths.ts';
+import { slotsOf } from './updates/update-paths.ts';
 
 export type Projection = (document: Document) => Document;
 

@@ -1,7 +1,7 @@
 /** One-time links: one creates the first administrator, others set a new password. */
 import { pageHeaders } from '../../http/page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { accountIdOf } from '../account-id.ts';
 import * as shapes from '../schema.ts';
 import type { ResetLinks } from './reset-links.ts';

@@ -1,6 +1,6 @@
 /** API schemas of log-ins of programs. */
 import { SCOPES } from '../../calls/principal.ts';
-import { namedObject, type Static, Type } from '../../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
 import { CreatedAccessKey } from '../schema.ts';
 
 const Scopes = Type.Array(Type.Enum([...SCOPES]), { minItems: 1, maxItems: SCOPES.length });

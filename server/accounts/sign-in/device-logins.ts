@@ -4,9 +4,9 @@
  * many only ever displaces itself.
  */
 import type { Scope } from '../../calls/principal.ts';
-import { sourceOf } from '../../platform/caller-networks.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import { sourceOf } from '../../platform/host/caller-networks.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 

@@ -2,9 +2,10 @@
  * Slows the guessing of passwords: failures are counted per network, so that a flood from one network never
  * locks the owner out from another. In memory and bounded; a restart forgets.
  */
-import { networkOf } from '../../platform/caller-networks.ts';
+
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import { networkOf } from '../../platform/host/caller-networks.ts';
 
 /** Pairs remembered at most; beyond it the one longest without a failure is forgotten. */
 const MAX_PAIRS = 50_000;

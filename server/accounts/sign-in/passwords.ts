@@ -4,8 +4,8 @@
  */
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import { sourceOf } from '../../platform/caller-networks.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
+import { sourceOf } from '../../platform/host/caller-networks.ts';
 import { randomSecret } from '../../platform/ids.ts';
 
 export interface PasswordCost {

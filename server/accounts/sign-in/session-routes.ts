@@ -4,7 +4,7 @@ import { invalidCursor, listPage, Paging } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { isId } from '../../platform/ids.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { EndedSession, EndedSessions, Session, SessionPath, Ticket, TicketBody } from '../schema.ts';
 import type { Sessions } from './sessions.ts';
 

@@ -1,5 +1,5 @@
 /** The part of `cloudlet doctor` that checks the bucket in CLOUDLET_BLOBS_URL. */
-import { addressOf } from '../../build/blobs.ts';
+import { addressOf } from '../../cloud/blobs.ts';
 import type { Config } from '../../config/config.ts';
 import type { BlobFault } from '../../drivers/blob-frames/blob-fault.ts';
 import { type BucketFacts, bucketFacts } from '../../drivers/blobs-s3/bucket-facts.ts';

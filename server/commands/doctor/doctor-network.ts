@@ -19,8 +19,8 @@ import { INSTALL_NFT } from '../../drivers/host-network/outbound-guard.ts';
 import { basesIn, LIST, LOOPBACK, tableOf } from '../../drivers/loopback-ingress/address-guard.ts';
 import { isUnclaimed, NEUTRAL, refusal } from '../../drivers/loopback-ingress/host-addresses.ts';
 import type { Finding } from '../../platform/finding.ts';
-import { hostPath } from '../../platform/host-programs.ts';
-import type { NoOtherUsers } from '../../platform/other-users.ts';
+import { hostPath } from '../../platform/host/host-programs.ts';
+import type { NoOtherUsers } from '../../platform/host/other-users.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 5000;

@@ -1,6 +1,6 @@
 /** The part of `cloudlet doctor` that checks the recovery target. */
 import { join } from 'node:path';
-import { bucketAt, isS3, type TargetConfig } from '../../build/recovery-target.ts';
+import { bucketAt, isS3, type TargetConfig } from '../../cloud/recovery-target.ts';
 import { inspectDirectory } from '../../drivers/recovery-directory/directory-target.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Finding } from '../../platform/finding.ts';

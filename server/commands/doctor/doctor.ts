@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { UIDS } from '../../drivers/qemu/guests/guest-folders.ts';
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import type { Finding } from '../../platform/finding.ts';
-import { whyNoOtherUsers } from '../../platform/other-users.ts';
+import { whyNoOtherUsers } from '../../platform/host/other-users.ts';
 import { type Command, UsageError } from '../command.ts';
 import { checkBlobs } from './doctor-blobs.ts';
 import {

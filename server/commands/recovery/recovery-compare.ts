@@ -1,7 +1,7 @@
 /** `cloudlet recovery compare`: a restored data directory against its point, with no running cloud. */
 import { resolve } from 'node:path';
-import { targetAt } from '../../build/recovery-target.ts';
-import { compareDirectory } from '../../build/restored-directory.ts';
+import { targetAt } from '../../cloud/recovery-target.ts';
+import { compareDirectory } from '../../cloud/restored-directory.ts';
 import type { Config } from '../../config/config.ts';
 import { findPoint } from '../../recovery/points/restore.ts';
 import { Repository } from '../../recovery/repository/repository.ts';

@@ -1,7 +1,7 @@
 /** `cloudlet recovery restore`: a data directory of a point, with no running cloud. */
 import { resolve } from 'node:path';
-import { targetAt } from '../../build/recovery-target.ts';
-import { prepareDirectory } from '../../build/restored-directory.ts';
+import { targetAt } from '../../cloud/recovery-target.ts';
+import { prepareDirectory } from '../../cloud/restored-directory.ts';
 import type { Config } from '../../config/config.ts';
 import { RestoreDirectory } from '../../drivers/recovery-directory/restore-directory.ts';
 import { readTime } from '../../platform/clock.ts';

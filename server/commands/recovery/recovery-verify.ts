@@ -1,6 +1,6 @@
 /** `cloudlet recovery verify`: every byte of a point, or of all, by the cloud that runs or without any. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { targetAt } from '../../build/recovery-target.ts';
+import { targetAt } from '../../cloud/recovery-target.ts';
 import type { Config } from '../../config/config.ts';
 import { plural } from '../../platform/plural.ts';
 import { type DamagedFile, PieceSet, verifyPoint } from '../../recovery/drill/verification.ts';

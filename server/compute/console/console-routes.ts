@@ -1,13 +1,13 @@
 /** Consoles and console logs of machines over REST and WebSocket. */
 import type { Principal } from '../../calls/principal.ts';
 import type { Tickets } from '../../calls/tickets.ts';
+import { upgradeRequired } from '../../http/connections/upgrades.ts';
+import type { SocketRoute } from '../../http/connections/web-sockets.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { upgradeRequired } from '../../http/upgrades.ts';
-import type { SocketRoute } from '../../http/web-sockets.ts';
 import type { Awaitable } from '../../metadata/metadata.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { namedObject, Type } from '../../platform/json-schema.ts';
+import { namedObject, Type } from '../../platform/json/json-schema.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { VmPath } from '../schema.ts';
 import type { Consoles } from './console.ts';

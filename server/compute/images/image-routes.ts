@@ -1,8 +1,8 @@
 /** Images over REST. */
-import { readForm } from '../../http/multipart.ts';
+import { readForm } from '../../http/bodies/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../../http/route.ts';
 import { unknownFields } from '../../http/validate.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { AdminImage, DeletedImage, Image, ImageForm, ImagePath, NewImage } from '../schema.ts';
 import type { ImageImports } from './image-imports.ts';
 import type { Images } from './images.ts';

@@ -11,7 +11,7 @@ export interface GuestFiles {
 export type GuestFile = OpenedFile & Pick<SourceFile, 'path' | 'fingerprint'>;
 
 const PAGE = 500;
-/** Folder of guests in a point, as in build/compute.ts. */
+/** Folder of guests in a point, as in cloud/compute.ts. */
 export const FOLDER = 'vms';
 export const POINT_COMPONENT = 'machines';
 const OWNER_ONLY = 0o600;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Idempotency } from '../../calls/idempotency.ts';
 import { IdempotencyStore } from '../../calls/idempotency-store.ts';
-import { BodyMemory } from '../../http/body-memory.ts';
+import { BodyMemory } from '../../http/bodies/body-memory.ts';
 import { createEdge } from '../../http/edge.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { testSealer } from '../../testing/account-fixture.ts';

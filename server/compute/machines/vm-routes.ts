@@ -2,7 +2,7 @@
 import { listPage, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Listed } from '../../metadata/list.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { INSTANCE_TYPES, whyTooLarge } from '../instance-types.ts';
 import {

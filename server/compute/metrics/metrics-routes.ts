@@ -2,7 +2,7 @@
 
 import { defineRoute, type Route } from '../../http/route.ts';
 import { MetricsQuery } from '../../metadata/sample-history.ts';
-import { namedObject, type Static, Type } from '../../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
 import { VmPath } from '../schema.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,6 +1,6 @@
 /** Published ports of a machine over REST. */
 import { defineRoute, type Route } from '../../http/route.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { VmPath } from '../schema.ts';
 import type { PublishedPorts } from './published-ports.ts';
 import { DeletedPublishedPort, NewPublishedPort, PublishedPort } from './published-ports-schema.ts';

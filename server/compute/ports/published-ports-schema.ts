@@ -1,5 +1,5 @@
 /** Public schemas of published ports. */
-import { namedObject, type Static, Type } from '../../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
 
 const LABEL = '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$';
 

@@ -3,7 +3,7 @@
 import type { Principal } from '../../calls/principal.ts';
 import { historyOf, type RangeText, readRange } from '../../metadata/sample-history.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
-import { namedObject, type Static, Type } from '../../platform/json-schema.ts';
+import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
 import type { Meters } from '../../platform/prometheus.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import {

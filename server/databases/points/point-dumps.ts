@@ -21,7 +21,7 @@ export interface PointDumpsDeps {
 }
 
 const PAGE = 500;
-/** Folder of kept dumps in a point, as in build/cloud.ts. */
+/** Folder of kept dumps in a point, as in cloud/cloud.ts. */
 const FOLDER = 'databases/kept';
 export const POINT_COMPONENT = 'databases';
 /** Path of a database's dump in a point. */

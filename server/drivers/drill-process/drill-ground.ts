@@ -8,10 +8,10 @@ import * as fs from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startProgram } from '../../platform/child-process.ts';
 import { writeDurableFileAsync } from '../../platform/durable-file.ts';
-import { readHostMemory } from '../../platform/host-memory.ts';
-import { findHostProgram } from '../../platform/host-programs.ts';
+import { startProgram } from '../../platform/host/child-process.ts';
+import { readHostMemory } from '../../platform/host/host-memory.ts';
+import { findHostProgram } from '../../platform/host/host-programs.ts';
 import { randomName } from '../../platform/ids.ts';
 import {
   type DrillFindings,
@@ -73,7 +73,7 @@ const NEEDED_BYTES = 512 * 2 ** 20;
 const SAID_CHARACTERS = 2000;
 const POLL_MS = 10;
 const KILL_MS = 10_000;
-/** Kinds of the control groups that a drill makes (build/engines.ts, build/compute.ts). */
+/** Kinds of the control groups that a drill makes (cloud/engines.ts, cloud/compute.ts). */
 const GROUPS = ['servers', 'databases', 'machines'] as const;
 type DrillGroup = (typeof GROUPS)[number];
 

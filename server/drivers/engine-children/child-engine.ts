@@ -19,7 +19,7 @@ import {
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
-import type { UserRange } from '../../platform/other-users.ts';
+import type { UserRange } from '../../platform/host/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { SizeLimit } from './child-call.ts';
 import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.ts';

@@ -1,7 +1,7 @@
 /** Runs the two programs that change the network of this host: `ip` and `nft`. */
 import { once } from 'node:events';
-import { startProgram } from '../../platform/child-process.ts';
-import { hostPath } from '../../platform/host-programs.ts';
+import { startProgram } from '../../platform/host/child-process.ts';
+import { hostPath } from '../../platform/host/host-programs.ts';
 
 const LIMIT_MS = 10_000;
 const MAX_OUTPUT = 1024 * 1024;

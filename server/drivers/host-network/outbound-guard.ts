@@ -1,6 +1,6 @@
 /** Maintains the rules that isolate this host from guests' processes. */
 import { AppError } from '../../platform/errors.ts';
-import type { NoOtherUsers } from '../../platform/other-users.ts';
+import type { NoOtherUsers } from '../../platform/host/other-users.ts';
 import type { CloudClaim } from './cloud-claim.ts';
 import { HostToolError, nft } from './host-tool.ts';
 import { outboundRules } from './outbound-rules.ts';

@@ -16,7 +16,7 @@ import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../platform/clock.ts';
-import { hostPath } from '../../platform/host-programs.ts';
+import { hostPath } from '../../platform/host/host-programs.ts';
 
 export interface CgroupPaths {
   /** Where the tree is mounted, `/sys/fs/cgroup`. */

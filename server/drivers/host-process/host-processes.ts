@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { withoutPowers } from '../../platform/other-users.ts';
+import { withoutPowers } from '../../platform/host/other-users.ts';
 import { Cgroups } from './cgroups.ts';
 import { findIsolation, type Isolation, namespaceCommand, seenUser } from './isolation.ts';
 import { KeeperShell, KeeperShells } from './keeper-shells.ts';

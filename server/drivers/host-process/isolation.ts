@@ -1,7 +1,7 @@
 /** The isolation of foreign processes that this host allows: it is tried out. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { hostPath, hostProgram } from '../../platform/host-programs.ts';
+import { hostPath, hostProgram } from '../../platform/host/host-programs.ts';
 import { setprivProgram } from './launch-script.ts';
 import { AT, viewScript } from './view-script.ts';
 

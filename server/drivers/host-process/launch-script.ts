@@ -1,6 +1,6 @@
 /** The shell scripts that start a foreign process, wait for its end, and write down how it ended. */
 import { realpathSync } from 'node:fs';
-import { hostPath, hostProgram } from '../../platform/host-programs.ts';
+import { hostPath, hostProgram } from '../../platform/host/host-programs.ts';
 import { RUN } from './process-identity.ts';
 
 /** In the keeper's folder: how the process ended, `<pid> <status>`. */

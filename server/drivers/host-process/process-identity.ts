@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hostBootId as readBootId } from '../../platform/host-boot.ts';
+import { hostBootId as readBootId } from '../../platform/host/host-boot.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;

@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { findHostProgram, hostPath } from '../../platform/host-programs.ts';
+import { findHostProgram, hostPath } from '../../platform/host/host-programs.ts';
 import { setprivProgram } from './launch-script.ts';
 
 const run = promisify(execFile);

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
-import type { ClientPrograms } from './client-programs.ts';
-import type { DataTemplate } from './data-template.ts';
+import type { ServerTls } from './links/server-tls.ts';
+import type { ServerAddress } from './links/server-url.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
-import type { ServerLog } from './server-log.ts';
-import type { ServerTls } from './server-tls.ts';
-import type { ServerAddress } from './server-url.ts';
-import type { NoPrograms } from './unpacked-programs.ts';
+import type { ServerLog } from './processes/server-log.ts';
+import type { ClientPrograms } from './programs/client-programs.ts';
+import type { DataTemplate } from './programs/data-template.ts';
+import type { NoPrograms } from './programs/unpacked-programs.ts';
 
 /** The server of an engine: one that Cloudlet runs, or one of the operator's. */
 export interface EngineServer {

@@ -22,14 +22,14 @@ import {
   newPort,
   portTaken,
 } from '../server-port.ts';
-import type { DataTemplate } from './data-template.ts';
 import type { EngineServer } from './database-server.ts';
+import type { ServerTls } from './links/server-tls.ts';
+import { ServerLog } from './processes/server-log.ts';
+import { makeServerFolders } from './processes/server-owner.ts';
+import { ServerWords, withReason } from './processes/server-trouble.ts';
+import { StartProgress } from './processes/start-progress.ts';
+import type { DataTemplate } from './programs/data-template.ts';
 import { processName } from './server-data.ts';
-import { ServerLog } from './server-log.ts';
-import { makeServerFolders } from './server-owner.ts';
-import type { ServerTls } from './server-tls.ts';
-import { ServerWords, withReason } from './server-trouble.ts';
-import { StartProgress } from './start-progress.ts';
 
 export interface ServerFolders {
   /** Ours, out of the server's reach: what is known of its process, its log, its port. */

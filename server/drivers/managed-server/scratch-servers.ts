@@ -11,7 +11,7 @@ import { hostDiskFull } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import type { AccountKind, AccountOptions } from './account-kind.ts';
+import type { AccountKind, AccountOptions } from './accounts/account-kind.ts';
 import type { OwnServer } from './database-server.ts';
 import { processName } from './server-data.ts';
 import type { AccountEngine } from './sql-engine.ts';

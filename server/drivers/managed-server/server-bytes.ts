@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { hostPath } from '../../platform/host-programs.ts';
+import { hostPath } from '../../platform/host/host-programs.ts';
 
 /** A log that goes round: up to so many bytes of it are the engine's own need, not its account's. */
 export interface LogRing {

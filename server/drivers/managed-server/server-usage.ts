@@ -1,6 +1,6 @@
 /** Use of the server of an account, as of the last time that it was asked. */
 import type { Clock } from '../../platform/clock.ts';
-import { UseMarks } from './server-rounds.ts';
+import { UseMarks } from './processes/server-rounds.ts';
 import type { ServerUse } from './sql-engine.ts';
 
 const NO_USE: ServerUse = { sessions: 0, busy: 0, runsMs: 0, done: new Map(), users: new Map() };

@@ -12,8 +12,8 @@ import type { ServerFixture } from '../../testing/server-fixture.ts';
 import { MysqlEngine } from '../engines/mysql/mysql-engine.ts';
 import { PostgresqlEngine } from '../engines/postgresql/postgresql-engine.ts';
 import { keptPort } from '../server-port.ts';
-import type { AccountOptions } from './account-kind.ts';
-import type { AccountServers } from './account-servers.ts';
+import type { AccountOptions } from './accounts/account-kind.ts';
+import type { AccountServers } from './accounts/account-servers.ts';
 import type { Moving } from './shared-server.ts';
 import type { AccountEngine } from './sql-engine.ts';
 

@@ -11,8 +11,8 @@ import { randomBase62 } from '../../platform/ids.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { keptPort } from '../server-port.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
-import { SHARED } from './server-owner.ts';
-import { withReason } from './server-trouble.ts';
+import { SHARED } from './processes/server-owner.ts';
+import { withReason } from './processes/server-trouble.ts';
 import type { AccountEngine } from './sql-engine.ts';
 
 export interface Moving {

@@ -16,11 +16,11 @@ import type {
   TestDatabase,
 } from '../../databases/engine.ts';
 import type { LogServer } from '../../databases/points/server-logs.ts';
+import type { TenantLogs } from './accounts/tenant-logs.ts';
+import { type Address, hostAndPort } from './links/server-tls.ts';
 import { ManagedServer } from './managed-server.ts';
-import { type Address, hostAndPort } from './server-tls.ts';
+import { Watchdog, type Watched } from './processes/watchdog.ts';
 import type { SqlLinks, SqlServer } from './sql-server.ts';
-import type { TenantLogs } from './tenant-logs.ts';
-import { Watchdog, type Watched } from './watchdog.ts';
 
 /** The use of a server now, by its own figures. */
 export interface ServerUse {

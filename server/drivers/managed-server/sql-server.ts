@@ -7,23 +7,28 @@ import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { EngineName, Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
-import { type ClientCommand, ClientPrograms, type Clients, type ClientWork } from './client-programs.ts';
-import { firstSecret, forgetFirstSecret } from './data-template.ts';
 import {
   type EngineServer,
   externalReadiness,
   innerPort,
   type ManagedEngineOptions,
 } from './database-server.ts';
-import { ExternalServer } from './external-server.ts';
+import { ExternalServer } from './links/external-server.ts';
+import type { LinksDeps } from './links/server-links.ts';
+import { makeServerSecret, readServerSecret, rolePassword } from './links/server-secret.ts';
+import { type Address, endpointOf, verifiedEndpointOf } from './links/server-tls.ts';
+import { caOf, type ServerAddress, tlsOf } from './links/server-url.ts';
 import { ManagedServer, type ServerFolders, type ServerKind, type ServerKindDeps } from './managed-server.ts';
+import { SHARED, userOfData } from './processes/server-owner.ts';
+import {
+  type ClientCommand,
+  ClientPrograms,
+  type Clients,
+  type ClientWork,
+} from './programs/client-programs.ts';
+import { firstSecret, forgetFirstSecret } from './programs/data-template.ts';
+import type { NoPrograms } from './programs/unpacked-programs.ts';
 import { socketFolder } from './server-data.ts';
-import type { LinksDeps } from './server-links.ts';
-import { SHARED, userOfData } from './server-owner.ts';
-import { makeServerSecret, readServerSecret, rolePassword } from './server-secret.ts';
-import { type Address, endpointOf, verifiedEndpointOf } from './server-tls.ts';
-import { caOf, type ServerAddress, tlsOf } from './server-url.ts';
-import type { NoPrograms } from './unpacked-programs.ts';
 
 type Folders = Omit<ServerFolders, 'seen'>;
 

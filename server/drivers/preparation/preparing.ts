@@ -1,7 +1,7 @@
 /** Reads how far scripts/prepare.js is with a part of this host that it prepares while the server runs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Preparing } from '../../platform/preparing.ts';
+import type { Preparing } from '../../platform/host/preparing.ts';
 import { ROOT } from '../../platform/program-files.ts';
 
 /** Names of the parts in scripts/parts.js. */

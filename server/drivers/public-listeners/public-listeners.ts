@@ -1,7 +1,7 @@
 /** TCP ports of this host that lead to machines. */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { ForVisitor, PublicListeners } from '../../compute/ports/published-ports.ts';
-import { sourceOf } from '../../platform/caller-networks.ts';
+import { sourceOf } from '../../platform/host/caller-networks.ts';
 import { closed, listenAt, refusal } from '../loopback-ingress/host-addresses.ts';
 import { relay, reset } from '../loopback-ingress/relay.ts';
 

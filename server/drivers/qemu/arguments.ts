@@ -1,5 +1,5 @@
 /** The command line of one guest, as a pure function. */
-import { hostProgram } from '../../platform/host-programs.ts';
+import { hostProgram } from '../../platform/host/host-programs.ts';
 
 /** The values of the command line. None is a user's text: no field here can hold one. */
 export interface Launch {

@@ -5,9 +5,9 @@
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { startProgram } from '../../platform/child-process.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { hostProgram } from '../../platform/host-programs.ts';
+import { startProgram } from '../../platform/host/child-process.ts';
+import { hostProgram } from '../../platform/host/host-programs.ts';
 import { withoutOthers } from '../host-process/launch-script.ts';
 import { hostBootId } from '../host-process/process-identity.ts';
 import {

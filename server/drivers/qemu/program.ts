@@ -4,7 +4,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../platform/errors.ts';
-import { hostPath } from '../../platform/host-programs.ts';
+import { hostPath } from '../../platform/host/host-programs.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;

@@ -1,6 +1,6 @@
 /** Dependencies of QemuHypervisor. */
 import type { Clock } from '../../platform/clock.ts';
-import type { NoOtherUsers } from '../../platform/other-users.ts';
+import type { NoOtherUsers } from '../../platform/host/other-users.ts';
 import type { GuestBridge, OutboundGuard } from './guests/guest-networks.ts';
 import type { HostDisk } from './images/disk-full-waits.ts';
 import type { TinyImage } from './images/tiny-image.ts';

@@ -9,7 +9,7 @@ import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { otherOwnerOf } from '../../platform/data-directory.ts';
 import { syncFolderAsync, writeDurableFileAsync } from '../../platform/durable-file.ts';
-import { hostBootId } from '../../platform/host-boot.ts';
+import { hostBootId } from '../../platform/host/host-boot.ts';
 import type { RestoreFolder } from '../../recovery/points/restore.ts';
 
 const run = promisify(execFile);

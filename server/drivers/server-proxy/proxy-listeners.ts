@@ -1,7 +1,7 @@
 /** The public ports of one thread: their sockets, who waits, and who is through. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
-import { Descriptors } from '../../platform/descriptors.ts';
+import { Descriptors } from '../../platform/host/descriptors.ts';
 import { UnauthenticatedConnections } from '../unauthenticated-connections.ts';
 import { Passage } from './passage.ts';
 import type { Listener, ListenerFigures } from './server-proxy.ts';

@@ -1,7 +1,7 @@
 /** The schedule of recovery points and its keep rules over REST, for administrators. */
 import { defineRoute, type Route } from '../../http/route.ts';
 import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { shownState } from '../points/point-view.ts';
 import { OptionalRules, RecoverySchedule, RetentionPreview, ScheduleChange } from '../schema.ts';
 import type { PointRow } from '../store.ts';

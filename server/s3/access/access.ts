@@ -13,7 +13,7 @@ import {
 import type { BucketRow, HeldBucketRow } from '../../storage/buckets/buckets.ts';
 import { shownId } from '../../storage/listing/name-listing.ts';
 import type { Content } from '../../storage/objects/downloads.ts';
-import { requestedTags } from '../object-headers.ts';
+import { requestedTags } from '../objects/object-headers.ts';
 import type { Action } from '../s3-call.ts';
 import {
   accessOf,

@@ -1,7 +1,7 @@
 /** Buckets over REST, and what comes back into them from recovery points. */
 import { listPage, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import type { PointRestores } from '../points/point-restores.ts';
 import {
   Bucket,

@@ -1,6 +1,6 @@
 /** Named encryption keys over REST. */
 import { defineRoute, type Route } from '../../http/route.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { EncryptionKey, EncryptionKeyChange, NewEncryptionKey } from '../schema.ts';
 import type { NamedKeys } from './named-keys.ts';
 

@@ -1,12 +1,12 @@
 /** Bytes of objects over REST: downloads, and signed links on both origins. */
 
+import { sendContent, sendStream } from '../../http/bodies/send-content.ts';
 import { ownResponse } from '../../http/exchange.ts';
 import { isLoopback } from '../../http/origins.ts';
 import { contentDisposition } from '../../http/response.ts';
 import { defineRoute, type Route, type RouteInput, TicketField } from '../../http/route.ts';
-import { sendContent, sendStream } from '../../http/send-content.ts';
 import { formatTime } from '../../platform/clock.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { BucketPath, CdnLink, ObjectPath } from '../schema.ts';
 import type { Archives } from './archives.ts';
 import type { Content, Downloads } from './downloads.ts';

@@ -1,7 +1,7 @@
 /** Objects over REST: list, read, change and delete. */
 import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import type { Browsing } from '../listing/browsing.ts';
 import { type Condition, conditionOf } from '../listing/entries.ts';
 import type { Listing, ObjectInspector } from '../listing/listing.ts';

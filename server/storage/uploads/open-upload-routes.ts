@@ -1,7 +1,7 @@
 /** Multipart uploads in progress, over REST: they are begun and completed by S3 clients. */
 import { jsonTexts, linkHeader, Paging } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { Type } from '../../platform/json-schema.ts';
+import { Type } from '../../platform/json/json-schema.ts';
 import { BucketPath, EndedUpload, OpenUpload, UploadPath } from '../schema.ts';
 import type { OpenUploads } from './open-uploads.ts';
 

@@ -70,7 +70,7 @@ export class OpenUploads {
 
 /**
  * Whether a key may add to, complete or abort the upload. One that only appends may where it began the upload
- * itself: see begunBy in s3/initiator.ts.
+ * itself: see begunBy in s3/sign/initiator.ts.
  */
 export function mayUseUpload(principal: Principal, { acl }: Pick<PartUploadRow, 'acl'>): boolean {
   if (!onlyAppends(principal)) return true;

@@ -1,7 +1,7 @@
 /** Reads name, type and metadata of an object from the fields of its upload form. */
 import mime from 'mime';
 import { AppError, type FieldProblem } from '../../platform/errors.ts';
-import { JsonProblem, NUL_MESSAGE, nulsIn, readJson } from '../../platform/json.ts';
+import { JsonProblem, NUL_MESSAGE, nulsIn, readJson } from '../../platform/json/json.ts';
 import type { Naming } from '../objects/objects.ts';
 import { MIME_TYPE, MIME_TYPE_MAX_LENGTH } from '../schema.ts';
 

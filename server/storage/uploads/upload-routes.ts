@@ -1,5 +1,5 @@
 /** Uploads over REST: a form in any order becomes a published version. */
-import { readForm } from '../../http/multipart.ts';
+import { readForm } from '../../http/bodies/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../../http/route.ts';
 import { unknownFields } from '../../http/validate.ts';
 import { conditionOf, presentUpload } from '../listing/entries.ts';

@@ -31,7 +31,7 @@ import {
   hostAndPort,
   type ServerTls,
   verifiedEndpointOf,
-} from '../../managed-server/server-tls.ts';
+} from '../../managed-server/links/server-tls.ts';
 import { scramKeys } from '../../scram-keys.ts';
 import { MongoRouter, type MongoRouterDeps } from './wire/mongo-router.ts';
 import { TenantLogins } from './wire/tenant-logins.ts';

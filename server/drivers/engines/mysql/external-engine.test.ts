@@ -4,7 +4,7 @@ import { type EngineFixture, testEngine } from '../../../testing/engine.conforma
 import { externalMysqlFixture, noMysql } from '../../../testing/mysql-fixture.ts';
 import { mysqlEngineFixture } from '../../../testing/mysql-notes.ts';
 import { grantsOf, operatorMysql } from '../../../testing/operator-mysql.ts';
-import { serverAddress } from '../../managed-server/server-url.ts';
+import { serverAddress } from '../../managed-server/links/server-url.ts';
 
 /** With the rights that Cloudlet asks for, and no more; its settings are those that it comes with. */
 async function open(): Promise<EngineFixture> {

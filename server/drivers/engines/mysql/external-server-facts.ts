@@ -1,9 +1,9 @@
 /** The facts of a server of the operator's, whether it can be used, and its limits. */
 import { isIP } from 'node:net';
 import type { AppError } from '../../../platform/errors.ts';
-import { type ServerAddress, serverAddress } from '../../managed-server/server-url.ts';
+import { type ServerAddress, serverAddress } from '../../managed-server/links/server-url.ts';
+import { compareVersions } from '../../managed-server/programs/unpacked-programs.ts';
 import { type ExternalFacts, type RefusalCodes, unmet } from '../../managed-server/sql-server.ts';
-import { compareVersions } from '../../managed-server/unpacked-programs.ts';
 import { type Admin, rowsOf } from './admin-store.ts';
 
 export interface ServerFacts extends ExternalFacts {

@@ -6,7 +6,7 @@ import { SECRET, testExternalServer } from '../../../testing/external-server.con
 import { connectMysql, externalMysqlFixture, noMysql } from '../../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
 import { grantsOf, operatorMysql } from '../../../testing/operator-mysql.ts';
-import { serverAddress } from '../../managed-server/server-url.ts';
+import { serverAddress } from '../../managed-server/links/server-url.ts';
 import { type ServerFacts, unmetNeed, unverifiable } from './external-server-facts.ts';
 import { MysqlEngine } from './mysql-engine.ts';
 

@@ -13,14 +13,14 @@ import type {
   TestDatabase,
 } from '../../../databases/engine.ts';
 import { KeyedMutex } from '../../../platform/concurrency.ts';
-import type { AccountOptions } from '../../managed-server/account-kind.ts';
-import { AccountServers } from '../../managed-server/account-servers.ts';
+import type { AccountOptions } from '../../managed-server/accounts/account-kind.ts';
+import { AccountServers } from '../../managed-server/accounts/account-servers.ts';
+import { TenantLogs } from '../../managed-server/accounts/tenant-logs.ts';
+import { TenantQueries } from '../../managed-server/accounts/tenant-queries.ts';
 import type { ManagedEngineOptions } from '../../managed-server/database-server.ts';
 import { serverBytes } from '../../managed-server/server-bytes.ts';
 import { MOST_TEST_DATABASES, type ServerUse, SqlEngine } from '../../managed-server/sql-engine.ts';
 import { sqlServer } from '../../managed-server/sql-server.ts';
-import { TenantLogs } from '../../managed-server/tenant-logs.ts';
-import { TenantQueries } from '../../managed-server/tenant-queries.ts';
 import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
 import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';

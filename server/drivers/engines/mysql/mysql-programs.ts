@@ -8,7 +8,7 @@ import {
   type NoPrograms,
   unpackedPrograms,
   whyNoPrograms,
-} from '../../managed-server/unpacked-programs.ts';
+} from '../../managed-server/programs/unpacked-programs.ts';
 
 const run = promisify(execFile);
 const NAME = 'mariadb';

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { syncFolder } from '../../../platform/durable-file.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { removeTree } from '../../host-process/tree-removal.ts';
-import { type DataMaking, giveData } from '../../managed-server/data-template.ts';
 import { programsOrThrow } from '../../managed-server/database-server.ts';
+import { makeServerSecret } from '../../managed-server/links/server-secret.ts';
+import { CERT_FILE, KEY_FILE, type ServerTls } from '../../managed-server/links/server-tls.ts';
 import type { ServerFolders, ServerKind, ServerKindDeps } from '../../managed-server/managed-server.ts';
+import { type DataMaking, giveData } from '../../managed-server/programs/data-template.ts';
 import {
   dataSeries,
   keepSeries,
@@ -16,8 +18,6 @@ import {
   RUN,
   runMaker,
 } from '../../managed-server/server-data.ts';
-import { makeServerSecret } from '../../managed-server/server-secret.ts';
-import { CERT_FILE, KEY_FILE, type ServerTls } from '../../managed-server/server-tls.ts';
 import { hadPort } from '../../server-port.ts';
 import { nativeHash } from './dialects.ts';
 import { findPrograms, type MysqlPrograms } from './mysql-programs.ts';

@@ -1,9 +1,10 @@
 /** MySQL, described for `managed-server/`. Cloudlet runs MariaDB; the operator may run either. */
-import type { ClientWork } from '../../managed-server/client-programs.ts';
-import { SOCKET_LINK } from '../../managed-server/client-programs.ts';
+
 import { programsOrThrow, readinessOf } from '../../managed-server/database-server.ts';
+import { markOf } from '../../managed-server/links/server-secret.ts';
+import type { ClientWork } from '../../managed-server/programs/client-programs.ts';
+import { SOCKET_LINK } from '../../managed-server/programs/client-programs.ts';
 import { dataSeries } from '../../managed-server/server-data.ts';
-import { markOf } from '../../managed-server/server-secret.ts';
 import type { ClientTarget, SqlKind } from '../../managed-server/sql-server.ts';
 import { guestDialect, OWN_DIALECT } from './dialects.ts';
 import { REFUSALS, type ServerFacts, serverFacts, unmetNeed, unverifiable } from './external-server-facts.ts';

@@ -1,6 +1,7 @@
 /** Statements about who is there: sessions, what they run, and how much users did so far. */
+
+import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../../managed-server/accounts/tenant-logs.ts';
 import type { ServerUse } from '../../managed-server/sql-engine.ts';
-import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../../managed-server/tenant-logs.ts';
 import { type Admin, databaseOf, ofOurs, rowsOf } from './admin-store.ts';
 
 const NO_SUCH_THREAD = 1094;

@@ -7,8 +7,8 @@ import {
   type QueryResult,
   type Table,
 } from '../../../databases/engine.ts';
+import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
-import type { RunHow, Statements } from '../../managed-server/tenant-queries.ts';
 import { ask, type MysqlLinks } from './mysql-links.ts';
 import { usersOf } from './mysql-store.ts';
 import * as sessions from './sessions-store.ts';

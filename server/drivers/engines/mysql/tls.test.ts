@@ -8,8 +8,8 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { systemClock } from '../../../platform/clock.ts';
 import { mysqlFixture, noMysql } from '../../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
-import { makeAuthority } from '../../managed-server/certificates.ts';
-import { ServerTls } from '../../managed-server/server-tls.ts';
+import { makeAuthority } from '../../managed-server/links/certificates.ts';
+import { ServerTls } from '../../managed-server/links/server-tls.ts';
 import { freePort } from '../../server-port.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';

@@ -24,7 +24,7 @@ import {
   type PostgresqlFixture,
   postgresqlFixture,
 } from '../../../testing/postgresql-fixture.ts';
-import type { AccountServers } from '../../managed-server/account-servers.ts';
+import type { AccountServers } from '../../managed-server/accounts/account-servers.ts';
 import { DirectoryTarget } from '../../recovery-directory/directory-target.ts';
 import { postgresqlServers } from './postgresql-engine.ts';
 

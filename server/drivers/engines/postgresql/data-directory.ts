@@ -6,10 +6,10 @@ import { syncFolder, writeDurableFile } from '../../../platform/durable-file.ts'
 import { removeName } from '../../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../../host-process/host-processes.ts';
 import { removeTree } from '../../host-process/tree-removal.ts';
-import type { DataMaking } from '../../managed-server/data-template.ts';
 import type { ServerFolders } from '../../managed-server/managed-server.ts';
+import { giveTree } from '../../managed-server/processes/server-owner.ts';
+import type { DataMaking } from '../../managed-server/programs/data-template.ts';
 import { processName, runMaker } from '../../managed-server/server-data.ts';
-import { giveTree } from '../../managed-server/server-owner.ts';
 import { scramVerifier } from '../../scram-keys.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN } from './postgresql-store.ts';

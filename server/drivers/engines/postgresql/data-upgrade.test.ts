@@ -13,7 +13,7 @@ import { newDatabase } from '../../../testing/new-database.ts';
 import { noUsers, testUidBase } from '../../../testing/own-ground.ts';
 import { connect, noPostgresql, postgresqlFixture } from '../../../testing/postgresql-fixture.ts';
 import { HostProcesses } from '../../host-process/host-processes.ts';
-import { readServerSecret, rolePassword } from '../../managed-server/server-secret.ts';
+import { readServerSecret, rolePassword } from '../../managed-server/links/server-secret.ts';
 import { settleUpgrade, upgradeData } from './data-directory.ts';
 import { findPrograms } from './postgresql-programs.ts';
 

@@ -4,7 +4,7 @@ import { type EngineFixture, testEngine } from '../../../testing/engine.conforma
 import { operatorPostgresql } from '../../../testing/operator-postgresql.ts';
 import { externalPostgresqlFixture, noPostgresql } from '../../../testing/postgresql-fixture.ts';
 import { postgresqlEngineFixture } from '../../../testing/postgresql-notes.ts';
-import { serverAddress } from '../../managed-server/server-url.ts';
+import { serverAddress } from '../../managed-server/links/server-url.ts';
 
 /** With the rights that Cloudlet asks for, and no more. */
 async function open(): Promise<EngineFixture> {

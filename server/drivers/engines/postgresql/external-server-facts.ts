@@ -1,7 +1,7 @@
 /** The facts of a server of the operator's, whether it can be used, and its limits. */
 import type { ClientBase } from 'pg';
 import type { AppError } from '../../../platform/errors.ts';
-import { type ServerAddress, serverAddress } from '../../managed-server/server-url.ts';
+import { type ServerAddress, serverAddress } from '../../managed-server/links/server-url.ts';
 import { type ExternalFacts, type RefusalCodes, unmet } from '../../managed-server/sql-server.ts';
 
 export interface ServerFacts extends ExternalFacts {

@@ -6,7 +6,7 @@ import { SECRET, testExternalServer } from '../../../testing/external-server.con
 import { newDatabase } from '../../../testing/new-database.ts';
 import { operatorPostgresql } from '../../../testing/operator-postgresql.ts';
 import { connect, externalPostgresqlFixture, noPostgresql } from '../../../testing/postgresql-fixture.ts';
-import { serverAddress } from '../../managed-server/server-url.ts';
+import { serverAddress } from '../../managed-server/links/server-url.ts';
 import { unmetNeed } from './external-server-facts.ts';
 import { PostgresqlEngine } from './postgresql-engine.ts';
 

@@ -9,11 +9,13 @@ import type { ClientBase } from 'pg';
 import type { Access, Endpoint, EngineDatabase, Measured, TestDatabase } from '../../../databases/engine.ts';
 import type { ServerCopy } from '../../../databases/points/server-logs.ts';
 import { AppError, hostDiskFull } from '../../../platform/errors.ts';
-import type { AccountOptions, RecoverHow } from '../../managed-server/account-kind.ts';
-import { AccountServers } from '../../managed-server/account-servers.ts';
+import type { AccountOptions, RecoverHow } from '../../managed-server/accounts/account-kind.ts';
+import { AccountServers } from '../../managed-server/accounts/account-servers.ts';
+import { TenantLogs } from '../../managed-server/accounts/tenant-logs.ts';
+import { TenantQueries } from '../../managed-server/accounts/tenant-queries.ts';
 import { type ManagedEngineOptions, programsOrThrow } from '../../managed-server/database-server.ts';
+import { markOf } from '../../managed-server/links/server-secret.ts';
 import { serverBytes } from '../../managed-server/server-bytes.ts';
-import { markOf } from '../../managed-server/server-secret.ts';
 import {
   MOST_TEST_DATABASES,
   type ServerUse,
@@ -21,11 +23,9 @@ import {
   type Upgrade,
 } from '../../managed-server/sql-engine.ts';
 import { type SqlServer, serverUser, sqlServer } from '../../managed-server/sql-server.ts';
-import { TenantLogs } from '../../managed-server/tenant-logs.ts';
-import { TenantQueries } from '../../managed-server/tenant-queries.ts';
 import { scramVerifier } from '../../scram-keys.ts';
 import { DATA, dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
-import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
+import { DUMP_FORMATS, PostgresqlDumps } from './dumps/dumps.ts';
 import type { ServerFacts } from './external-server-facts.ts';
 import { dropSlots } from './log-archive-store.ts';
 import { type PostgresqlKind, postgresqlKind, withClients } from './postgresql.ts';

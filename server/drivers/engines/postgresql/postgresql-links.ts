@@ -2,8 +2,8 @@
 import { Socket } from 'node:net';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../../host-process/owned-socket.ts';
-import { type LinksDeps, patiently } from '../../managed-server/server-links.ts';
-import { rolePassword } from '../../managed-server/server-secret.ts';
+import { type LinksDeps, patiently } from '../../managed-server/links/server-links.ts';
+import { rolePassword } from '../../managed-server/links/server-secret.ts';
 import type { SqlLinks } from '../../managed-server/sql-server.ts';
 import { scramVerifier } from '../../scram-keys.ts';
 import { setPassword } from './postgresql-store.ts';

@@ -11,14 +11,14 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { hostPath } from '../../../platform/host-programs.ts';
+import { hostPath } from '../../../platform/host/host-programs.ts';
 import { readinessOf } from '../../managed-server/database-server.ts';
 import {
   compareVersions,
   type NoPrograms,
   unpackedPrograms,
   whyNoPrograms,
-} from '../../managed-server/unpacked-programs.ts';
+} from '../../managed-server/programs/unpacked-programs.ts';
 import { dataMajor } from './data-directory.ts';
 import type { PostgresqlKind } from './postgresql.ts';
 

@@ -3,13 +3,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDurableFile } from '../../../platform/durable-file.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { type DataMaking, giveData } from '../../managed-server/data-template.ts';
+import { SLOW_MS } from '../../managed-server/accounts/tenant-logs.ts';
 import { programsOrThrow } from '../../managed-server/database-server.ts';
+import { makeServerSecret } from '../../managed-server/links/server-secret.ts';
+import { CERT_FILE, KEY_FILE, type ServerTls } from '../../managed-server/links/server-tls.ts';
 import type { ServerFolders, ServerKind, ServerKindDeps } from '../../managed-server/managed-server.ts';
+import { type DataMaking, giveData } from '../../managed-server/programs/data-template.ts';
 import { makeFolder, pathInData, RUN } from '../../managed-server/server-data.ts';
-import { makeServerSecret } from '../../managed-server/server-secret.ts';
-import { CERT_FILE, KEY_FILE, type ServerTls } from '../../managed-server/server-tls.ts';
-import { SLOW_MS } from '../../managed-server/tenant-logs.ts';
 import { hadPort } from '../../server-port.ts';
 import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
 import {

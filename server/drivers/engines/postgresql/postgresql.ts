@@ -1,10 +1,10 @@
 /** PostgreSQL, described for `managed-server/`. */
 import { join } from 'node:path';
 import { DumpsMissing } from '../../../databases/engine.ts';
-import { SOCKET_LINK } from '../../managed-server/client-programs.ts';
 import { programsOrThrow } from '../../managed-server/database-server.ts';
+import { SOCKET_LINK } from '../../managed-server/programs/client-programs.ts';
+import type { NoPrograms } from '../../managed-server/programs/unpacked-programs.ts';
 import type { ClientTarget, SqlKind } from '../../managed-server/sql-server.ts';
-import type { NoPrograms } from '../../managed-server/unpacked-programs.ts';
 import { dataMajor } from './data-directory.ts';
 import { REFUSALS, type ServerFacts, serverFacts, unmetNeed } from './external-server-facts.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';

@@ -11,12 +11,12 @@ import type { HostProcesses } from '../../host-process/host-processes.ts';
 import type { ManagedServer, ServerFolders, ServerKindDeps } from '../../managed-server/managed-server.ts';
 import { makeFolder, processName } from '../../managed-server/server-data.ts';
 import { DATA } from './data-directory.ts';
+import { tarEntry } from './dumps/tar-entry.ts';
 import { endRecovery, type RecoveryState, recoveryState, replayedTo } from './log-archive-store.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import type { findPrograms } from './postgresql-programs.ts';
 import { PostgresqlServer } from './postgresql-server.ts';
 import { type PostgresqlFacts, segmentFile } from './server-log.ts';
-import { tarEntry } from './tar-entry.ts';
 
 const TAR = ['/usr/bin/tar', '/bin/tar'];
 const MEMORY_MB = 256;

@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream';
 import type { LogServer, LogState } from '../../../databases/points/server-logs.ts';
 import type { BaseCopy } from '../../../recovery/logs/log-lines.ts';
-import type { Clients } from '../../managed-server/client-programs.ts';
-import { dumpOf } from '../../managed-server/dump-streams.ts';
+import type { Clients } from '../../managed-server/programs/client-programs.ts';
+import { dumpOf } from '../../managed-server/programs/dump-streams.ts';
 import * as store from './log-archive-store.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import { ADMIN } from './postgresql-store.ts';

@@ -1,7 +1,7 @@
 /** Statements about sessions: what they run, how to end them, and how much they did so far. */
 import type { ClientBase } from 'pg';
+import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../../managed-server/accounts/tenant-logs.ts';
 import type { ServerUse } from '../../managed-server/sql-engine.ts';
-import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../../managed-server/tenant-logs.ts';
 import { ADMIN, DUMPER, type Guest, id, type Roles } from './postgresql-store.ts';
 
 export interface Session {
@@ -129,7 +129,7 @@ const DELETES = '^\\s*((begin|start|set)\\M[^;]*;\\s*)*(delete|truncate|drop|vac
 
 /**
  * Ends sessions of tenants, and loads, that have written in a transaction that is not over. Deletes go on:
- * a server that grows by them is ended (managed-server/disk-guard.ts).
+ * a server that grows by them is ended (managed-server/processes/disk-guard.ts).
  */
 export async function endWriters(client: ClientBase): Promise<void> {
   await client.query(

@@ -7,8 +7,8 @@ import {
   type QueryResult,
   type Table,
 } from '../../../databases/engine.ts';
+import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
-import type { RunHow, Statements } from '../../managed-server/tenant-queries.ts';
 import { type PostgresqlLinks, SentTooMuch } from './postgresql-links.ts';
 import { rolesOf } from './postgresql-store.ts';
 import { cancel } from './sessions-store.ts';

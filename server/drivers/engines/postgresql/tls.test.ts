@@ -11,8 +11,8 @@ import { systemClock } from '../../../platform/clock.ts';
 import { isAppError } from '../../../platform/errors.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
 import { noPostgresql, postgresqlFixture } from '../../../testing/postgresql-fixture.ts';
-import { makeAuthority, makeServerCertificate } from '../../managed-server/certificates.ts';
-import { ServerTls } from '../../managed-server/server-tls.ts';
+import { makeAuthority, makeServerCertificate } from '../../managed-server/links/certificates.ts';
+import { ServerTls } from '../../managed-server/links/server-tls.ts';
 import { freePort } from '../../server-port.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';

@@ -4,8 +4,8 @@ import type { Engine, EngineDatabase } from '../../../databases/engine.ts';
 import type { EngineDescription } from '../../../databases/engine-description.ts';
 import type { Finding } from '../../../platform/finding.ts';
 import type { ChildEngineOptions } from '../../engine-children/child-engine.ts';
-import type { AccountOptions } from '../../managed-server/account-kind.ts';
-import type { ServerUsers } from '../../managed-server/server-users.ts';
+import type { AccountOptions } from '../../managed-server/accounts/account-kind.ts';
+import type { ServerUsers } from '../../managed-server/processes/server-users.ts';
 import type { Part } from '../../preparation/preparing.ts';
 import type { HranaCalls } from './hrana-calls.ts';
 

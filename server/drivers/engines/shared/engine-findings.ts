@@ -1,7 +1,7 @@
 /** Lines of `cloudlet doctor` that several engines have. */
 import type { Finding } from '../../../platform/finding.ts';
+import type { NoPrograms } from '../../managed-server/programs/unpacked-programs.ts';
 import type { ExternalFacts } from '../../managed-server/sql-server.ts';
-import type { NoPrograms } from '../../managed-server/unpacked-programs.ts';
 
 /** Programs of the engine are missing. */
 export function notFound(subject: string, { reason, fix }: NoPrograms): Finding {

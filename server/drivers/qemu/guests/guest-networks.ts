@@ -3,7 +3,7 @@
 import { isIPv4 } from 'node:net';
 import type { GuestEndpoint, GuestNetwork, GuestSpec, ReachedPort } from '../../../compute/hypervisor.ts';
 import { AppError } from '../../../platform/errors.ts';
-import type { NoOtherUsers } from '../../../platform/other-users.ts';
+import type { NoOtherUsers } from '../../../platform/host/other-users.ts';
 import type { Launch } from '../arguments.ts';
 import { writeSeed } from '../images/disk.ts';
 import type { StaticNetwork } from '../images/seed.ts';

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd, HeldSocket } from '../../../compute/hypervisor.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { patienceMs } from '../../../platform/host-load.ts';
+import { patienceMs } from '../../../platform/host/host-load.ts';
 import { connectIn, holdSocket } from '../../host-process/owned-socket.ts';
 import { hostBootId, isAlive, type ProcessIdentity } from '../../host-process/process-identity.ts';
 import { type Ending, endingText, signalName } from '../../host-process/running-process.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Preparing } from '../../../platform/preparing.ts';
+import type { Preparing } from '../../../platform/host/preparing.ts';
 import { ROOT } from '../../../platform/program-files.ts';
 import { preparing, saysPreparing, WAIT_FOR_IT } from '../../preparation/preparing.ts';
 

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../../../config/config.ts';
+import { type ServerAddress, serverAddress } from '../../../managed-server/links/server-url.ts';
 import { dataSeries } from '../../../managed-server/server-data.ts';
-import { type ServerAddress, serverAddress } from '../../../managed-server/server-url.ts';
 import { mongodPath } from './mongod-program.ts';
 
 const PORT = 27_017;

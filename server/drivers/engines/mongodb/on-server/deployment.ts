@@ -5,8 +5,8 @@ import type { MongoClient } from 'mongodb';
 import type { Readiness } from '../../../../databases/engine.ts';
 import type { EngineServer } from '../../../managed-server/database-server.ts';
 import { externalReadiness } from '../../../managed-server/database-server.ts';
-import { ExternalServer, type ExternalServerDeps } from '../../../managed-server/external-server.ts';
-import { makeServerSecret, readServerSecret } from '../../../managed-server/server-secret.ts';
+import { ExternalServer, type ExternalServerDeps } from '../../../managed-server/links/external-server.ts';
+import { makeServerSecret, readServerSecret } from '../../../managed-server/links/server-secret.ts';
 import type { OperatorMongodb } from './choice.ts';
 import { clientOf, factsOf, type MongodbFacts } from './operator-mongodb.ts';
 

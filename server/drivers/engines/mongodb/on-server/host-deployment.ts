@@ -6,10 +6,10 @@ import {
   programsOrThrow,
   readinessOf,
 } from '../../../managed-server/database-server.ts';
+import { readServerSecret, rolePassword } from '../../../managed-server/links/server-secret.ts';
 import { ManagedServer } from '../../../managed-server/managed-server.ts';
+import { SHARED, userOfData } from '../../../managed-server/processes/server-owner.ts';
 import { dataSeries } from '../../../managed-server/server-data.ts';
-import { SHARED, userOfData } from '../../../managed-server/server-owner.ts';
-import { readServerSecret, rolePassword } from '../../../managed-server/server-secret.ts';
 import type { OperatorMongodb } from './choice.ts';
 import type { MongodbDeployment } from './deployment.ts';
 import { findMongod } from './mongod-program.ts';

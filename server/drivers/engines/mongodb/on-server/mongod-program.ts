@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { findHostProgram } from '../../../../platform/host-programs.ts';
-import { compareVersions, type NoPrograms } from '../../../managed-server/unpacked-programs.ts';
+import { findHostProgram } from '../../../../platform/host/host-programs.ts';
+import { compareVersions, type NoPrograms } from '../../../managed-server/programs/unpacked-programs.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;

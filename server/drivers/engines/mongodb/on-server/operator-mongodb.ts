@@ -1,8 +1,8 @@
 /** The operator's MongoDB server: the check of its requirements, and its limitations. */
 import { MongoClient, type MongoClientOptions } from 'mongodb';
 import { AppError } from '../../../../platform/errors.ts';
-import { caOf } from '../../../managed-server/server-url.ts';
-import { compareVersions } from '../../../managed-server/unpacked-programs.ts';
+import { caOf } from '../../../managed-server/links/server-url.ts';
+import { compareVersions } from '../../../managed-server/programs/unpacked-programs.ts';
 import type { OperatorMongodb } from './choice.ts';
 import { OLDEST } from './mongod-program.ts';
 

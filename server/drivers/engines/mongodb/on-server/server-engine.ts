@@ -32,10 +32,10 @@ import {
 import { receiveFile } from '../../../engine-children/load-file.ts';
 import type { EngineServer } from '../../../managed-server/database-server.ts';
 import { connectionEnded, timedOut } from '../../../managed-server/database-server.ts';
-import { ServerRounds } from '../../../managed-server/server-rounds.ts';
-import { markOf, rolePassword } from '../../../managed-server/server-secret.ts';
-import { hostAndPort } from '../../../managed-server/server-tls.ts';
-import { caOf } from '../../../managed-server/server-url.ts';
+import { markOf, rolePassword } from '../../../managed-server/links/server-secret.ts';
+import { hostAndPort } from '../../../managed-server/links/server-tls.ts';
+import { caOf } from '../../../managed-server/links/server-url.ts';
+import { ServerRounds } from '../../../managed-server/processes/server-rounds.ts';
 import { commandOf, describeCollection, resultOf } from '../query-results.ts';
 import type { MongodbDeployment } from './deployment.ts';
 import { clientOf } from './operator-mongodb.ts';

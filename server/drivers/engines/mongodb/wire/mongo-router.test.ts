@@ -14,7 +14,7 @@ import { eventually } from '../../../../testing/eventually.ts';
 import { type MongodbFixture, openMongodb } from '../../../../testing/mongodb-fixture.ts';
 import { randomFrom } from '../../../../testing/random.ts';
 import { bodyOf, messageOf, RawMongo } from '../../../../testing/raw-mongo.ts';
-import { ServerTls } from '../../../managed-server/server-tls.ts';
+import { ServerTls } from '../../../managed-server/links/server-tls.ts';
 
 let fixture: MongodbFixture;
 let database: EngineDatabase;

@@ -9,7 +9,7 @@ import { CommandError } from '../../../../../libs/mongo/index.ts';
 import { SEE_LOG } from '../../../../platform/alarms.ts';
 import { KeyedMutex } from '../../../../platform/concurrency.ts';
 import { AppError } from '../../../../platform/errors.ts';
-import type { ServerTls } from '../../../managed-server/server-tls.ts';
+import type { ServerTls } from '../../../managed-server/links/server-tls.ts';
 import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
 import { UnauthenticatedConnections } from '../../../unauthenticated-connections.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';

@@ -13,7 +13,7 @@ import { eventually } from '../../../../testing/eventually.ts';
 import { type MongodbFixture, openMongodb } from '../../../../testing/mongodb-fixture.ts';
 import { bodyOf, messageOf, RawMongo } from '../../../../testing/raw-mongo.ts';
 import { socketPair } from '../../../dialed.ts';
-import { ServerTls } from '../../../managed-server/server-tls.ts';
+import { ServerTls } from '../../../managed-server/links/server-tls.ts';
 import { TlsDoor } from './tls-door.ts';
 
 /** Handshakes under way that are kept. */

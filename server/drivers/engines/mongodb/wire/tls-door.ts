@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
-import type { ServerTls } from '../../../managed-server/server-tls.ts';
+import type { ServerTls } from '../../../managed-server/links/server-tls.ts';
 import { UnauthenticatedConnections } from '../../../unauthenticated-connections.ts';
 
 export interface Arrival {

@@ -1,0 +1,398 @@
+/** The composition root: every part is made here and in the files beside, in start order. */
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { SetupLinks } from '../accounts/links/setup-links.ts';
+import { type AccountsPart, accountsPart } from '../accounts/part.ts';
+import { transferStatements } from '../billing/ledger/ledger.ts';
+import { billingPart, openBilling } from '../billing/part.ts';
+import { Idempotency } from '../calls/idempotency.ts';
+import { IdempotencyStore } from '../calls/idempotency-store.ts';
+import { Operations } from '../calls/operations.ts';
+import { OperationsStore } from '../calls/operations-store.ts';
+import type { Principal } from '../calls/principal.ts';
+import { machineSource } from '../compute/machines/point-machines.ts';
+import type { NetworkServices } from '../compute/private-network.ts';
+import type { Config } from '../config/config.ts';
+import type { EngineName } from '../databases/engine.ts';
+import { DataCheck, DataFaults } from '../databases/life/data-faults.ts';
+import { Egress } from '../databases/life/egress.ts';
+import { databasesPart } from '../databases/part.ts';
+import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
+import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
+import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
+import type { ControlSockets } from '../http/caller.ts';
+import { ClientPackage } from '../http/client-package.ts';
+import type { SocketRoute } from '../http/connections/web-sockets.ts';
+import { ConsoleFiles } from '../http/console-files.ts';
+import type { StaticFiles } from '../http/edge.ts';
+import { indexRoutes } from '../http/index-routes.ts';
+import { updatesSocket } from '../http/operation-routes.ts';
+import { OwnAddresses } from '../http/origins.ts';
+import type { Route } from '../http/route.ts';
+import { rotateMasterKey } from '../metadata/key-rotation.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Job, Jobs } from '../platform/jobs.ts';
+import { ROOT } from '../platform/program-files.ts';
+import { Meters } from '../platform/prometheus.ts';
+import { s3Routes } from '../s3/s3-routes.ts';
+import { systemPart } from '../status/part.ts';
+import { storagePart } from '../storage/part.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
+import { webhooksPart } from '../webhooks/part.ts';
+import { BUILT_IN, followHost } from './catalog.ts';
+import { buildCompute } from './compute.ts';
+import { continuousOf } from './continuous.ts';
+import { buildEdges, callsRoutes, s3Domains, withDocuments } from './edges.ts';
+import { buildEngines, databaseLimits } from './engines.ts';
+import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
+import { type AccountsBack, buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+/** Folder of the built console. */
+const CONSOLE_FOLDER = join(ROOT, 'build/console');
+const CLIENT_PACKAGE = join(ROOT, 'build/cli/cloudlet.tgz');
+
+export interface BuildOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called with each step of the start. */
+  readonly step: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+  /** Name of the restore drill that this cloud is built for, never to be served; see drill-cloud.ts. */
+  readonly drill?: string;
+}
+
+export interface Cloud {
+  readonly config: Config;
+  /** API and console. */
+  readonly api: FastifyInstance;
+  /** Users' files by signed link. */
+  readonly data: FastifyInstance;
+  readonly control: ControlSockets;
+  readonly setupLinks: SetupLinks;
+  readonly addresses: OwnAddresses;
+  /**
+   * Starts the work of a server, which operator's commands do not do: watching machines. To be called once
+   * both ports listen; from then on it says that it is ready.
+   */
+  serve(): void;
+  /** Says that it is not ready any more. To be called before the ports are closed. */
+  leave(): void;
+  /** Resolves when no background operation is running; after `ms` at the latest. */
+  drain(ms: number): Promise<void>;
+  /** Number of running virtual machines. */
+  countRunning(): Promise<number>;
+  /** Moves an engine's data to its newest version here, while nothing runs; null: there was nothing to do. */
+  upgradeEngine(name: EngineName): Promise<{ readonly from: string; readonly to: string } | null>;
+  /** Parts that a restore drill tries beside the API. */
+  readonly within: { readonly base: Foundations } & Pick<Domains, 'databases' | 'compute'>;
+  /** Stops background work and closes the stores; the edges must be closed before. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the data directory and builds the cloud. Throws StartupError, or an Error with a one-line message.
+ */
+export async function buildCloud(options: BuildOptions): Promise<Cloud> {
+  const { config, clock, log } = options;
+  const base = await openFoundations(options);
+  const addresses = new OwnAddresses({ apiUrl: config.publicUrl, dataUrl: config.dataUrl });
+  const domains = await buildDomains(options, { base, addresses });
+  const { compute, databases, credits, accounts, engines } = domains;
+  const calls = buildCalls(base, { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers });
+  const meters = new Meters();
+  const system = buildSystem(options, { domains, base, meters });
+  const { operations, idempotency } = calls;
+  // In start order; they stop in reverse.
+  const parts: Part[] = [
+    ...[accounts, domains.storage, compute, engines, databases],
+    ...[domains.recovery, domains.webhooks, credits, calls, system],
+  ];
+  const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
+  const { setupLinks, authenticator } = accounts;
+  const needsSetup = () => setupLinks.needsSetup();
+  const index = indexRoutes({ config, needsSetup, apiUrl: () => addresses.apiUrl, pages });
+  const s3 = s3Of(options, { domains, addresses });
+  const control: ControlSockets = new WeakSet();
+  const edges = buildEdges(config, {
+    clock,
+    log,
+    meters,
+    accounts: authenticator,
+    tickets: base.tickets,
+    control,
+    idempotency,
+    operations,
+    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3.routes, ...index]),
+    pages: withClient(pages, config),
+    dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
+    hrana: {
+      find: databases.logins.find.bind(databases.logins),
+      ...engines.hrana,
+      egress: databases.egress,
+    },
+    s3: s3.edge,
+    named: compute.named,
+    sockets: parts.flatMap(({ sockets = [] }) => sockets),
+    addresses,
+    connections: compute.connections,
+  });
+  const countConnections = () => edges.guard.connections;
+  meters.gauge('cloudlet_connections', { help: 'Open connections', type: 'gauge', read: countConnections });
+  base.gauges(meters);
+  for (const part of parts) part.gauges?.(meters);
+  const jobs = new Jobs(log);
+  const close = async () => {
+    edges.guard.close();
+    for (const part of parts) part.stop?.();
+    await jobs.stop();
+    for (const part of parts.toReversed()) await part.close?.();
+    for (const part of parts) await flush(part, log);
+    await closeFoundations(base);
+  };
+  return {
+    config,
+    api: edges.api,
+    data: edges.data,
+    control,
+    addresses,
+    within: { base, databases, compute },
+    close,
+    setupLinks,
+    drain: (ms) => operations.drain(ms),
+    upgradeEngine: (name) => engines.upgrade(name),
+    countRunning: () => compute.countRunning(),
+    leave: system.leave,
+    serve: () => {
+      for (const part of parts) {
+        part.start?.();
+        for (const job of part.jobs ?? []) jobs.start(job);
+      }
+    },
+  };
+}
+
+function withClient(pages: ConsoleFiles, { publicUrl }: Config): StaticFiles {
+  const client = new ClientPackage({ file: CLIENT_PACKAGE, publicUrl });
+  return { answer: (...call) => client.answer(...call) || pages.answer(...call) };
+}
+
+/** S3 beside the other edges: its own, and its calls of the JSON API. */
+function s3Of(
+  { config, clock }: BuildOptions,
+  { domains, addresses }: { domains: Domains; addresses: OwnAddresses },
+) {
+  const { accessKeys, authenticator, directory } = domains.accounts;
+  const { services } = domains.storage;
+  const keyOf = (id: string) => authenticator.s3KeyOf(id);
+  const dataUrl = () => addresses.dataUrl;
+  const own = { accessKeys, accounts: directory, keyOf, dataUrl, clock };
+  return {
+    edge: { storage: services, keys: authenticator, accounts: directory },
+    routes: s3Routes({ ...services, ...own, domains: s3Domains(config) }),
+  };
+}
+
+async function flush(part: Part, log: Logger): Promise<void> {
+  try {
+    await part.flush?.();
+  } catch (error) {
+    // Figures of the last seconds are not worth a failed stop.
+    log.warn({ err: error }, 'storing metrics of the last seconds failed');
+  }
+}
+
+type Domains = Awaited<ReturnType<typeof buildDomains>>;
+
+/** In the order in which they need each other. */
+async function buildDomains(
+  { config, clock, log, drill }: BuildOptions,
+  { base, addresses }: { base: Foundations; addresses: OwnAddresses },
+) {
+  const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
+  const isHeld = recoveryHold(base, clock);
+  const points = openedPoints({ config, clock, base }, () => recovery.pointFiles);
+  const storage = await storagePart({
+    config,
+    clock,
+    base,
+    isHeld,
+    metadataDamage: () => damageIn(config.dataDir),
+    points,
+    billing: billing.storageCharges,
+    steady: billing.steady,
+    announce: eventStatements,
+    // Accounts are made after what they may use.
+    linkKeys: {
+      currentId: (accountId) => accounts.linkKeys.currentId(accountId),
+      holderOf: (keyId) => accounts.linkKeys.holderOf(keyId),
+    },
+    addresses,
+  });
+  const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
+  const options = { config, clock, log, base, drill, points };
+  const services = servicesOf(() => databases.privately);
+  const ofVms = { urls: addresses, billing: billing.vmCharges, isCurrent: isCurrentBy(() => accounts) };
+  const compute = await buildCompute({ ...options, ...ofVms, services });
+  const faults = new DataFaults(base.alarms);
+  const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
+  const engines = await buildEngines({ ...options, ...base, faults, dataUrl, egress });
+  const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
+  const databases = await databasesPart({
+    clock,
+    faults,
+    egress,
+    alarms: base.alarms,
+    announce: eventStatements,
+    metadata: base.metadata,
+    sealer: base.keys,
+    tunnels: compute.tunnels,
+    assertSpace: base.assertSpace,
+    sweepGuard: base.sweepGuard,
+    billing: billing.databaseCharges,
+    engines: engines.list,
+    abouts: ABOUT_ENGINES,
+    kept: await KeptDumpFiles.open(keptDumps),
+    ...databaseLimits(config),
+    maxSizeMb: config.databaseSizeMb,
+    ...keepingOf(config),
+    pointFiles: points,
+    continuous: continuousOf(config, base.alarms, () => recovery.logArchive),
+    pointDumpMs: config.recoveryDumpMinutes * 60_000,
+    pointSilenceMs: config.recoverySilenceSeconds * 1000,
+    orphanGraceMs: config.sweepGraceSeconds * 1000,
+    onError: (id, what, error) => log.error({ id, err: error }, what),
+  });
+  storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
+  const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
+  const resources = { bucket: storage.resources, database: databases.resources, machine: compute.resources };
+  const createAccount: AccountsBack['createAccount'] = (...of) => accounts.administration.create(...of);
+  const recovery = buildRecovery({ ...options, sources, opened: points, resources, createAccount });
+  const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
+    graceMs: config.creditGraceSeconds * 1000,
+    announce: eventStatements,
+  });
+  const size = { diskBytes: base.diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
+  await followHost(log, credits.plans, size);
+  const accounts = await accountsPart({
+    ...options,
+    transfer: transferStatements,
+    announce: eventStatements,
+    apiUrl,
+    dataUrl,
+    credits: credits.forAccounts,
+  });
+  const webhooks = webhooksPart({ clock, log, base });
+  return { storage, engines, compute, databases, credits, accounts, webhooks, recovery };
+}
+
+/** How long, and how much of, last dumps of deleted databases are kept. */
+function keepingOf({ databaseKeepHours, databaseKeptMb }: Config) {
+  return { keepMs: databaseKeepHours * HOUR_MS, keptBytes: databaseKeptMb * 2 ** 20 };
+}
+
+/** Accounts are made after machines, and asked once both run. */
+function isCurrentBy(accounts: () => Pick<AccountsPart, 'authenticator'>) {
+  return (principal: Principal) => accounts().authenticator.isCurrent(principal);
+}
+
+/** Databases are made after machines, and reached once both run. */
+function servicesOf(databases: () => NetworkServices): NetworkServices {
+  return {
+    find: (...of) => databases().find(...of),
+    dial: (request) => databases().dial(request),
+    uri: (...of) => databases().uri(...of),
+  };
+}
+
+function buildSystem(
+  { clock, log }: BuildOptions,
+  { domains, base, meters }: { domains: Domains; base: Foundations; meters: Meters },
+) {
+  const { storage, compute, databases, recovery } = domains;
+  const { hypervisor } = compute;
+  return systemPart({
+    clock,
+    meters,
+    alarms: base.alarms,
+    stores: base.engines,
+    metrics: () => base.hostMetrics.read(),
+    scrub: () => storage.scrubber.status(),
+    databases: () => databases.engines.readiness(),
+    recovery: () => recovery.watch.read(),
+    compute: async () => ({ engine: hypervisor.name, ...(await hypervisor.readiness()) }),
+    scrubber: storage.scrubber,
+    rotateMasterKey: () => recovery.points.apart(() => rotateKeys(base)),
+    onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
+  });
+}
+
+type CallsDeps = Pick<BuildOptions, 'clock' | 'log'> &
+  Pick<AccountsPart, 'apiKeys'> & { readonly maxKept: number };
+
+/** Responses that are kept: for a repeated Idempotency-Key, and of operations answered before their end. */
+function buildCalls(
+  { metadata, keys: sealer, updates, tickets }: Foundations,
+  { clock, log, apiKeys, maxKept }: CallsDeps,
+) {
+  const common = { metadata, sealer, clock, maxKept };
+  const ownKeyState = (caller: Principal) => apiKeys.ownKeyState(caller);
+  const idempotency = new Idempotency({ ...common, store: new IdempotencyStore(metadata), ownKeyState });
+  const operations = new Operations({
+    ...common,
+    store: new OperationsStore(metadata),
+    isOwner: (caller) => apiKeys.ownsAccount(caller),
+    onLost: (operation, err) => log.error({ operation, err }, 'storing the outcome of an operation failed'),
+  });
+  const hourly = (name: string, run: () => Promise<unknown>): Job => {
+    return { name, everyMs: HOUR_MS, per: 'cluster', run };
+  };
+  const countEarlier: Job = {
+    name: 'count responses stored by an earlier version',
+    everyMs: MINUTE_MS,
+    per: 'cluster',
+    run: async () => {
+      await idempotency.countEarlier();
+      await operations.countEarlier();
+    },
+  };
+  return {
+    idempotency,
+    operations,
+    routes: callsRoutes({ operations }),
+    sockets: [updatesSocket(updates, tickets)],
+    jobs: [
+      hourly('sweep idempotency keys', () => idempotency.sweep()),
+      hourly('sweep operations', () => operations.sweep()),
+      countEarlier,
+    ],
+  };
+}
+
+async function rotateKeys({ metadata, keys }: Foundations): Promise<{ key_id: string; resealed: number }> {
+  const { keyId, resealed } = await rotateMasterKey({ metadata, keys });
+  return { key_id: keyId, resealed };
+}
+
+/** A domain as the cloud sees it, beside its services. The cloud goes through all parts in start order. */
+export interface Part {
+  /** Operations of the API. */
+  readonly routes?: readonly Route[];
+  /** Routes of the data origin: users' files by signed link. */
+  readonly dataRoutes?: readonly Route[];
+  readonly sockets?: readonly SocketRoute[];
+  /** Registers the gauges and counters that Prometheus reads. */
+  readonly gauges?: (meters: Meters) => void;
+  /** Run by a server only, not by operator's commands. */
+  readonly jobs?: readonly Job[];
+  /** Starts the work of a server. */
+  readonly start?: () => void;
+  /** Starts nothing more: running jobs are about to be awaited. */
+  readonly stop?: () => void;
+  /** Stops everything. */
+  readonly close?: () => Promise<void>;
+  /** Writes buffered facts, for the last time. */
+  readonly flush?: () => Promise<unknown>;
+}

@@ -1,0 +1,228 @@
+/** Makes what machines run on: the engine, its networks and addresses. */
+
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { ImageSources } from '../compute/images/image-sources.ts';
+import { AddressPool } from '../compute/machines/addresses.ts';
+import type { LentKeysDeps } from '../compute/machines/lent-keys.ts';
+import type { MachinePoints } from '../compute/machines/machine-origins.ts';
+import type { VmBilling } from '../compute/machines/vm-billing.ts';
+import { VmStore } from '../compute/machines/vm-store.ts';
+import { computePart } from '../compute/part.ts';
+import type { NetworkServices } from '../compute/private-network.ts';
+import type { Config } from '../config/config.ts';
+import { publishedAt } from '../config/published-address.ts';
+import { ungrantedMemoryOf } from '../config/registrations.ts';
+import { rangeOf } from '../config/setting-kinds.ts';
+import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
+import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
+import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
+import { type GuardsOf, removeLeftGuards } from '../drivers/host-network/left-guards.ts';
+import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
+import { removeEmptyGroups } from '../drivers/host-process/cgroups.ts';
+import { endOrphans } from '../drivers/host-process/orphans.ts';
+import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
+import { LoopbackIngress } from '../drivers/loopback-ingress/loopback-ingress.ts';
+import { PrivateNetworks, type PrivateNetworksDeps } from '../drivers/private-network/private-networks.ts';
+import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
+import { UIDS } from '../drivers/qemu/guests/guest-folders.ts';
+import { TINY_FOLDER, tinyIn } from '../drivers/qemu/images/tiny-image.ts';
+import { QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
+import type { OwnAddresses } from '../http/origins.ts';
+import type { Clock } from '../platform/clock.ts';
+import { Descriptors } from '../platform/host/descriptors.ts';
+import { type NoOtherUsers, whyNoOtherUsers } from '../platform/host/other-users.ts';
+import type { Outbound } from '../platform/outbound.ts';
+import { Tunnels } from '../resources/tunnels.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
+import type { Foundations } from './foundations.ts';
+
+export interface HostDeps {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly base: Pick<
+    Foundations,
+    'claim' | 'metadata' | 'tickets' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
+  >;
+  readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
+  readonly billing: VmBilling;
+  readonly services: NetworkServices;
+  readonly isCurrent: LentKeysDeps['isCurrent'];
+  readonly points: MachinePoints;
+  /** Name of the restore drill that the machines are for. */
+  readonly drill: string | undefined;
+}
+
+const GIB = 2 ** 30;
+
+export async function buildCompute(deps: HostDeps) {
+  const { config, clock, log, billing, urls } = deps;
+  const { metadata, assertSpace, alarms, sweepGuard, outbound } = deps.base;
+  const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
+  const { guard, addressGuard, bridge } = buildNetwork(deps, noUsers);
+  const hypervisor = buildHypervisor(deps, { noUsers, guard, bridge });
+  const warn = (text: string) => log.warn(text);
+  const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
+  const onError = (id: string, what: string, error: unknown) => log.error({ id, err: error }, what);
+  const tunnels = new Tunnels({
+    clock,
+    idleMs: config.tunnelIdleSeconds * 1000,
+    max: Math.ceil(config.maxConnections / 4),
+    assertFree: (files) => descriptors.assertFree(files),
+    onError,
+  });
+  const ingress =
+    bridge === null
+      ? new LoopbackIngress({ clock, descriptors, guard: addressGuard })
+      : new BridgeIngress({ clock });
+  const taken = await new VmStore(metadata).addresses();
+  const addresses = new AddressPool({ network: config.vmPool, taken, host: ingress });
+  if (bridge !== null) addresses.markTaken(bridge.gateway);
+  const part = computePart({
+    metadata,
+    assertSpace,
+    alarms,
+    sweepGuard,
+    clock,
+    log,
+    billing,
+    apiUrl: () => urls.apiUrl,
+    dataUrl: () => urls.dataUrl,
+    publishing: publishing(config),
+    hypervisor,
+    ingress,
+    addresses,
+    descriptors,
+    tunnels,
+    tickets: deps.base.tickets,
+    services: deps.services,
+    points: deps.points,
+    isCurrent: deps.isCurrent,
+    privateNetworks: buildPrivateNetworks(deps, {
+      socketOf: (vmId) => hypervisor.privateSocket(vmId),
+      keysOf: (accountId, vmId) => part.lentKeys.of(accountId, vmId),
+    }),
+    host: {
+      hypervisor,
+      waits: hypervisor.waits,
+      networks: bridge === null ? [guard, addressGuard] : [bridge, guard],
+      sweepHost: async () => {
+        await addressGuard.sweep();
+        if (deps.drill !== undefined) return;
+        await endOrphans(warn);
+        await removeEmptyGroups();
+        await removeLeftGuards({ ...guardsOf(config), warn });
+      },
+      descriptors,
+      close: () => hypervisor.close(),
+    },
+    imageSources: buildImageSources(config, outbound),
+    announce: eventStatements,
+    onError,
+    onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'closed published ports'),
+    outbound: config.vmOutbound === 'on',
+    maxImageBytes: config.imageMaxGb * GIB,
+    ungrantedMemoryPercent: ungrantedMemoryOf(config),
+    graceMs: config.vmGraceSeconds * 1000,
+    orphanGraceMs: config.sweepGraceSeconds * 1000,
+  });
+  return { ...part, hypervisor, tunnels, connections: descriptors.connections };
+}
+
+function buildHypervisor(
+  { config, clock, log, drill, base: { assertSpace, diskSpace } }: HostDeps,
+  {
+    noUsers,
+    guard,
+    bridge,
+  }: Pick<ReturnType<typeof buildNetwork>, 'guard' | 'bridge'> & { noUsers: NoOtherUsers | null },
+) {
+  const hypervisor = new QemuHypervisor({
+    vmsDirectory: join(config.dataDir, 'vms'),
+    imagesDirectory: join(config.dataDir, 'images'),
+    tiny: tinyIn(TINY_FOLDER),
+    clock,
+    uidBase: config.vmUidBase,
+    noUsers,
+    accel: config.vmAccel,
+    memoryOvercommit: config.memoryOvercommit,
+    warn: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
+    disk: diskSpace,
+    assertSpace,
+    outbound: drill === undefined ? guard : null,
+    bridge,
+    ...(drill === undefined ? {} : { drillGroup: drillGroup(drill, 'machines') }),
+  });
+  diskSpace.beforeRelease(() => hypervisor.waits.haltAll());
+  return hypervisor;
+}
+
+/** The users of guests, by which rules and bridges are named, and which of these are in use here. */
+function guardsOf({ vmUidBase, vmNetwork }: Config): GuardsOf {
+  return { uidBase: vmUidBase, uidCount: UIDS.count, hasBridge: vmNetwork === 'bridge' };
+}
+
+/** Takes away the rules of clouds of this host that have ended: to be called when ours has. Never rejects. */
+export function removeLeftRules(): Promise<void> {
+  return removeLeftGuards({ uidBase: 0, uidCount: UIDS.count, hasBridge: false, warn: () => {} });
+}
+
+/**
+ * The network of guests, with its rules that protect this host. On a bridge guests have no connecting
+ * process.
+ */
+function buildNetwork({ config, base: { claim } }: HostDeps, noUsers: NoOtherUsers | null) {
+  const { vmUidBase: uidBase, vmPool: network } = config;
+  const users = { uidBase, uidCount: UIDS.count, noUsers };
+  const outbound = config.vmOutbound === 'on';
+  const allowPrivate = config.vmOutboundPrivate === 'on';
+  const isBridge = config.vmNetwork === 'bridge';
+  return {
+    guard: new OutboundGuard({ ...users, letsOut: outbound && !isBridge, allowPrivate, claim }),
+    addressGuard: new AddressGuard({ network }),
+    bridge: isBridge ? new GuestBridge({ uidBase, network, outbound, allowPrivate, claim }) : null,
+  };
+}
+
+const EVERY_ADDRESS = ['', '0.0.0.0', '::'];
+
+function buildPrivateNetworks(
+  { config, log, services, urls }: HostDeps,
+  guests: Pick<PrivateNetworksDeps, 'socketOf' | 'keysOf'>,
+) {
+  const host = EVERY_ADDRESS.includes(config.host) ? '127.0.0.1' : config.host;
+  return new PrivateNetworks({
+    ...guests,
+    services,
+    data: () => ({
+      host,
+      port: Number(new URL(urls.listening.dataUrl).port),
+      maxConnections: Math.ceil(config.maxConnections / 4),
+    }),
+    warn: (text) => log.warn(text),
+  });
+}
+
+/** Where ports of machines are published. */
+function publishing(config: Config) {
+  const rules = {
+    range: rangeOf(config.publishedPorts),
+    reserved: new Set([config.port, config.dataPort]),
+    domain: config.appsDomain,
+    max: config.maxPublishedPorts,
+    // The rest is for the cloud itself: those by name have connections of the data origin.
+    maxConnections: Math.ceil(config.maxConnections / 2),
+  };
+  const { listen, shown } = publishedAt(config);
+  return { rules, shownHost: shown, listeners: new TcpListeners({ host: listen }) };
+}
+
+function buildImageSources(config: Config, outbound: Outbound): ImageSources {
+  const list = (text: string) => text.split(',').filter((entry) => entry !== '');
+  return new ImageSources({
+    folders: list(config.imageSources),
+    outbound,
+    maxBytes: config.imageMaxGb * GIB,
+  });
+}

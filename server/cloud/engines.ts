@@ -1,0 +1,149 @@
+/** Makes the engines of databases. */
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import type { EngineName } from '../databases/engine.ts';
+import type { DataFaults } from '../databases/life/data-faults.ts';
+import type { Egress } from '../databases/life/egress.ts';
+import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
+import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
+import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
+import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
+import type { BuiltEngine, EngineTools } from '../drivers/engines/shared/engine-about.ts';
+import type { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
+import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import { ServerTls } from '../drivers/managed-server/links/server-tls.ts';
+import { serverUsers } from '../drivers/managed-server/processes/server-users.ts';
+import { NoProxy } from '../drivers/server-proxy/no-proxy.ts';
+import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { DiskSpace } from '../platform/host/disk-space.ts';
+import { readHostMemory } from '../platform/host/host-memory.ts';
+import { whyNoOtherUsers } from '../platform/host/other-users.ts';
+import { isContinuous } from './continuous.ts';
+
+export interface EnginesOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly alarms: Alarms;
+  readonly diskSpace: Pick<DiskSpace, 'isLow' | 'level' | 'headroomBytes'>;
+  readonly faults: DataFaults;
+  /** The data origin's URL; known once it listens. */
+  readonly dataUrl: () => string;
+  readonly egress: Egress;
+  readonly claim: CloudClaim;
+  /** Name of the restore drill that they are for; nobody but its cloud reaches them. */
+  readonly drill: string | undefined;
+}
+
+/** Share of the host's memory for database processes. */
+const MEMORY_SHARE = 1 / 3;
+
+function processesFor(memoryBytes: number): number {
+  return Math.max(6, Math.min(48, Math.floor((memoryBytes * MEMORY_SHARE) / (CHILD_MEMORY_MB * 2 ** 20))));
+}
+
+/** Equal to the number of guests; databases take the first half, servers go down from the last. */
+const UIDS = 2 ** 20;
+/** For a restore drill, which opens one database at a time. */
+const DRILL_UIDS = { offset: UIDS / 2, count: 256 };
+
+/** null: processes of databases run as our own user. */
+function usersOf({ databaseUidBase: base, dataDir }: EnginesOptions['config'], isPrivate: boolean) {
+  const range = isPrivate
+    ? { first: base + DRILL_UIDS.offset, count: DRILL_UIDS.count }
+    : { first: base, count: UIDS };
+  return whyNoOtherUsers(range, dataDir) === null ? range : null;
+}
+
+/** Control groups of the processes. */
+function groupsOf(drill: string | undefined) {
+  return drill === undefined
+    ? { databases: 'cloudlet-databases', servers: 'cloudlet-servers' }
+    : { databases: drillGroup(drill, 'databases'), servers: drillGroup(drill, 'servers') };
+}
+
+/** Limits of each database, and of the servers that accounts have. */
+export function databaseLimits(
+  config: Pick<Config, 'databaseConnections' | 'databaseServerConnections' | 'databaseStatementSeconds'>,
+) {
+  const { databaseConnections: connections, databaseStatementSeconds: seconds } = config;
+  const serverConnections = Math.max(connections, config.databaseServerConnections);
+  return { limits: { connections, statementMs: seconds * 1000 }, serverConnections };
+}
+
+/** No database is opened until it is used. */
+export async function buildEngines(options: EnginesOptions) {
+  const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill, claim } = options;
+  const [isPrivate, groups] = [drill !== undefined, groupsOf(drill)];
+  const users = usersOf(config, isPrivate);
+  const slots = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
+  const idleMs = config.databaseIdleSeconds * 1000;
+  const children = {
+    clock,
+    log,
+    ground: config.dataDir,
+    users: users && { ...users, count: Math.min(users.count, DRILL_UIDS.offset) },
+    group: groups.databases,
+    slots,
+    idleMs,
+    keepFreeBytes: () => diskSpace.headroomBytes(),
+    onFault: (id: string, what: string | null) => faults.note(id, what),
+  };
+  const tls = tlsOf(config, clock);
+  const host = { clock, group: groups.servers, isPrivate, ground: config.dataDir };
+  const processes = new HostProcesses({ ...host, hasUsers: users !== null });
+  const warn = (text: string) => log.warn(text);
+  const wanted = (listener: string) => {
+    for (const each of built) each.wanted?.(listener);
+  };
+  const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, claim });
+  const diskLevel = () => diskSpace.level();
+  const connections = databaseLimits(config).serverConnections;
+  const tools: EngineTools = {
+    config,
+    isPrivate,
+    children,
+    managed: {
+      processes,
+      tls,
+      alarms,
+      warn,
+      isDiskLow: () => diskSpace.isLow(),
+      keepsLogs: !isPrivate && isContinuous(config),
+      servers: { proxy, slots, idleMs, clock, connections, diskLevel },
+    },
+    serverUsers: serverUsers(users, isPrivate),
+    dataUrl,
+    sent: ({ databaseId }, bytes) => egress.count(databaseId, bytes),
+  };
+  const built: BuiltEngine[] = [];
+  for (const { build } of ABOUT_ENGINES) built.push(await build(tools));
+  return {
+    list: built.map(({ engine }) => engine),
+    /** Moves the data of that engine to its newest version here; null: there was nothing to do. */
+    upgrade: async (name: EngineName) => {
+      const found = built.find(({ engine }) => engine.name === name);
+      return (await found?.upgrade?.()) ?? null;
+    },
+    hrana: hranaIn(built),
+    /** Starts the existing servers. */
+    start: () => {
+      for (const each of built) void each.wake?.();
+    },
+    close: () => proxy.close(),
+  };
+}
+
+function hranaIn(built: readonly BuiltEngine[]) {
+  const found = built.find(({ hrana }) => hrana !== undefined)?.hrana;
+  if (found === undefined) throw new Error('no engine serves the drivers of libSQL');
+  return found;
+}
+
+function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls {
+  const { dataDir, databaseHost: host, tlsCert: certFile, tlsKey: keyFile } = config;
+  return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
+}

@@ -1,0 +1,145 @@
+/** The foundations of the cloud: data directory, identity, metadata, object store and keys. */
+import { Tickets } from '../calls/tickets.ts';
+import { Updates } from '../calls/updates.ts';
+import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
+import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
+import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
+import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
+import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import { assertDatabaseThere, assertNotMoved, explainUnreadable, Identity } from '../metadata/identity.ts';
+import { type Metadata, withReserve, withWatchers } from '../metadata/metadata.ts';
+import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
+import { Secrets } from '../metadata/secrets-store.ts';
+import { StoreFigures } from '../metadata/store-figures.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { openDataDirectory } from '../platform/data-directory.ts';
+import { DiskSpace } from '../platform/host/disk-space.ts';
+import { MasterKeys } from '../platform/master-key.ts';
+import type { Outbound } from '../platform/outbound.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import { SweepGuard } from '../platform/sweep-guard.ts';
+import { HostMetrics } from '../status/host-metrics.ts';
+import type { StoreEngines } from '../status/status.ts';
+import type { BlobStore } from '../storage/blobs/blobs.ts';
+import { addressOf, openBlobs } from './blobs.ts';
+import type { BuildOptions } from './cloud.ts';
+
+/** The foundations that every part uses. */
+export interface Foundations {
+  readonly lock: DirectoryLock;
+  readonly keys: MasterKeys;
+  /** Held from the first rule on that is placed on this host. */
+  readonly claim: CloudClaim;
+  readonly alarms: Alarms;
+  /** Called before files without a row are removed. */
+  readonly sweepGuard: SweepGuard;
+  readonly metadata: Metadata;
+  readonly engines: StoreEngines;
+  readonly updates: Updates;
+  readonly tickets: Tickets;
+  readonly diskSpace: DiskSpace;
+  /** Throws `out_of_space` or `read_only` if `bytes` more must not be stored. */
+  readonly assertSpace: (bytes: number) => void;
+  readonly blobs: BlobStore;
+  readonly hostMetrics: HostMetrics;
+  readonly linkSecret: Uint8Array;
+  readonly secrets: Secrets;
+  readonly outbound: Outbound;
+  /** Registers the figures of both stores. */
+  readonly gauges: (meters: Meters) => void;
+}
+
+/** Throws StartupError, or an Error of one clear line. */
+export async function openFoundations({ config, clock, log, step }: BuildOptions): Promise<Foundations> {
+  const alarms = new Alarms(clock);
+  const figures = new StoreFigures();
+  const dataDir = openDataDirectory(config.dataDir);
+  const lock = lockDirectory(dataDir);
+  try {
+    if (config.metadataUrl === '') {
+      assertNotMoved(dataDir);
+      assertDatabaseThere(dataDir);
+    }
+    const diskSpace = new DiskSpace({ clock, alarms, directory: dataDir });
+    await diskSpace.start();
+    const database = await step('database', (): Promise<Metadata> => {
+      const { metadataUrl: url } = config;
+      return url === ''
+        ? SqliteMetadata.open({ directory: dataDir, clock, alarms, figures })
+        : PostgresqlMetadata.open({
+            url,
+            clock,
+            alarms,
+            figures,
+            onTakenOver: (detail) => log.error(detail),
+          });
+    });
+    const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
+    const releaseReserve = () => diskSpace.releaseReserve();
+    const metadata = withWatchers(withReserve(database, releaseReserve), updates.tell.bind(updates));
+    const isElsewhere = config.metadataUrl !== '';
+    const place = { dataDir, engineFolders: ENGINE_FOLDERS, isElsewhere };
+    const identity = await Identity.open({ ...place, metadata, clock, releaseReserve });
+    const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
+    const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId });
+    const secrets = new Secrets({ metadata, keys });
+    const linkSecret = await secrets.get('links');
+    const { cloudId } = identity;
+    const store = { config: { ...config, dataDir }, metadata, cloudId, clock, alarms, diskSpace };
+    const { blobs, gauges: blobGauges } = await step('object store', () => openBlobs(store));
+    const gauges = (meters: Meters) => {
+      figures.register(meters);
+      blobGauges(meters);
+    };
+    const isOurs = async (folder: string) =>
+      (await identity.isOurs(folder)) && (folder !== 'blobs' || (await blobs.isOurs()));
+    const bucket = config.blobsUrl === '' ? undefined : `the bucket ${addressOf(config).label}`;
+    const sweepGuard = new SweepGuard({
+      alarms,
+      isOurs,
+      rowsPlace: isElsewhere ? 'the database of CLOUDLET_METADATA_URL' : 'metadata.db',
+      placeOf: (folder) => (folder === 'blobs' ? bucket : undefined),
+    });
+    const engines = {
+      metadata: isElsewhere ? 'postgresql' : 'sqlite',
+      storage: bucket === undefined ? 'files' : 's3',
+    } as const;
+    const hostMetrics = new HostMetrics({ clock, dataDir });
+    await hostMetrics.start();
+    const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
+    const outbound = new SafeFetch({
+      clock,
+      allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
+    });
+    const stores = { metadata, blobs, updates, tickets: new Tickets(clock), gauges };
+    const own = {
+      lock,
+      keys,
+      claim: new CloudClaim({ cloudId, uidBase: config.vmUidBase, dataDir }),
+      alarms,
+      engines,
+      sweepGuard,
+      diskSpace,
+      assertSpace,
+      hostMetrics,
+      linkSecret,
+      secrets,
+      outbound,
+    };
+    return Object.assign(own, stores);
+  } catch (error) {
+    lock.release();
+    throw explainUnreadable(dataDir, error);
+  }
+}
+
+/** Call after everything that uses them is closed. */
+export async function closeFoundations(base: Foundations): Promise<void> {
+  base.hostMetrics.stop();
+  await base.diskSpace.stop();
+  await base.blobs.close();
+  await base.metadata.close();
+  await base.claim.close();
+  base.lock.release();
+}

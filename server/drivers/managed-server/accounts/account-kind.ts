@@ -1,0 +1,90 @@
+/** Engine and cloud, as the servers of accounts know them. */
+import type { EngineName, Readiness } from '../../../databases/engine.ts';
+import type { ServerCopy } from '../../../databases/points/server-logs.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { AppError } from '../../../platform/errors.ts';
+import type { DiskLevel } from '../../../platform/host/disk-space.ts';
+import type { ChildSlots } from '../../engine-children/child-slots.ts';
+import type { Protocol } from '../../server-proxy/login-watch.ts';
+import type { Listener, ServerProxy } from '../../server-proxy/server-proxy.ts';
+import type { ManagedEngineOptions } from '../database-server.ts';
+import type { AccountEngine } from '../sql-engine.ts';
+
+/** Describes one engine to the servers of all accounts. `title`: for humans. */
+export interface AccountKind {
+  readonly name: EngineName;
+  /** The protocol of its servers. */
+  readonly protocol: Protocol;
+  readonly title: string;
+  readonly dumpFormats: readonly string[];
+  /** Name of the folder with the data, in the home of a server. */
+  readonly data: string;
+  /** The engine over one server; nothing is started. */
+  make(options: ManagedEngineOptions): AccountEngine;
+  /** The server of a copy, in the folder of the options; missing where an engine has none. */
+  recover?(options: ManagedEngineOptions, copy: ServerCopy, how: RecoverHow): Promise<AccountEngine>;
+  /** Its codes of errors where nothing may grow: of a read-only transaction, of a right that is missing. */
+  readonly refused: readonly string[];
+  /** Whether a server that is held (AccountEngine.hold) still deletes. */
+  readonly deletesWhileHeld: boolean;
+  readiness(folders: null, problem: AppError | null): Promise<Readiness>;
+  /** The bytes that end the log-in of a user who cannot come in now. */
+  refusal(text: string): Buffer;
+}
+
+export interface RecoverHow {
+  /** ms; null: with the log. */
+  readonly at: number | null;
+  readonly signal: AbortSignal;
+}
+
+/** `firstPort`: users' ports are the first free ones from there on, one for each account. */
+export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | 'external'> {
+  readonly servers: AccountServersDeps;
+  /** The user of the server of an account; null: ours. */
+  readonly uidOf: (accountId: number) => number | null;
+  /** Whether the logs of the servers are archived, where the engine has them. */
+  readonly keepsLogs?: boolean;
+}
+
+export interface AccountServersDeps {
+  readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
+  readonly slots: ChildSlots;
+  readonly idleMs: number;
+  /** Connections of all databases of an account together. */
+  readonly connections: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** How full the disk of all servers is. */
+  readonly diskLevel: () => DiskLevel;
+}
+
+/** Everything that the server of one account is made of. */
+export interface AccountServerDeps {
+  readonly accountId: number;
+  /** Directory of Cloudlet's, for all files of the server. */
+  readonly folder: string;
+  readonly engine: AccountEngine;
+  readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
+  readonly listener: Listener;
+  /** Waits for one of the slots for processes; the result gives it back. `signal`: of who waits. */
+  readonly takeSlot: (signal?: AbortSignal) => Promise<() => void>;
+  /** The refusal of a log-in, in the bytes of the engine's protocol. */
+  readonly refusal: (text: string) => Buffer;
+  readonly idleMs: number;
+  /** Maximum connections of all databases together. */
+  readonly connections: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Runs before it is stopped, when nobody uses it any more. Never rejects. */
+  readonly beforeSleep: () => Promise<void>;
+  readonly warn: (text: string) => void;
+  /** See AccountKind. */
+  readonly deletesWhileHeld: boolean;
+}
+
+/** How work with the server of an account is to be done. */
+export interface Wish {
+  /** Given: it is a statement of a user, who may leave, and it may be ended for another account. */
+  readonly signal?: AbortSignal | undefined;
+  /** A start may take as long as it makes progress. */
+  readonly isPatient?: boolean | undefined;
+}

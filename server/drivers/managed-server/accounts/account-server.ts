@@ -1,0 +1,333 @@
+/**
+ * The database server of one account: its databases, its listener, and its life. It sleeps
+ * while nobody uses it, and its listener (server-proxy/) wakes it with the next connection.
+ */
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Access, EngineDatabase, Trouble } from '../../../databases/engine.ts';
+import { AppError, hostDiskFull } from '../../../platform/errors.ts';
+import { dialed } from '../../dialed.ts';
+import { removeTree } from '../../host-process/tree-removal.ts';
+import { KeptDatabases } from '../kept-databases.ts';
+import { HeldBack, type Waits } from '../processes/held-back.ts';
+import { ServerLife } from '../processes/server-life.ts';
+import { asTrouble } from '../processes/server-trouble.ts';
+import { ServerWork } from '../processes/server-work.ts';
+import { withShare } from '../server-bytes.ts';
+import { ServerUsage } from '../server-usage.ts';
+import type { Moving } from '../shared-server.ts';
+import type { AccountEngine } from '../sql-engine.ts';
+import type { AccountServerDeps, Wish } from './account-kind.ts';
+import { shareConnections } from './connection-shares.ts';
+
+/** A server whose sessions did nothing for so long may be stopped for another one. */
+const SPARE_MS = 30_000;
+const LOOPBACK = '127.0.0.1';
+
+export class AccountServer {
+  readonly engine: AccountEngine;
+  readonly heldBack: HeldBack;
+  readonly #deps: AccountServerDeps;
+  readonly #databases: KeptDatabases;
+  readonly #work: ServerWork;
+  readonly #usage: ServerUsage;
+  readonly #life: ServerLife;
+  /** Bytes of the disk when they were measured last. */
+  bytes = 0;
+
+  constructor(deps: AccountServerDeps) {
+    this.#deps = deps;
+    this.engine = deps.engine;
+    this.#work = new ServerWork(deps.clock);
+    this.#usage = new ServerUsage(deps.clock);
+    this.#databases = new KeptDatabases(join(deps.folder, 'databases'));
+    this.heldBack = new HeldBack({ ...deps, databases: this.#databases, log: deps.engine.server.log });
+    this.#life = new ServerLife({
+      ...deps,
+      work: this.#work,
+      isWanted: () => this.#isWanted,
+      begin: () => this.#begin(),
+      onLeft: () => this.#usage.ended(),
+      lastUse: () => this.#usage.now,
+    });
+  }
+
+  get accountId(): number {
+    return this.#deps.accountId;
+  }
+
+  /** Names of all databases there. */
+  get names(): readonly string[] {
+    return this.#databases.all().map(({ database }) => database.database);
+  }
+
+  get isWithoutGrowth(): boolean {
+    return this.heldBack.isWithoutGrowth;
+  }
+
+  get limitBytes(): number {
+    return this.#databases.all().reduce((sum, { database }) => sum + database.sizeLimitBytes, 0);
+  }
+
+  get isUp(): boolean {
+    return this.#life.isUp;
+  }
+
+  /** Whether somebody may come in. */
+  get #isWanted(): boolean {
+    return this.#databases.all().some(({ access, isMoving }) => access !== 'none' && isMoving !== true);
+  }
+
+  /** Listens for its users; whether it did not before. Rejects when its port is taken. */
+  open(): Promise<boolean> {
+    return this.#life.open();
+  }
+
+  /** Takes over a server that an earlier Cloudlet left running. */
+  takeOver(): Promise<void> {
+    return this.#life.takeOver();
+  }
+
+  /** Has the server up while `work` runs. Throws `engine_unavailable`. */
+  async using<T>(work: (engine: AccountEngine) => Promise<T>, { signal, isPatient }: Wish = {}): Promise<T> {
+    const isStatement = signal !== undefined;
+    return this.#work.run(async () => {
+      await this.#life.wake({ signal, isPatient });
+      return work(this.engine);
+    }, isStatement);
+  }
+
+  /** A connection as its users make it: they log in to this server alone. Throws `engine_unavailable`. */
+  connect(): Promise<Socket> {
+    const { addresses, port } = this.#deps.listener;
+    const isEverywhere = addresses.includes(LOOPBACK) || addresses.includes('*');
+    return dialed(isEverywhere ? LOOPBACK : (addresses[0] ?? LOOPBACK), port);
+  }
+
+  /** For its users; null: it starts, as far as is known, and its databases may grow. */
+  get trouble(): Trouble | null {
+    const isHeldBack = asTrouble('host_disk_full', this.heldBack.why);
+    return asTrouble('engine_unavailable', this.#life.trouble) ?? isHeldBack;
+  }
+
+  /** Starts one that did not start before, when it is time, whether anybody waits for it or not. */
+  tryAgain(): void {
+    if (this.#life.isToTryAgain) void this.using(async () => {}).catch(() => {});
+  }
+
+  /** Lets a waiting connection in, or refuses it with the reason. Never rejects. */
+  async wanted(): Promise<void> {
+    const { proxy, listener, refusal } = this.#deps;
+    if (!this.#isWanted)
+      return proxy.refuse(listener.name, refusal('the databases of this account are closed'));
+    try {
+      await this.#life.wake();
+      // The server was up, unknown to the listener.
+      await this.#life.lead();
+    } catch (error) {
+      const text = error instanceof AppError ? error.message : 'the database server does not start';
+      proxy.refuse(listener.name, refusal(text));
+    }
+  }
+
+  /** Notes the database before anything is made of it. */
+  add(database: EngineDatabase): void {
+    const before = this.#databases.get(database.database);
+    const [access, ownBytes] = [before?.access ?? 'full', before?.ownBytes ?? 0];
+    this.#databases.keep({ database, access, isApplied: true, ownBytes });
+  }
+
+  /** Whether the database is being moved here; undefined: unknown database. */
+  isMoving(name: string): boolean | undefined {
+    const kept = this.#databases.get(name);
+    return kept === undefined ? undefined : kept.isMoving === true;
+  }
+
+  /** Marks a database as being moved here until `fill` is done. */
+  async moveIn({ database, access }: Moving, fill: (engine: AccountEngine) => Promise<void>): Promise<void> {
+    const about = { database, access, isApplied: true, ownBytes: 0 };
+    this.#databases.keep({ ...about, isMoving: true });
+    await this.using(fill);
+    this.#databases.keep(about);
+    await this.#life.lead();
+  }
+
+  /**
+   * See Engine. A server that sleeps is not woken for it: it is done when it wakes, before anybody logs in.
+   */
+  async restrict(database: EngineDatabase, access: Access): Promise<void> {
+    const before = this.#databases.get(database.database);
+    this.#databases.keep({ database, access, isApplied: false, ownBytes: before?.ownBytes ?? 0 });
+    if (!this.#isWanted) return this.#endSessions();
+    if (!this.isUp) return;
+    await this.using((engine) => this.#apply(engine, database.database));
+    await this.#life.lead();
+  }
+
+  /** Whether its limits are those that it was given last. */
+  isLimited(database: EngineDatabase): boolean {
+    return this.#databases.isLimited(database);
+  }
+
+  /** Whether it is the account's oldest database here. */
+  isOldest({ number }: EngineDatabase): boolean {
+    return this.#databases.all().every(({ database }) => database.number >= number);
+  }
+
+  /** Bytes that the database takes, with its share of what the server does, as of the last poll. */
+  sizeOf(name: string): number {
+    const own = this.#databases.all().map(({ ownBytes }) => ownBytes);
+    return withShare(this.#databases.get(name)?.ownBytes ?? 0, { bytes: this.bytes, own });
+  }
+
+  /** Notes the bytes of the database itself. */
+  noteOwn(name: string, ownBytes: number): void {
+    const kept = this.#databases.get(name);
+    if (kept !== undefined) this.#databases.note({ ...kept, ownBytes });
+  }
+
+  /** A server that sleeps is not measured: it does not grow. Never rejects. */
+  async measureDisk(): Promise<void> {
+    if (this.isUp) this.bytes = await this.engine.serverBytes(this.#databases.size).catch(() => this.bytes);
+  }
+
+  /**
+   * Brings a server that is up in line with what its databases may do while the disk is nearly full; one that
+   * sleeps is when it wakes. Never rejects.
+   */
+  async holdBack(waits: Waits | null): Promise<void> {
+    if (!this.heldBack.set(waits) || !this.isUp) return;
+    await this.using(async (engine) => {
+      this.#work.end(waits === null ? ended('its databases may grow again') : hostDiskFull());
+      for (const name of this.names) await this.#apply(engine, name);
+      this.heldBack.brought();
+    }).catch(() => this.heldBack.missed());
+  }
+
+  /**
+   * Ends the server, which takes too much of the disk: what it writes for sorting, undoing or waiting is
+   * bounded by nothing else, and the disk is everybody's. Never rejects.
+   */
+  async endFor(why: string): Promise<void> {
+    this.#deps.warn(`the server ${this.#deps.listener.name} was ended: ${why}`);
+    this.#work.end(ended(why));
+    await this.#life.end().catch(() => {});
+  }
+
+  /** Removes one database; with the last one the server goes, whatever state it is in. */
+  async drop(name: string): Promise<void> {
+    if (!this.#databases.has(name)) return;
+    if (this.#databases.size > 1) {
+      await this.using((engine) => engine.drop(name));
+      return this.#databases.forget(name);
+    }
+    // Its data are removed as files: no statement of its account can block that, nor a full disk.
+    await this.#life.endForGood(async () => {
+      for (const part of ['home', 'keeper']) await removeTree(join(this.#deps.folder, part));
+      this.#databases.forget(name);
+    });
+  }
+
+  /** Ends the server with all its sessions, and starts it again. */
+  restart(): Promise<void> {
+    this.#work.end(ended('it was restarted'));
+    return this.#life.restart();
+  }
+
+  /** Asks the server for its use, which the caller notes. Never rejects. */
+  async poll(): Promise<void> {
+    if (!this.isUp) return;
+    try {
+      const use = await this.engine.use();
+      this.#usage.note(use);
+      if (use.busy > 0) this.#work.usedAt = this.#deps.clock.monotonic();
+      await shareConnections({ engine: this.engine, use }, this.#databases.all(), this.#deps.connections);
+    } catch {
+      // The server ended or hangs; its own probe tells.
+    }
+    const isUnused = this.#deps.clock.monotonic() - this.#work.usedAt > this.#deps.idleMs;
+    if (isUnused && this.#usage.now.sessions === 0) await this.#sleep('unused');
+  }
+
+  /** Databases that were used since the last call. */
+  takeActive(): readonly string[] {
+    const active = this.#usage.takeActive();
+    if (active.length > 0) this.#work.usedAt = this.#deps.clock.monotonic();
+    return active.flatMap((name) => this.#databases.get(name)?.database.databaseId ?? []);
+  }
+
+  /** The time since which it may end for another server; null: it has something to do. */
+  get idleSince(): number | null {
+    const { busy, sessions } = this.#usage.now;
+    if (!this.isUp || this.#work.pending > 0 || busy > 0) return null;
+    const hasRested = this.#deps.clock.monotonic() - this.#work.usedAt > SPARE_MS;
+    return sessions === 0 || hasRested ? this.#work.usedAt : null;
+  }
+
+  /** When its oldest statement or transaction began; null: it has none, or does what must be finished. */
+  get busySince(): number | null {
+    return this.isUp && !this.#work.isHeld ? this.#usage.busySince : null;
+  }
+
+  /** Stops the server for another one, with all its statements. */
+  endBusy(why: string): Promise<void> {
+    return this.#life.endBusy(this.busySince, why);
+  }
+
+  /** Stops the server for another one, if it still has nothing to do. */
+  endIdle(): Promise<void> {
+    return this.#sleep('capacity');
+  }
+
+  /** Knows a server that takeOver() has not reached yet, so that close() ends it. Never rejects. */
+  adopt(): Promise<void> {
+    return this.#life.adopt();
+  }
+
+  /** Ends it properly; it is back with the next Cloudlet. */
+  async close(): Promise<void> {
+    await this.#life.close();
+    this.#databases.keepAll();
+  }
+
+  /** The server ended by itself. */
+  ended(): void {
+    this.#life.ended();
+  }
+
+  #sleep(why: 'unused' | 'capacity'): Promise<void> {
+    return this.#life.sleep(why, () => this.#databases.keepAll());
+  }
+
+  /** Ends all sessions by ending the server: nothing of its account can block that. */
+  async #endSessions(): Promise<void> {
+    const { proxy, listener } = this.#deps;
+    this.#work.end(ended('its databases were closed'));
+    await this.#life.end();
+    proxy.endConnections(listener.name);
+  }
+
+  /** Applies changes that the server missed while it slept. */
+  async #begin(): Promise<void> {
+    for (const { database, isApplied } of this.#databases.all())
+      if (!isApplied) await this.#apply(this.engine, database.database);
+  }
+
+  async #apply(engine: AccountEngine, name: string): Promise<void> {
+    const kept = this.#databases.get(name);
+    if (kept === undefined) return;
+    const { takesRights } = this.heldBack;
+    // The next Cloudlet must give them back, whenever this one ends.
+    if (takesRights) this.#databases.tryKeep({ ...kept, isApplied: false });
+    await engine.restrict(kept.database, this.heldBack.accessOf(kept.access));
+    this.#databases.tryKeep({ ...kept, isApplied: !takesRights });
+  }
+}
+
+/** The error of statements that were under way. */
+function ended(why: string): AppError {
+  return new AppError('engine_unavailable', `All sessions of the database server were ended: ${why}`, {
+    hint: 'try again: it is there for the next statement',
+    retryAfterSeconds: 5,
+  });
+}

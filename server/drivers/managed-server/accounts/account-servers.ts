@@ -1,0 +1,317 @@
+/**
+ * An engine that gives each account a server of its own, made with its first database and gone with its last.
+ * An account that overloads its server harms nobody else.
+ */
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type {
+  Access,
+  Dump,
+  DumpHow,
+  Endpoint,
+  Engine,
+  EngineDatabase,
+  EngineName,
+  Measured,
+  Query,
+  QueryResult,
+  Readiness,
+  Table,
+  TestDatabase,
+  Trouble,
+  UserConnection,
+} from '../../../databases/engine.ts';
+import { hostDiskFull } from '../../../platform/errors.ts';
+import { DiskGuard } from '../processes/disk-guard.ts';
+import { ServerDirectory } from '../processes/server-directory.ts';
+import { asTrouble } from '../processes/server-trouble.ts';
+import { asUnavailable } from '../processes/server-work.ts';
+import { DataTemplate } from '../programs/data-template.ts';
+import { type ScratchServers, scratchServers } from '../scratch-servers.ts';
+import { beingMoved, type Moving, SharedServer } from '../shared-server.ts';
+import type { Upgrade } from '../sql-engine.ts';
+import { clientPrograms, serverMissing } from '../sql-server.ts';
+import type { AccountKind, AccountOptions } from './account-kind.ts';
+import { AccountLogs } from './account-logs.ts';
+import type { AccountServer } from './account-server.ts';
+import { AccountSlots } from './account-slots.ts';
+
+const POLL_MS = 1000;
+/** A port that another program had is tried again with every so many of them. */
+const POLLS_TO_OPEN = 5;
+
+export class AccountServers implements Engine {
+  readonly name: EngineName;
+  readonly startsServers = true;
+  readonly dumpFormats: readonly string[];
+  readonly #kind: AccountKind;
+  readonly #options: AccountOptions;
+  /** The server that earlier versions had for all accounts. */
+  readonly #shared: SharedServer;
+  readonly #servers: ServerDirectory;
+  readonly #polling: NodeJS.Timeout;
+  readonly #disk: DiskGuard;
+  #moving: Promise<void> | null = null;
+  /** Whether its users are let in: only by a Cloudlet that serves. */
+  #isAwake = false;
+  /** Polls so far. */
+  #polls = 0;
+  readonly serverLogs: AccountLogs | undefined;
+  readonly #scratch: ScratchServers;
+  #isClosed = false;
+
+  constructor(kind: AccountKind, options: AccountOptions) {
+    const { name, title, dumpFormats, data } = kind;
+    const { folder, processes, uidBase, servers } = options;
+    this.name = name;
+    this.dumpFormats = dumpFormats;
+    this.#kind = kind;
+    this.#options = options;
+    const clients = clientPrograms(kind, options);
+    const template = new DataTemplate({ folder: join(folder, 'template'), processes, uid: uidBase, data });
+    this.#shared = new SharedServer({ ...options, title, make: () => kind.make(options) });
+    this.#scratch = scratchServers(kind, options, { template, clients });
+    const beforeSleep = async (accountId: number) => this.serverLogs?.beforeSleep(accountId);
+    this.#servers = new ServerDirectory({ kind, options, template, clients, beforeSleep });
+    const { byAccount } = this.#servers;
+    this.serverLogs = kind.recover && new AccountLogs({ servers: byAccount, scratch: this.#scratch });
+    servers.slots.join(new AccountSlots(byAccount, servers.clock));
+    this.#polling = setInterval(() => void this.#poll(), Math.min(POLL_MS, servers.idleMs)).unref();
+    const all = () => this.#servers.all();
+    this.#disk = new DiskGuard({ folder, level: servers.diskLevel, servers: all });
+  }
+
+  /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
+  async wake(): Promise<void> {
+    this.#isAwake = true;
+    void this.#scratch.sweep().catch((error) => this.#options.warn(`a restore was not cleaned up: ${error}`));
+    await this.#openAll();
+  }
+
+  /**
+   * Moves databases from the server that all accounts shared in earlier versions; those that are moved are
+   * left alone. Rejects with the first that could not be moved, once all others are; to be called again
+   * then.
+   */
+  moveIn(all: readonly Moving[]): Promise<void> {
+    this.#moving ??= this.#moveIn(all).finally(() => {
+      this.#moving = null;
+    });
+    return this.#moving;
+  }
+
+  async #moveIn(all: readonly Moving[]): Promise<void> {
+    const shared = this.#shared;
+    if (!shared.isThere) return shared.sweep();
+    const isMoved = (name: string) => this.#servers.with(name)?.isMoving(name) === false;
+    const left = all.filter(({ database }) => !isMoved(database.database));
+    this.#servers.giveShared(shared.port, all);
+    await shared.moveOut(left, async (moving, fill) => {
+      const { database, accountId } = moving.database;
+      const server = await this.#servers.made(accountId);
+      this.#servers.note(database, accountId);
+      await server.moveIn(moving, fill);
+    });
+  }
+
+  /** A connection waits at that listener. False: it is not one of ours. */
+  wanted(listener: string): boolean {
+    const [name, account] = listener.split(':');
+    const server = name === this.name ? this.#servers.byAccount.get(Number(account)) : undefined;
+    void server?.wanted();
+    return server !== undefined;
+  }
+
+  /** Not available while the server of an earlier version, which still has databases, does not start. */
+  readiness(): Promise<Readiness> {
+    return this.#kind.readiness(null, this.#shared.isThere ? this.#shared.problem : null);
+  }
+
+  trouble({ database, accountId }: EngineDatabase): Trouble | null {
+    if (this.#isLeft(database)) return asTrouble('engine_unavailable', this.#shared.trouble(database));
+    return (this.#servers.with(database) ?? this.#servers.byAccount.get(accountId))?.trouble ?? null;
+  }
+
+  /** Whether a database is still on the server of an earlier version. */
+  #isLeft(name: string): boolean {
+    return this.#servers.with(name)?.isMoving(name) !== false && this.#shared.isThere;
+  }
+
+  async prepare(): Promise<void> {}
+
+  async reserve(database: EngineDatabase): Promise<void> {
+    (await this.#servers.made(database.accountId)).add(database);
+    this.#servers.note(database.database, database.accountId);
+  }
+
+  async provision(database: EngineDatabase, password: string): Promise<void> {
+    if (this.#options.isDiskLow()) throw hostDiskFull();
+    this.#assertMayGrow(database);
+    await this.reserve(database);
+    await this.#of(database)
+      .using((engine) => engine.provision(database, password), { isPatient: true })
+      .catch(asUnavailable(this.#kind.title));
+  }
+
+  async rotate(database: EngineDatabase, password: string): Promise<void> {
+    await this.#of(database).using((engine) => engine.rotate(database, password));
+  }
+
+  async restrict(database: EngineDatabase, access: Access): Promise<void> {
+    await this.#of(database).restrict(database, access);
+  }
+
+  async isLimited(database: EngineDatabase): Promise<boolean> {
+    return this.#servers.with(database.database)?.isLimited(database) ?? true;
+  }
+
+  async endpoint(database: EngineDatabase): Promise<Endpoint> {
+    return this.#of(database).engine.endpoint(database);
+  }
+
+  async connect(database: EngineDatabase): Promise<UserConnection> {
+    return { stream: await this.#of(database).connect(), isUncounted: true };
+  }
+
+  async measure(database: EngineDatabase): Promise<Measured> {
+    const server = this.#of(database);
+    const { database: name } = database;
+    if (!server.isUp) {
+      const sizeBytes = server.sizeOf(name);
+      return { sizeBytes, connections: 0, statements: null, rowsReturned: null, rowsWritten: null };
+    }
+    const measured = await server.engine.measure(database);
+    server.noteOwn(name, measured.sizeBytes);
+    return { ...measured, sizeBytes: server.sizeOf(name) };
+  }
+
+  takeActive(): readonly string[] {
+    return this.#servers.all().flatMap((server) => server.takeActive());
+  }
+
+  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
+    const server = this.#of(database);
+    const run = server.using((engine) => engine.query(database, query), { signal: query.signal });
+    return query.readOnly ? run : run.catch(server.heldBack.refusing(this.#kind.refused));
+  }
+
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+    return this.#of(database).using((engine) => engine.tables(database, signal), { signal });
+  }
+
+  async dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump> {
+    const server = this.#of(database);
+    const { promise: isRead, resolve } = Promise.withResolvers<void>();
+    const { promise: dump, resolve: began, reject } = Promise.withResolvers<Dump>();
+    // The stream keeps the server up until its last byte.
+    void server
+      .using(async (engine) => {
+        const made = await engine.dump(database, format, { hasTests: server.isOldest(database), ...how });
+        made.stream.once('close', resolve);
+        began(made);
+        await isRead;
+      })
+      .catch(reject);
+    return dump;
+  }
+
+  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    const server = this.#of(database);
+    this.#assertMayGrow(database);
+    await server
+      .using((engine) => engine.load(database, dump, signal))
+      .catch((error) => {
+        // A server that is held has ended them.
+        this.#assertMayGrow(database);
+        throw error;
+      });
+  }
+
+  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
+    // The databases stay on the same server, which serves all of its users.
+    const how = { signal, hasTests: false };
+    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', how);
+    await this.load(to, stream, signal).finally(() => stream.destroy());
+  }
+
+  async testDatabases(database: EngineDatabase): Promise<readonly TestDatabase[]> {
+    return this.#of(database).using((engine) => engine.testDatabases());
+  }
+
+  async log(database: EngineDatabase, maxBytes: number): Promise<string> {
+    return (await this.#of(database).engine.log?.(database, maxBytes)) ?? '';
+  }
+
+  /** Ends its server with all sessions of the account, and starts it again. */
+  async restart(database: EngineDatabase): Promise<void> {
+    await this.#of(database).restart();
+  }
+
+  async drop(name: string): Promise<void> {
+    const server = this.#servers.with(name);
+    if (server === undefined) return;
+    await server.drop(name);
+    await this.#servers.forget(name, server);
+  }
+
+  /** Databases whose data are there. Throws `engine_unavailable` while some may be on the shared server. */
+  async list(): Promise<readonly string[]> {
+    if (this.#shared.isThere) throw beingMoved(null);
+    const servers = this.#servers.all().filter(({ accountId }) => this.#servers.hasData(accountId));
+    return servers.flatMap(({ names }) => names);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#polling);
+    this.#disk.close();
+    const servers = this.#servers.all();
+    await this.#scratch.close();
+    // A stop may come right after a start.
+    if (this.#isAwake) await Promise.all(servers.map((server) => server.adopt()));
+    await Promise.all(servers.map((server) => server.close()));
+    await this.#shared.close();
+  }
+
+  /**
+   * Brings the data of each server to the newest version here, while none runs. Null: none needs it.
+   * Throws at the first that cannot be upgraded.
+   */
+  async upgrade(): Promise<Upgrade | null> {
+    let done: Upgrade | null = null;
+    for (const { engine } of this.#servers.byAccount.values()) done = (await engine.upgrade()) ?? done;
+    return done;
+  }
+
+  /** The server of that account, for tests and figures; undefined: it has none. */
+  serverOf(accountId: number): AccountServer | undefined {
+    return this.#servers.byAccount.get(accountId);
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#isClosed) return;
+    const isTime = this.#polls++ % POLLS_TO_OPEN === 0;
+    if (isTime && this.#isAwake) await this.#openAll();
+    if (this.#isAwake) for (const server of this.#servers.byAccount.values()) server.tryAgain();
+    await Promise.all(this.#servers.all().map((server) => server.poll()));
+  }
+
+  /** A server that hangs while it is taken over delays no other. */
+  async #openAll(): Promise<void> {
+    for (const server of this.#servers.byAccount.values())
+      if (!this.#isClosed && (await this.#servers.open(server))) void server.takeOver().catch(() => {});
+  }
+
+  /** Throws `host_disk_full` while its server waits for space. */
+  #assertMayGrow({ accountId }: EngineDatabase): void {
+    const why = this.#servers.byAccount.get(accountId)?.heldBack.why ?? null;
+    if (why !== null) throw hostDiskFull();
+  }
+
+  #of({ database, accountId }: EngineDatabase): AccountServer {
+    const server = this.#servers.with(database) ?? this.#servers.byAccount.get(accountId);
+    if (this.#isLeft(database)) throw beingMoved(this.#shared.trouble(database));
+    if (server !== undefined) return server;
+    throw serverMissing(database);
+  }
+}

@@ -1,0 +1,139 @@
+/** Statements of the API that run in a tenant's name: few rows, and not for long. */
+import {
+  type EngineDatabase,
+  type Query,
+  QueryFailed,
+  type QueryResult,
+  type Table,
+} from '../../../databases/engine.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { connectionEnded, timedOut } from '../database-server.ts';
+
+/** One engine's part of it, over a connection `C`. */
+export interface Statements<C> {
+  /** For humans. */
+  readonly title: string;
+  /** Code of the driver's error for a wrong password. */
+  readonly wrongPassword: string;
+  /** Throws QueryFailed for a statement that must not reach the server. */
+  check(query: Query): void;
+  /** The role of ours that runs it in the tenant's name. */
+  roleFor(database: EngineDatabase, readOnly: boolean): string;
+  /** Lends a connection of that role, whose statements end after `timeoutMs` by the server's own means. */
+  as<T>(how: RunHow, work: (connection: C) => Promise<T>): Promise<T>;
+  run(connection: C, query: Query): Promise<QueryResult>;
+  tables(connection: C): Promise<Table[]>;
+  /** Ends the statement, or with `isHard` the session. */
+  stop(connection: C, isHard: boolean): Promise<void>;
+  /** The API's error for one of the driver; null: its session ended, or it is not one of the server's. */
+  asError(error: Error, statement: string): Error | null;
+}
+
+export interface RunHow {
+  readonly role: string;
+  readonly database: string;
+  readonly timeoutMs: number;
+  /** The most that the result may have; null: it is ours. */
+  readonly maxBytes: number | null;
+}
+
+export interface TenantQueriesDeps<C> {
+  readonly statements: Statements<C>;
+  readonly links: { putBackPassword(role: string): Promise<void> };
+  /** The server is the operator's: a tenant could set our role's password, and log in with it. */
+  readonly isGuest: boolean;
+}
+
+interface Watching {
+  /** Of who asks, and may leave. */
+  readonly signal: AbortSignal;
+  /** It runs for too long, or nobody waits for it any more: it is being ended. */
+  readonly onStop: () => void;
+}
+
+const TABLES_MS = 10_000;
+/** Between the server's own end of a statement, our request to end it, and the end of its session. */
+const PATIENCE_MS = 1000;
+
+export class TenantQueries<C> {
+  readonly #deps: TenantQueriesDeps<C>;
+
+  constructor(deps: TenantQueriesDeps<C>) {
+    this.#deps = deps;
+  }
+
+  async run(database: EngineDatabase, query: Query): Promise<QueryResult> {
+    const { statements, links, isGuest } = this.#deps;
+    const { readOnly, maxBytes, signal } = query;
+    statements.check(query);
+    const role = statements.roleFor(database, readOnly);
+    const timeoutMs = Math.min(query.timeoutMs, database.limits.statementMs);
+    const how = { role, database: database.database, timeoutMs, maxBytes };
+    try {
+      const statement = String(query.statement);
+      return await this.#bounded(how, { signal, statement }, (connection) =>
+        statements.run(connection, query),
+      );
+    } finally {
+      if (isGuest && !readOnly) await links.putBackPassword(role);
+    }
+  }
+
+  tables(database: EngineDatabase, signal: AbortSignal): Promise<Table[]> {
+    const { statements } = this.#deps;
+    const role = statements.roleFor(database, true);
+    const how = { role, database: database.database, timeoutMs: TABLES_MS, maxBytes: null };
+    return this.#bounded(how, { signal, statement: '' }, (connection) => statements.tables(connection));
+  }
+
+  async #bounded<T>(
+    how: RunHow,
+    { signal, statement }: { readonly signal: AbortSignal; readonly statement: string },
+    work: (connection: C) => Promise<T>,
+  ): Promise<T> {
+    const { statements, links } = this.#deps;
+    let isStopped = false;
+    const onStop = () => {
+      isStopped = true;
+    };
+    const attempt = () =>
+      statements.as(how, (connection) => this.#watched(connection, { ...how, signal, onStop }, work));
+    try {
+      return await attempt().catch(async (error) => {
+        if (error.code !== statements.wrongPassword) throw error;
+        // The tenant changed the password of our role, as everyone may with his own.
+        await links.putBackPassword(how.role);
+        return attempt();
+      });
+    } catch (error) {
+      const isPlain = error instanceof AppError || error instanceof QueryFailed || !(error instanceof Error);
+      if (isPlain || error.name === 'AbortError') throw error;
+      const said = statements.asError(error, statement);
+      throw said ?? (isStopped ? timedOut(error) : connectionEnded(statements.title, error));
+    }
+  }
+
+  async #watched<T>(
+    connection: C,
+    { timeoutMs, signal, onStop }: Pick<RunHow, 'timeoutMs'> & Watching,
+    work: (connection: C) => Promise<T>,
+  ): Promise<T> {
+    const { statements } = this.#deps;
+    const stop = (isHard: boolean) => {
+      onStop();
+      void statements.stop(connection, isHard).catch(() => {});
+    };
+    const left = () => stop(true);
+    const soft = setTimeout(stop, timeoutMs + PATIENCE_MS, false);
+    const hard = setTimeout(stop, timeoutMs + 2 * PATIENCE_MS, true);
+    signal.addEventListener('abort', left, { once: true });
+    try {
+      signal.throwIfAborted();
+      return await work(connection);
+    } finally {
+      clearTimeout(soft);
+      clearTimeout(hard);
+      signal.removeEventListener('abort', left);
+    }
+  }
+}

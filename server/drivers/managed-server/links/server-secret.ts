@@ -1,0 +1,36 @@
+/** The secret of a server that Cloudlet runs: all passwords of our own roles in it come from it. */
+import { createHmac } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { writeDurableFile } from '../../../platform/durable-file.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { randomSecret } from '../../../platform/ids.ts';
+import type { ServerFolders } from '../managed-server.ts';
+
+const FILE = 'secret';
+export const SECRET_BYTES = 32;
+
+/** Makes it, unless it is there. */
+export function makeServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): void {
+  const path = join(keeper, FILE);
+  if (fs.existsSync(path)) return;
+  writeDurableFile(path, randomSecret(SECRET_BYTES), 0o600);
+}
+
+/** Throws when the server has none yet, and `engine_unavailable` when it is damaged. */
+export function readServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): Buffer {
+  const secret = fs.readFileSync(join(keeper, FILE));
+  if (secret.length === SECRET_BYTES) return secret;
+  throw new AppError('engine_unavailable', "The key of Cloudlet's roles on the database server is damaged", {
+    hint: 'restore the file `secret` in its folder, below databases/ in the data directory, from a copy',
+  });
+}
+
+export function rolePassword(secret: Buffer, role: string): string {
+  return createHmac('sha256', secret).update(`role ${role}`).digest('base64url');
+}
+
+/** Tells databases of this cloud from another one's, on a server that both use. Not secret. */
+export function markOf(secret: Buffer): string {
+  return `cloudlet ${createHmac('sha256', secret).update('mark').digest('hex').slice(0, 16)}`;
+}

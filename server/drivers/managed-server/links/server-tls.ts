@@ -1,0 +1,170 @@
+/**
+ * TLS of the servers that Cloudlet runs. For users on other hosts with the operator's certificate, or with
+ * one of our own, whose authority users are given. On this host alone it is there for drivers that ask for
+ * it, always with one of our own.
+ */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import * as fs from 'node:fs';
+import { isIP, isIPv6 } from 'node:net';
+import { join } from 'node:path';
+import type { Endpoint } from '../../../databases/engine.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { writeDurableFile } from '../../../platform/durable-file.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { type Certificate, makeAuthority, makeServerCertificate } from './certificates.ts';
+
+export interface ServerTlsOptions {
+  /** Name or address by which users on other hosts reach the servers; empty: there are none. */
+  readonly host: string;
+  /** Paths of the operator's certificate and key; empty: ours. */
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Directory of Cloudlet's, for the certificate authority only. */
+  readonly folder: string;
+  readonly clock: Clock;
+}
+
+/** In the server's home. */
+export const CERT_FILE = 'tls.crt';
+export const KEY_FILE = 'tls.key';
+const AUTHORITY = 'Cloudlet databases';
+const LOOPBACK = '127.0.0.1';
+const DAY_MS = 86_400_000;
+/** Some systems trust no server's certificate for longer than 825 days. */
+const SERVER_DAYS = 800;
+const AUTHORITY_DAYS = 15 * 365;
+
+export class ServerTls {
+  readonly host: string;
+  readonly #options: ServerTlsOptions;
+  #known: Certificate | null = null;
+
+  constructor(options: ServerTlsOptions) {
+    this.host = options.host || LOOPBACK;
+    this.#options = options;
+  }
+
+  /** Whether nobody comes in without. */
+  get isRequired(): boolean {
+    return this.#options.host !== '';
+  }
+
+  /** Addresses to listen at: every one where only a name is known. */
+  get listen(): readonly string[] {
+    return isIP(this.host) === 0 ? ['*'] : [...new Set([LOOPBACK, this.host])];
+  }
+
+  /** The authority by which users verify the servers (PEM); null: the operator's certificate has another. */
+  get ca(): string | null {
+    return this.#isGiven ? null : this.#authority().cert;
+  }
+
+  /** Puts certificate and key into `home`, for that user alone. Throws `engine_unavailable`. */
+  install(home: string, uid: number | null): void {
+    const { cert, key } = this.certificate();
+    for (const [name, text] of [
+      [CERT_FILE, cert],
+      [KEY_FILE, key],
+    ] as const) {
+      const path = join(home, name);
+      // In a folder that is not ours: what stands there under that name, a link too, goes first.
+      fs.rmSync(path, { force: true });
+      fs.writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
+      if (uid !== null) fs.lchownSync(path, uid, uid);
+    }
+  }
+
+  /** A new one where it is ours. Throws `engine_unavailable`. */
+  certificate(): Certificate {
+    return this.#isGiven ? this.#given() : this.#made();
+  }
+
+  get #isGiven(): boolean {
+    return this.isRequired && this.#options.certFile !== '';
+  }
+
+  #made(): Certificate {
+    const now = this.#options.clock.now();
+    // This host's own programs may connect as they did.
+    const names = [...new Set([this.host, 'localhost', LOOPBACK])];
+    const span = { from: now - DAY_MS, until: now + SERVER_DAYS * DAY_MS };
+    return makeServerCertificate({ name: AUTHORITY, key: this.#authority().key }, names, span);
+  }
+
+  #given(): Certificate {
+    const { certFile, keyFile } = this.#options;
+    try {
+      const cert = fs.readFileSync(certFile, 'utf8');
+      const key = fs.readFileSync(keyFile, 'utf8');
+      new X509Certificate(cert);
+      return { cert, key };
+    } catch (error) {
+      throw new AppError('engine_unavailable', 'The certificate of the database servers cannot be read', {
+        hint: 'correct CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY: PEM files that Cloudlet can read',
+        cause: error,
+      });
+    }
+  }
+
+  /** Made once. */
+  #authority(): Certificate {
+    this.#known ??= this.#keptAuthority();
+    return this.#known;
+  }
+
+  #newAuthority(): Certificate {
+    const now = this.#options.clock.now();
+    return makeAuthority(AUTHORITY, { from: now - DAY_MS, until: now + AUTHORITY_DAYS * DAY_MS });
+  }
+
+  /** Users have it in their settings. */
+  #keptAuthority(): Certificate {
+    const { folder } = this.#options;
+    const path = join(folder, 'authority.pem');
+    if (!fs.existsSync(path)) {
+      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const { cert, key } = this.#newAuthority();
+      writeDurableFile(path, cert + key, 0o600);
+    }
+    const text = fs.readFileSync(path, 'utf8');
+    const at = text.indexOf('-----BEGIN PRIVATE KEY');
+    const found = { cert: text.slice(0, at), key: text.slice(at) };
+    assertWhole(found);
+    return found;
+  }
+}
+
+/** Where users connect; `uri` is made of it. */
+export type Address = Omit<Endpoint, 'uri' | 'verified'>;
+
+/** Where users connect, with TLS where it is required. */
+export function endpointOf(port: number | null, tls: ServerTls | null): Address {
+  const isRequired = tls?.isRequired ?? false;
+  const ca = tls !== null && isRequired ? tls.ca : null;
+  return { host: tls?.host ?? LOOPBACK, port: port ?? 0, tls: isRequired, ca };
+}
+
+/** The same for those who ask for TLS; null: there is none, or all have it. */
+export function verifiedEndpointOf(port: number | null, tls: ServerTls | null): Address | null {
+  if (tls === null || tls.isRequired) return null;
+  return { ...endpointOf(port, tls), tls: true, ca: tls.ca };
+}
+
+/** `db.example:5432`. */
+export function hostAndPort({ host, port }: Pick<Endpoint, 'host' | 'port'>): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
+
+/** Throws `engine_unavailable`. */
+function assertWhole({ cert, key }: Certificate): void {
+  try {
+    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return;
+  } catch {
+    // It is none.
+  }
+  throw new AppError('engine_unavailable', 'The certificate authority of the database servers is damaged', {
+    hint:
+      'restore databases/tls/authority.pem in the data directory from a copy, or remove it and restart: ' +
+      'Cloudlet then creates a new one, which users of databases must trust',
+  });
+}

@@ -1,0 +1,173 @@
+/**
+ * Keeps the servers of accounts from taking the disk of the host. One that takes far more than it may is
+ * ended. While the disk is scarce, those whose data grow are held back: their databases are as if they had
+ * reached their size limits, so that their owners can delete. When the disk is low the others do not grow any
+ * more either, and when hardly anything is left all are held at once. Deletes go on at every level.
+ */
+import { statfs } from 'node:fs/promises';
+import type { DiskLevel } from '../../../platform/host/disk-space.ts';
+import { excessOf } from '../server-bytes.ts';
+import type { Waits } from './held-back.ts';
+
+/** A server, whether it is up or not. */
+export interface Guarded {
+  readonly isUp: boolean;
+  /** Bytes of the disk when they were measured last. */
+  readonly bytes: number;
+  /** Bytes that its databases may take together. */
+  readonly limitBytes: number;
+  /** Never rejects. */
+  measureDisk(): Promise<void>;
+  /** Tells why nothing may grow for now, and holds back a grower; null: all may. Never rejects. */
+  holdBack(waits: Waits | null): Promise<void>;
+  /** Whether holdBack() took the rights to grow from its users. Then it need not be held: deletes go on. */
+  readonly isWithoutGrowth: boolean;
+  /** Ends it with all its sessions. Never rejects. */
+  endFor(why: string): Promise<void>;
+  /** See AccountEngine. */
+  readonly engine: { hold(isHeld: boolean): Promise<void> };
+}
+
+export interface DiskGuardDeps {
+  /** On the file system that they are on. */
+  readonly folder: string;
+  readonly level: () => DiskLevel;
+  readonly servers: () => readonly Guarded[];
+}
+
+const CHECK_MS = 250;
+/** From so many bytes on a server counts as one that grew. */
+const GROWTH_BYTES = 32 * 2 ** 20;
+/** While hardly anything is left, nobody may take so many: deletes are written down, too. */
+const OUT_GROWTH_BYTES = 16 * 2 ** 20;
+/** When so much of the disk went since, it is looked who took it; and while hardly anything is left. */
+const [SHRUNK_BYTES, OUT_SHRUNK_BYTES] = [16 * 2 ** 20, 4 * 2 ** 20];
+/** All servers are measured with every so many checks, whatever the disk says. */
+const CHECKS_TO_MEASURE = 5000 / CHECK_MS;
+/** A disk that was low a moment ago is so again when all go on at once. */
+const LOW_CHECKS = 5000 / CHECK_MS;
+const GROWER = {
+  why: "the host's disk is nearly full, and the data of this server grew: writes wait for space",
+  isGrower: true,
+};
+const TOO_MUCH =
+  "hardly anything of the host's disk is left, and a statement took more of it: delete less at a time, or TRUNCATE";
+const OTHERS = { why: "the host's disk is nearly full: writes wait for space", isGrower: false };
+
+export class DiskGuard {
+  readonly #deps: DiskGuardDeps;
+  readonly #timer: NodeJS.Timeout;
+  /** Bytes of the servers from which they may grow by GROWTH_BYTES while the disk is scarce. */
+  readonly #from = new Map<Guarded, number>();
+  readonly #measured = new WeakSet<Guarded>();
+  /** Servers that are held back because they grew. */
+  readonly #growers = new Set<Guarded>();
+  #isChecking = false;
+  #checks = 0;
+  readonly #held = new Set<Guarded>();
+  /** Servers that are being brought to what they may: one that hangs delays no other. */
+  readonly #underWay = new Set<Guarded>();
+  /** Checks for which the disk still counts as low. */
+  #lowLeft = 0;
+  /** Whether hardly anything was left at the last check. */
+  #isOut = false;
+  /** When all servers were looked at last. */
+  #freeBytes = Number.POSITIVE_INFINITY;
+
+  constructor(deps: DiskGuardDeps) {
+    this.#deps = deps;
+    this.#timer = setInterval(() => void this.check().catch(() => {}), CHECK_MS).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async check(): Promise<void> {
+    const servers = this.#deps.servers();
+    const up = servers.filter(({ isUp }) => isUp);
+    const isWaiting = this.#growers.size > 0 || this.#lowLeft > 0;
+    if (this.#isChecking || (up.length === 0 && !isWaiting && this.#deps.level() === 'ample')) return;
+    this.#isChecking = true;
+    try {
+      const level = this.#deps.level();
+      const isSuddenlyOut = level === 'out' && !this.#isOut;
+      await this.#endLargest(up, isSuddenlyOut);
+      this.#lowLeft = level === 'low' || level === 'out' ? LOW_CHECKS : Math.max(0, this.#lowLeft - 1);
+      if (level === 'ample') this.#growers.clear();
+      else await this.#endGrowing(up);
+      if (level === 'ample' || isSuddenlyOut) this.#beginAnew(up);
+      this.#isOut = level === 'out';
+    } finally {
+      this.#isChecking = false;
+    }
+    await Promise.all(servers.map((server) => this.#bring(server)));
+  }
+
+  /** Has the server do what the disk allows. At once it is held, as taking rights may wait for the disk. */
+  async #bring(server: Guarded): Promise<void> {
+    if (this.#underWay.has(server)) return;
+    this.#underWay.add(server);
+    try {
+      const isLow = this.#lowLeft > 0;
+      const isGrower = this.#growers.has(server);
+      const mayNotGrow = this.#deps.level() === 'out' || (isLow && !isGrower);
+      if (mayNotGrow && !server.isWithoutGrowth) await this.#hold(server, true);
+      await server.holdBack(isGrower ? GROWER : isLow ? OTHERS : null);
+      if (!mayNotGrow || server.isWithoutGrowth) await this.#hold(server, false);
+    } finally {
+      this.#underWay.delete(server);
+    }
+  }
+
+  /**
+   * Ends servers that take far more than their databases may: what they write for sorting, undoing or waiting
+   * is bounded by nothing else, and the disk is everybody's. `isDue`: they are measured in any case.
+   */
+  async #endLargest(up: readonly Guarded[], isDue: boolean): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#deps.folder);
+    const free = bavail * bsize;
+    const hasShrunk = free < this.#freeBytes - (this.#isOut ? OUT_SHRUNK_BYTES : SHRUNK_BYTES);
+    if (hasShrunk || free > this.#freeBytes) this.#freeBytes = free;
+    if (!isDue && !hasShrunk && this.#checks++ % CHECKS_TO_MEASURE !== 0) return;
+    const measured = async (server: Guarded) => {
+      await server.measureDisk();
+      this.#measured.add(server);
+      const excess = excessOf(server.bytes, server.limitBytes);
+      if (excess !== null && server.isUp) await server.endFor(excess);
+    };
+    await Promise.all(up.map(measured));
+  }
+
+  /** Growth counts from here. */
+  #beginAnew(up: readonly Guarded[]): void {
+    this.#from.clear();
+    for (const server of up) if (this.#measured.has(server)) this.#from.set(server, server.bytes);
+  }
+
+  /**
+   * Notes who grows. One that grows on although it is held back has a way around it, and ends; so does one
+   * that takes what is left for a large delete.
+   */
+  async #endGrowing(up: readonly Guarded[]): Promise<void> {
+    for (const server of up) {
+      if (!this.#measured.has(server)) continue;
+      const from = this.#from.get(server) ?? server.bytes;
+      const hasGrown = server.bytes - from >= (this.#isOut ? OUT_GROWTH_BYTES : GROWTH_BYTES);
+      // Rows that are deleted can be written again.
+      this.#from.set(server, hasGrown ? server.bytes : Math.min(from, server.bytes));
+      if (!hasGrown) continue;
+      if (this.#isOut) await server.endFor(TOO_MUCH);
+      else if (this.#growers.has(server)) await server.endFor(`${GROWER.why}, and they grew on`);
+      this.#growers.add(server);
+    }
+  }
+
+  /** Again and again: a tenant may lift a setting, and a server that starts anew has none. */
+  async #hold(server: Guarded, isHeld: boolean): Promise<void> {
+    if (!server.isUp || (!isHeld && !this.#held.has(server))) return;
+    await server.engine.hold(isHeld).catch(() => {});
+    if (isHeld) this.#held.add(server);
+    else this.#held.delete(server);
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * When the server of one account runs: it wakes for whoever wants it, as soon as it has one of the slots for
+ * processes, and sleeps while nobody uses it. Its listener leads to it while it is up, and nowhere else.
+ */
+import { KeyedMutex } from '../../../platform/concurrency.ts';
+import { DISPLACED_HINT } from '../../engine-children/displaced.ts';
+import type { AccountServerDeps, Wish } from '../accounts/account-kind.ts';
+import type { ServerUse } from '../sql-engine.ts';
+import { StartTrouble } from './server-trouble.ts';
+import { type ServerWork, startFailed } from './server-work.ts';
+
+const LOCK = 'server';
+/** After a start that failed, doubled with each further one. */
+const [RETRY_MS, MOST_RETRY_MS] = [1000, 60_000];
+
+type Deps = Pick<
+  AccountServerDeps,
+  'engine' | 'folder' | 'proxy' | 'listener' | 'takeSlot' | 'clock' | 'beforeSleep'
+>;
+
+export interface ServerLifeDeps extends Deps {
+  readonly work: ServerWork;
+  /** Whether somebody may come in. */
+  readonly isWanted: () => boolean;
+  /** Brings a server that is up in line with what changed meanwhile, before its users are let in. */
+  readonly begin: () => Promise<void>;
+  /** The server no longer runs. */
+  readonly onLeft: () => void;
+  /** Latest known use of the server. */
+  readonly lastUse: () => ServerUse;
+}
+
+export class ServerLife {
+  readonly #deps: ServerLifeDeps;
+  /** One start or stop at a time. */
+  readonly #locks = new KeyedMutex();
+  readonly #trouble: StartTrouble;
+  /** Gives its slot for processes back; null: it has none. */
+  #leave: (() => void) | null = null;
+  /** Starts that failed since the last good one. */
+  #failures = 0;
+  /** Until then no start is tried, monotonic ms. */
+  #notBefore = 0;
+  #isOpen = false;
+  #isClosed = false;
+
+  constructor(deps: ServerLifeDeps) {
+    this.#deps = deps;
+    this.#trouble = new StartTrouble(deps.folder);
+  }
+
+  get isUp(): boolean {
+    return this.#server.isUp;
+  }
+
+  /** Why the server does not start; null: no known reason. */
+  get trouble(): string | null {
+    return this.isUp ? null : this.#trouble.what;
+  }
+
+  get #server() {
+    return this.#deps.engine.server;
+  }
+
+  /** Listens for its users; whether it did not before. Rejects when its port is taken. */
+  async open(): Promise<boolean> {
+    if (this.#isOpen) return false;
+    await this.#deps.proxy.open(this.#deps.listener);
+    this.#isOpen = true;
+    return true;
+  }
+
+  /** Takes over a server that an earlier Cloudlet left running. */
+  async takeOver(): Promise<void> {
+    await this.#locks.run(LOCK, async () => {
+      if (this.isUp || !(await this.#server.takeOver())) return;
+      this.#leave = await this.#deps.takeSlot();
+      await this.#began();
+    });
+  }
+
+  /** Has it up and its listener lead to it. Throws `engine_unavailable`. */
+  async wake({ signal, isPatient }: Wish = {}): Promise<void> {
+    if (this.isUp && this.#leave !== null) return;
+    await this.#locks.run(LOCK, async () => {
+      if (this.isUp && this.#leave !== null) return;
+      const { clock, takeSlot } = this.#deps;
+      if (clock.monotonic() < this.#notBefore) throw this.#server.problem ?? startFailed();
+      this.#leave ??= await takeSlot(signal);
+      try {
+        await this.#server.up({ isPatient });
+        await this.#began();
+        this.#failures = 0;
+        this.#trouble.note(null);
+      } catch (error) {
+        this.#left();
+        const { pid, problem } = this.#server;
+        if (pid === null && problem !== null && !this.#isClosed) this.#trouble.note(problem.message);
+        const wait = Math.min(RETRY_MS * 2 ** this.#failures++, MOST_RETRY_MS);
+        this.#notBefore = clock.monotonic() + wait;
+        throw error;
+      }
+    });
+  }
+
+  /** Whether one that did not start is to be started now, whether anybody waits for it or not. */
+  get isToTryAgain(): boolean {
+    const { work, isWanted, clock } = this.#deps;
+    if (this.trouble === null || work.pending > 0 || !isWanted()) return false;
+    return clock.monotonic() >= this.#notBefore;
+  }
+
+  /** Has the listener lead to the server where it is up and somebody may come in, else nowhere. */
+  async lead(): Promise<void> {
+    const { proxy, listener, isWanted } = this.#deps;
+    const isReached = this.isUp && isWanted();
+    if (this.#isOpen) await proxy.lead(listener.name, isReached ? this.#server.port : null);
+  }
+
+  /** Ends it with all its sessions, at once; a connection may wake it again. */
+  async end(): Promise<void> {
+    const { proxy, listener } = this.#deps;
+    await this.#server.stop('at_once');
+    await this.#locks.run(LOCK, async () => {
+      // A connection woke it meanwhile.
+      if (this.isUp) return this.lead();
+      await proxy.lead(listener.name, null);
+      this.#left();
+    });
+  }
+
+  /** Ends it at once and for good; `work` runs before anybody can wake it. */
+  async endForGood(work: () => Promise<void>): Promise<void> {
+    await this.#server.stop('at_once');
+    await this.#locks.run(LOCK, async () => {
+      // A connection may have woken it meanwhile.
+      await this.#server.stop('at_once');
+      this.#left();
+      await this.#shut();
+      await work();
+    });
+  }
+
+  /** Ends it with all its sessions, and starts it again if somebody may come in. */
+  async restart(): Promise<void> {
+    await this.#stop();
+    this.#notBefore = 0;
+    if (this.#deps.isWanted()) await this.wake();
+  }
+
+  /** Stops it for another server, with all its statements, of which the oldest began at `since`. */
+  async endBusy(since: number | null, why: string): Promise<void> {
+    const { proxy, listener, work } = this.#deps;
+    this.#server.log.add(`Cloudlet: ${work.displace(since, why)}. ${DISPLACED_HINT}`);
+    await proxy.lead(listener.name, null);
+    await this.#stop();
+  }
+
+  /** Stops it if it still has nothing to do, and nobody has a session or, for `capacity`, nothing runs. */
+  async sleep(why: 'unused' | 'capacity', stopped: () => void): Promise<void> {
+    const { proxy, listener, engine, work, beforeSleep, lastUse } = this.#deps;
+    await this.#locks.run(LOCK, async () => {
+      if (!this.isUp || work.pending > 0) return;
+      await proxy.lead(listener.name, null);
+      const use = await engine.use().catch(lastUse);
+      // Log-ins under way are no sessions yet.
+      const { open } = await proxy.figures(listener.name);
+      const isQuiet = why === 'unused' ? use.sessions === 0 && open === 0 : use.busy === 0;
+      // Somebody came just before the listener led nowhere.
+      if (!isQuiet || work.pending > 0) return this.lead();
+      await beforeSleep();
+      await engine.server.stop();
+      stopped();
+      this.#left();
+    });
+  }
+
+  /** The server ended by itself. */
+  ended(): void {
+    void this.#locks.run(LOCK, async () => {
+      if (this.isUp) return;
+      await this.#deps.proxy.lead(this.#deps.listener.name, null);
+      this.#left();
+    });
+  }
+
+  /** Knows a server that takeOver() has not reached yet, so that close() ends it. Never rejects. */
+  async adopt(): Promise<void> {
+    await this.#locks.run(LOCK, async () => this.isUp || this.#server.takeOver()).catch(() => {});
+  }
+
+  /** Shuts the server down; the next Cloudlet starts it again. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#shut();
+    await this.#deps.engine.close();
+  }
+
+  async #shut(): Promise<void> {
+    await this.#deps.proxy.shut(this.#deps.listener.name);
+    this.#isOpen = false;
+  }
+
+  async #stop(): Promise<void> {
+    await this.#server.stop();
+    await this.#locks.run(LOCK, async () => this.isUp || this.#left());
+  }
+
+  /** With a server that is up. */
+  async #began(): Promise<void> {
+    await this.#deps.begin();
+    await this.lead();
+  }
+
+  #left(): void {
+    this.#leave?.();
+    this.#leave = null;
+    this.#deps.onLeft();
+  }
+}

@@ -1,0 +1,56 @@
+/** The owner of a server's files: the disk decides, not what this version would choose. */
+import { execFile } from 'node:child_process';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { hostPath } from '../../../platform/host/host-programs.ts';
+import type { ServerFolders } from '../managed-server.ts';
+
+/** In the home of a server, whichever engine's. */
+const DATA = 'data';
+
+/** The folder of the server that all accounts share, in that of the engine. */
+export const SHARED = 'server';
+
+/**
+ * The user of a server whose data may have been made by an earlier version, which numbered users otherwise:
+ * the owner of its data. `uid`, when there are none, or when they belong to us: a copy of the data directory
+ * may have lost its owners.
+ */
+export function userOfData(folder: string, uid: number | null): number | null {
+  if (uid === null) return null;
+  const owner = ownerOf(join(folder, 'home', DATA));
+  return owner === null || owner === process.getuid?.() ? uid : owner;
+}
+
+/**
+ * Makes the folders of a server, for its user. Files that belong to another one, also after a version that
+ * changed the owner of some of them only, are given to it; `leave`: ends what may still run as that user.
+ */
+export async function makeServerFolders(
+  { keeper, home }: Pick<ServerFolders, 'keeper' | 'home'>,
+  uid: number | null,
+  leave: (owner: number) => Promise<unknown>,
+): Promise<void> {
+  fs.mkdirSync(keeper, { recursive: true, mode: 0o700 });
+  // Where there are no views, the programs that dump and load pass it to reach the socket.
+  fs.mkdirSync(home, { recursive: true, mode: 0o711 });
+  if (uid === null) return;
+  const data = ownerOf(join(home, DATA));
+  if (data === null) return fs.chownSync(home, uid, uid);
+  if (ownerOf(home) === uid && data === uid) return;
+  if (data !== uid && data !== process.getuid?.()) await leave(data);
+  await giveTree(home, uid);
+}
+
+/** Gives a folder and all in it to a user, itself last. Follows no link that its user may have put there. */
+export async function giveTree(path: string, uid: number | null): Promise<void> {
+  if (uid === null) return;
+  const env = { PATH: hostPath() };
+  await promisify(execFile)('chown', ['-Rh', `${uid}:${uid}`, path], { env });
+}
+
+/** null: there is nothing. */
+function ownerOf(path: string): number | null {
+  return fs.lstatSync(path, { throwIfNoEntry: false })?.uid ?? null;
+}

@@ -1,0 +1,58 @@
+/** Whether a server that takes its time to start still gets on: by its processor time, not by the clock. */
+import { readdirSync } from 'node:fs';
+import type { Clock } from '../../../platform/clock.ts';
+import { MS_PER_TICK, readStat } from '../../host-process/process-identity.ts';
+
+/** Less processor time than this is what its refusals of our questions take. */
+const STEP_MS = 500;
+/** A start that takes so much of the processor goes round in circles. */
+const MOST_MS = 30 * 60_000;
+
+export interface StartProgressDeps {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** The first process of the server. */
+  readonly pid: number;
+  /** A start without progress for this long counts as stuck. */
+  readonly stuckMs: number;
+}
+
+export class StartProgress {
+  readonly #deps: StartProgressDeps;
+  #usedMs = 0;
+  #movedAt: number;
+
+  constructor(deps: StartProgressDeps) {
+    this.#deps = deps;
+    this.#movedAt = deps.clock.monotonic();
+  }
+
+  /** Asked again and again; true: no more can be expected of it. */
+  isOver(): boolean {
+    const { clock, pid, stuckMs } = this.#deps;
+    const now = clock.monotonic();
+    // All of /proc is read: not for a server that has just begun.
+    if (now - this.#movedAt <= stuckMs) return false;
+    const usedMs = treeMs(pid);
+    if (usedMs - this.#usedMs >= STEP_MS) {
+      this.#usedMs = usedMs;
+      this.#movedAt = now;
+    }
+    return usedMs > MOST_MS || this.#movedAt !== now;
+  }
+}
+
+/** Processor time of a process and those that it started, which run. */
+function treeMs(pid: number): number {
+  const children = new Map<number, number[]>();
+  for (const entry of readdirSync('/proc')) {
+    const parent = /^\d+$/.test(entry) ? readStat(Number(entry))?.parent : undefined;
+    if (parent !== undefined) children.set(parent, [...(children.get(parent) ?? []), Number(entry)]);
+  }
+  let ticks = 0;
+  for (const next = [pid]; next.length > 0; ) {
+    const one = next.pop() as number;
+    ticks += readStat(one)?.cpuTicks ?? 0;
+    next.push(...(children.get(one) ?? []));
+  }
+  return ticks * MS_PER_TICK;
+}

@@ -1,0 +1,382 @@
+/**
+ * WebSockets on the API server. Authentication, rate limits and permission are checked before the upgrade, so
+ * that a refusal is problem details like any other; the SocketRoute handles the messages.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Permission, Principal } from '../../calls/principal.ts';
+import { AppError } from '../../platform/errors.ts';
+import {
+  type Authenticates,
+  assertPermitted,
+  type ControlSockets,
+  hasOwnOrigin,
+  identify,
+  stillGood,
+} from '../caller.ts';
+import type { Door, Exchange } from '../exchange.ts';
+import { endWith, rawProblem, toAppError } from '../response.ts';
+
+export type SocketParams = Readonly<Record<string, string | undefined>>;
+
+/** The open WebSocket. */
+export interface Channel {
+  /**
+   * Never waits: a client that reads too slowly is closed with 1013. Bytes, which must not change afterwards,
+   * are sent as a binary frame and text as a text frame.
+   */
+  send(message: Uint8Array | string): void;
+  /**
+   * Sends a binary frame. Gives a promise once much waits for the client: the next bytes should come when it
+   * resolves, which it also does when the connection ends.
+   */
+  write(bytes: Uint8Array): Promise<void> | undefined;
+  /** `code`: of RFC 6455 §7.4. */
+  close(code: number, reason: string): void;
+}
+
+/** A session, from before the upgrade to its end. */
+export interface SocketSession {
+  begin(channel: Channel): void;
+  /**
+   * No further message is read before it resolves, but those that came with this one are received at once:
+   * they should get the same promise if they wait for the same. `isText`: it came as a text frame.
+   */
+  receive(bytes: Uint8Array, isText: boolean): Promise<void> | undefined;
+  /** Called once: when the connection is closed by either side, or if the upgrade failed. */
+  end(): void;
+}
+
+export interface SocketRoute {
+  /** `/api/vms/{vm_id}/console`, declared as a Route too, for documentation and callers without WebSocket. */
+  readonly path: string;
+  readonly name: string;
+  readonly permission: Permission;
+  /** The session may hold up its client for long: while it does, no answer to a ping is expected. */
+  readonly mayHoldUp?: boolean;
+  /** The principal of `?ticket=`; throws if the ticket is not valid, and uses it up. Missing: no tickets. */
+  redeem?(ticket: string, params: SocketParams): Principal;
+  /** Throws if the connection must be refused; the caller gets it as a problem. */
+  prepare(principal: Principal, params: SocketParams, query: URLSearchParams): Promise<SocketSession>;
+}
+
+export interface WebSocketsDeps {
+  readonly log: Logger;
+  /** Shared with the server's other requests. */
+  readonly door: Door;
+  readonly accounts: Authenticates;
+  readonly control: ControlSockets;
+  readonly routes: readonly SocketRoute[];
+  /** Address of the API behind a proxy; empty without one. */
+  readonly publicUrl: string;
+  readonly pingSeconds?: number;
+  readonly recheckSeconds?: number;
+}
+
+const PING_SECONDS = 30;
+/** Maximum time that a connection outlives its credential. */
+const RECHECK_SECONDS = 2;
+const MAX_FRAME_BYTES = 64 * 1024;
+const MAX_WAITING_BYTES = 2 ** 20;
+/** From so many bytes on, write() asks its caller to wait. */
+const WINDOW_BYTES = 256 * 1024;
+/** Time from our close frame to the end of the connection, if the other side does not answer. */
+const CLOSE_MS = 5000;
+const STOP_MS = 1000;
+
+interface Target {
+  readonly route: SocketRoute;
+  readonly params: SocketParams;
+  readonly query: URLSearchParams;
+}
+
+interface Connection {
+  readonly exchange: Exchange;
+  /** Ends the session, once. */
+  readonly end: () => void;
+  readonly mayHoldUp: boolean;
+  /** Whether the last ping was answered. A client that sends faster than it is read counts as gone. */
+  isAlive: boolean;
+  /** Frames being received. */
+  pending: number;
+  /** The promise that the last one waits for. */
+  received?: Promise<void>;
+}
+
+export class WebSockets {
+  readonly #deps: WebSocketsDeps;
+  readonly #patterns: readonly { readonly route: SocketRoute; readonly pattern: RegExp }[];
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+  });
+  readonly #connections = new Map<WebSocket, Connection>();
+  readonly #timers: readonly NodeJS.Timeout[];
+  #isClosing = false;
+
+  constructor(deps: WebSocketsDeps) {
+    this.#deps = deps;
+    this.#patterns = deps.routes.map((route) => ({ route, pattern: patternOf(route.path) }));
+    this.#timers = [
+      setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref(),
+      setInterval(() => void this.#recheck(), (deps.recheckSeconds ?? RECHECK_SECONDS) * 1000).unref(),
+    ];
+    // The library's responses to a bad handshake are not problem details.
+    this.#server.on('wsClientError', (error, socket) => {
+      const problem = new AppError('bad_http', `Invalid WebSocket handshake: ${error.message}`);
+      endWith(socket, rawProblem(problem, deps.door.newId()));
+    });
+  }
+
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Attaches the routes to the server of `app`, before it listens, and closes connections with it. */
+  serve(app: FastifyInstance): void {
+    // Requests for another protocol (h2c, for example), or for this one elsewhere, stay ordinary requests.
+    const shouldUpgradeCallback = (request: IncomingMessage) => this.#find(request) !== undefined;
+    Object.assign(app.server, { shouldUpgradeCallback });
+    app.server.on('upgrade', (request, socket, head) => {
+      const target = this.#find(request);
+      if (target) void this.#upgrade(target, { request, socket, head });
+      else socket.destroy();
+    });
+    app.addHook('preClose', async () => this.close());
+  }
+
+  /** Closes all connections with 1001, soon. */
+  close(): void {
+    this.#isClosing = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const socket of this.#connections.keys()) {
+      this.#shut(socket, { code: 1001, reason: 'Cloudlet is stopping', withinMs: STOP_MS });
+    }
+  }
+
+  #find(request: IncomingMessage): Target | undefined {
+    if (request.method !== 'GET' || request.headers.upgrade?.toLowerCase() !== 'websocket') return undefined;
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    for (const { route, pattern } of this.#patterns) {
+      const match = pattern.exec(path);
+      if (match) return { route, params: match.groups ?? {}, query: new URLSearchParams(query) };
+    }
+    return undefined;
+  }
+
+  async #upgrade(target: Target, { request, socket, head }: Upgrade): Promise<void> {
+    const { door } = this.#deps;
+    const exchange = door.open(request, null, target.route.name);
+    socket.on('error', () => {}); // its close says all we need
+    let session: SocketSession;
+    try {
+      if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
+      door.admit(exchange);
+      await this.#identify(target, exchange);
+      session = await target.route.prepare(exchange.principal, target.params, target.query);
+    } catch (thrown) {
+      door.refuseUpgrade(exchange, socket, toAppError(thrown));
+      return;
+    }
+    let isOver = false;
+    const end = () => {
+      if (!isOver) session.end();
+      isOver = true;
+    };
+    if (socket.destroyed) {
+      end();
+      return;
+    }
+    socket.once('close', end);
+    door.record(exchange, 101);
+    const { mayHoldUp = false } = target.route;
+    const connection: Connection = { exchange, end, mayHoldUp, isAlive: true, pending: 0 };
+    this.#server.handleUpgrade(request, socket, head, (webSocket) =>
+      this.#run(webSocket, session, connection),
+    );
+  }
+
+  /** Admits like the edge does, and checks the origin, because browsers let any page open a WebSocket. */
+  async #identify({ route, params, query }: Target, exchange: Exchange): Promise<void> {
+    const { door, accounts, publicUrl } = this.#deps;
+    const { raw: request, responseHeaders } = exchange;
+    try {
+      const ticket = query.get('ticket');
+      // First, so that it is used up in any case: another page that knows it must not reuse it.
+      const holder = ticket === null ? null : redeem(route, ticket, params);
+      if (!hasOwnOrigin(request, publicUrl)) throw crossSite();
+      exchange.principal =
+        holder === null ? await identify(request, this.#deps) : await stillGood(accounts, holder);
+    } finally {
+      door.limit(exchange, responseHeaders);
+    }
+    const { principal } = exchange;
+    // A cookie is sent whichever page asks; only browsers have one, and they always send the origin.
+    if (principal.via === 'session' && !query.has('ticket') && request.headers.origin === undefined) {
+      throw crossSite();
+    }
+    assertPermitted(principal, route.permission);
+  }
+
+  #run(webSocket: WebSocket, session: SocketSession, connection: Connection): void {
+    this.#connections.set(webSocket, connection);
+    webSocket.on('close', () => this.#connections.delete(webSocket));
+    webSocket.on('error', () => {}); // a frame too large, broken framing: ws closes with the right code
+    const isAlive = () => {
+      connection.isAlive = true;
+    };
+    // A client that holds back what it receives does not see our pings, but may send some itself.
+    webSocket.on('pong', isAlive).on('ping', isAlive);
+    webSocket.on('message', (data: Buffer, isBinary: boolean) => {
+      // A frame that comes after we closed it has no session any more.
+      if (webSocket.readyState !== webSocket.OPEN) return;
+      const received = session.receive(data, !isBinary);
+      if (received === undefined || received === connection.received) return;
+      connection.received = received;
+      connection.pending++;
+      webSocket.pause();
+      received.then(
+        () => {
+          connection.pending--;
+          if (connection.pending === 0) webSocket.resume();
+        },
+        (error: unknown) => {
+          this.#deps.log.error({ err: error }, 'a WebSocket failed');
+          this.#shut(webSocket, { code: 1011, reason: 'Internal error' });
+        },
+      );
+    });
+    const { exchange } = connection;
+    // Until a frame has left our memory it is an unread response of its account.
+    const hold = (bytes: number) => this.#deps.door.holdUnread(bytes, exchange);
+    session.begin({
+      send: (message) => {
+        if (!send(webSocket, message, hold)) this.#shut(webSocket, TOO_SLOW);
+      },
+      write: (bytes) => {
+        try {
+          return write(webSocket, bytes, hold);
+        } catch {
+          this.#shut(webSocket, TOO_SLOW);
+          return undefined;
+        }
+      },
+      close: (code, reason) => void this.#end(webSocket, { code, reason }),
+    });
+  }
+
+  /** Prefers "credential ended" over the session's own reason: a suspension ends both at once. */
+  async #end(webSocket: WebSocket, ending: Ending): Promise<void> {
+    const principal = this.#connections.get(webSocket)?.exchange.principal;
+    const mayStay = principal === undefined || (await this.#isCurrent(principal));
+    this.#shut(webSocket, mayStay ? ending : NO_LONGER);
+  }
+
+  /** Also true while it cannot be determined. */
+  async #isCurrent(principal: Principal): Promise<boolean> {
+    try {
+      return await this.#deps.accounts.isCurrent(principal);
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'the credential of a WebSocket could not be checked');
+      return true;
+    }
+  }
+
+  /** Closes connections whose credential has ended. */
+  async #recheck(): Promise<void> {
+    for (const [webSocket, { exchange }] of this.#connections) {
+      if (!(await this.#isCurrent(exchange.principal))) this.#shut(webSocket, NO_LONGER);
+    }
+  }
+
+  /** Frames sent before are still delivered, if the other side reads them in time; nothing more is read. */
+  #shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
+    webSocket.resume(); // or its response would not be read
+    webSocket.close(code, reason);
+    this.#connections.get(webSocket)?.end();
+    setTimeout(() => webSocket.terminate(), withinMs).unref();
+  }
+
+  #ping(): void {
+    for (const [webSocket, connection] of this.#connections) {
+      const isHeldUp = connection.mayHoldUp && connection.pending > 0;
+      if (!connection.isAlive && !isHeldUp) {
+        webSocket.terminate();
+        continue;
+      }
+      connection.isAlive = false;
+      if (webSocket.readyState === webSocket.OPEN) webSocket.ping();
+    }
+  }
+}
+
+interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** Bytes that the client sent right after its request. */
+  readonly head: Buffer;
+}
+
+/** Counts unsent bytes; call the result once they are sent. Throws `overloaded`. */
+type Hold = (bytes: number) => () => void;
+
+/** False: the client reads too slowly. */
+function send(webSocket: WebSocket, message: Uint8Array | string, hold: Hold): boolean {
+  if (webSocket.readyState !== webSocket.OPEN) return true;
+  const bytes = Buffer.byteLength(message);
+  if (webSocket.bufferedAmount + bytes > MAX_WAITING_BYTES) return false;
+  try {
+    // Called with an error too, when the connection ends.
+    webSocket.send(message, hold(bytes));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function write(webSocket: WebSocket, bytes: Uint8Array, hold: Hold): Promise<void> | undefined {
+  if (webSocket.readyState !== webSocket.OPEN) return undefined;
+  const sent = hold(bytes.length);
+  if (webSocket.bufferedAmount + bytes.length <= WINDOW_BYTES) {
+    webSocket.send(bytes, sent);
+    return undefined;
+  }
+  return new Promise((resolve) =>
+    webSocket.send(bytes, () => {
+      sent();
+      resolve();
+    }),
+  );
+}
+
+interface Ending {
+  readonly code: number;
+  readonly reason: string;
+  readonly withinMs?: number;
+}
+
+const NO_LONGER: Ending = { code: 1008, reason: 'The key or session of this WebSocket has ended' };
+const TOO_SLOW: Ending = { code: 1013, reason: 'Client too slow; reconnect for the latest output' };
+
+function redeem(route: SocketRoute, ticket: string, params: SocketParams): Principal {
+  if (route.redeem !== undefined) return route.redeem(ticket, params);
+  throw new AppError(
+    'invalid_ticket',
+    'This WebSocket does not accept tickets; send an API key in X-API-Key',
+  );
+}
+
+function crossSite(): AppError {
+  return new AppError('cross_site_request', 'Browsers may open WebSockets only from this origin', {
+    hint: 'Programs must send an API key in X-API-Key and no Origin',
+  });
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`);
+}

@@ -1,0 +1,52 @@
+/** Finds programs of this host, whose folders differ between distributions. */
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+import { pathFolders } from '../../config/config.ts';
+import { AppError } from '../errors.ts';
+
+/** Searched first: root runs the programs here, not others from PATH. */
+const USUAL_FOLDERS: readonly string[] = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+/** Programs that are looked up by name, with the Debian package of each. */
+const PACKAGES = {
+  bash: 'bash',
+  perl: 'perl-base',
+  setpriv: 'util-linux',
+  unshare: 'util-linux',
+} as const;
+
+function folders(): string[] {
+  return [...new Set([...USUAL_FOLDERS, ...pathFolders()])];
+}
+
+/** A PATH for child processes: the PATH of a service or a user may lack the folders of root's programs. */
+export function hostPath(): string {
+  return folders().join(':');
+}
+
+/** Path of the program; null: it is not installed, or not on the PATH. */
+export function findHostProgram(name: string): string | null {
+  return (
+    folders()
+      .map((folder) => join(folder, name))
+      .find(isProgram) ?? null
+  );
+}
+
+/** Path of the program. Throws `engine_unavailable`, with its package, if it is not installed. */
+export function hostProgram(name: keyof typeof PACKAGES): string {
+  const found = findHostProgram(name);
+  if (found !== null) return found;
+  throw new AppError('engine_unavailable', `${name} is not installed on this host, or not on the PATH`, {
+    hint: `install it: apt-get install ${PACKAGES[name]}`,
+  });
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,71 @@
+/** Parses untrusted JSON with limits: valid UTF-8, at most 64 levels, no key that could reach a prototype. */
+import { AppError } from '../errors.ts';
+import { jsonFault } from './json-fault.ts';
+
+/** Maximum body size, unless the route declares more. Parsing one blocks all other callers. */
+export const JSON_MAX_BYTES = 16 * 1024;
+const JSON_MAX_DEPTH = 64;
+
+/** Assigning this member would set a prototype. */
+const FORBIDDEN_KEY = '__proto__';
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Throws AppError `invalid_json`. An empty body is undefined. */
+export function parseJson(bytes: Uint8Array): unknown {
+  if (bytes.length === 0) return undefined;
+  try {
+    return readJson(utf8.decode(bytes));
+  } catch (cause) {
+    const problem = cause instanceof JsonProblem ? cause.message : 'is not valid UTF-8';
+    throw new AppError('invalid_json', `The body ${problem}`, { cause });
+  }
+}
+
+/** Why a text could not be parsed; the message begins with a verb. */
+export class JsonProblem extends Error {}
+
+/** Throws JsonProblem. */
+export function readJson(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new JsonProblem(`is not valid JSON at ${jsonFault(text)}`);
+  }
+  inspect(value, 1);
+  return value;
+}
+
+function inspect(value: unknown, depth: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > JSON_MAX_DEPTH) throw new JsonProblem(`is nested deeper than ${JSON_MAX_DEPTH} levels`);
+  if (Array.isArray(value)) {
+    for (const item of value) inspect(item, depth + 1);
+    return;
+  }
+  for (const key of Object.keys(value)) {
+    if (key === FORBIDDEN_KEY) throw new JsonProblem(`has the forbidden member "${key}"`);
+    inspect((value as Record<string, unknown>)[key], depth + 1);
+  }
+}
+
+/** Said of a member that has it. */
+export const NUL_MESSAGE = 'must not contain the NUL character (U+0000)';
+const MAX_NULS = 8;
+
+/**
+ * The members whose text, or whose own name, has U+0000, such as `tags.0`; the first eight. PostgreSQL has
+ * no such texts, so that the metadata must have none. `value` is nested no deeper than parsed JSON.
+ */
+export function nulsIn(value: unknown, path = ''): string[] {
+  if (typeof value === 'string') return value.includes('\0') ? [path] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  const found: string[] = [];
+  for (const key of Object.keys(value)) {
+    if (found.length >= MAX_NULS) break;
+    const name = path === '' ? key : `${path}.${key}`;
+    if (key.includes('\0')) found.push(name.replaceAll('\0', '\\0'));
+    else found.push(...nulsIn((value as Record<string, unknown>)[key], name));
+  }
+  return found.slice(0, MAX_NULS);
+}
