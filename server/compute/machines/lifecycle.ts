@@ -123,7 +123,8 @@ export class Lifecycle {
     }
     if (after.started_at !== null && after.started_at !== before.started_at) {
       const at = after.started_at;
-      statements.push(store.usage(after, 'started', at), ...billing.started(after, at));
+      const usage = [store.usage(after, 'started', at), store.forgetUsage(after)];
+      statements.push(...usage, ...billing.started(after, at));
     }
     if (after.state === 'deleting' && before.state !== 'deleting') {
       statements.push(store.usage(after, 'deleted', after.state_changed_at), ...billing.deleted(after));

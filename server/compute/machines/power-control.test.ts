@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import type { Call } from '../../calls/principal.ts';
 import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { type Compute, type ComputeFixture, openComputeFixture } from '../../testing/compute-fixture.ts';
+import { EVENTS_KEPT } from './vm-store.ts';
 
 let fixture: ComputeFixture;
 let cloud: Compute;
@@ -331,4 +332,22 @@ test('accounts without granted credits leave memory for one that has some, howev
     'running',
     'what ends is free again',
   );
+});
+
+test('a machine that is started for ever keeps its first event and the newest', async () => {
+  const many =
+    'INSERT INTO vm_usage SELECT NULL, vm_id, account_id, ?, instance_type, price_micro, disk_gb, at + ?';
+  const from = 'FROM vm_usage WHERE vm_id = ? LIMIT 1';
+  await fixture.metadata.commit(
+    Array.from({ length: 3 * EVENTS_KEPT }, (_, i) => {
+      const event = i % 2 === 0 ? 'started' : 'stopped';
+      return { sql: `${many} ${from}`, params: [event, i + 1, vmId] };
+    }),
+  );
+  await cloud.power.start(ann, vmId);
+  await cloud.power.stop(ann, vmId);
+  const kept = await events();
+  assert.equal(kept[0], 'created');
+  assert.deepEqual(kept.slice(-3), ['stopped', 'started', 'stopped']);
+  assert.equal(kept.length, EVENTS_KEPT + 2, 'the first, and one since');
 });

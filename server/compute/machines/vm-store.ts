@@ -56,6 +56,9 @@ const COLUMNS = `id, vm_id, account_id, name, instance_type, region, tags, vcpus
   ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan,
   (SELECT count(*) FROM vm_ports WHERE vm_ports.vm_id = vms.vm_id) AS published`;
 
+/** Events of one machine, so that endless starts and stops cannot fill the metadata. */
+export const EVENTS_KEPT = 200;
+
 export class VmStore {
   readonly #reads: Reads;
 
@@ -212,6 +215,15 @@ export class VmStore {
       sql: `INSERT INTO vm_usage (vm_id, account_id, event, instance_type, price_micro, disk_gb, at)
             VALUES (?, ?, ?, ?, ?, ?, ?)`,
       params: [row.vm_id, row.account_id, event, row.instance_type, row.price_micro, row.disk_gb, at],
+    };
+  }
+
+  /** Removes all but the first event of a machine and the newest; bills are in the ledger. */
+  forgetUsage(row: VmIdentity): Statement {
+    return {
+      sql: `DELETE FROM vm_usage WHERE vm_id = ? AND event <> 'created' AND id <= (
+              SELECT id FROM vm_usage WHERE vm_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,
+      params: [row.vm_id, row.vm_id, EVENTS_KEPT],
     };
   }
 }
