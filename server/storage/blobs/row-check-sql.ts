@@ -1,6 +1,12 @@
 /** SQL of the checksums of rows, for the scrub. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
-import { type BucketChecksums, type CheckedBucket, crcOfBucket, crcOfModes } from '../buckets/bucket-sql.ts';
+import {
+  type BucketChecksums,
+  CHECKED_COLUMNS,
+  type CheckedBucket,
+  crcOfBucket,
+  crcOfModes,
+} from '../buckets/bucket-sql.ts';
 import { LOCK_COLUMNS } from '../objects/object-lock.ts';
 import { type CheckedRow, checksumsOf, crcOfObject } from './row-checksums.ts';
 
@@ -27,8 +33,7 @@ const FILL = {
   object: 'UPDATE objects SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
 } as const;
 
-const BUCKET_COLUMNS = `id, account_id, name, region, versioning, encryption, created_at, settings, row_crc,
-  settings_crc, damaged_at`;
+const BUCKET_COLUMNS = `${CHECKED_COLUMNS}, damaged_at`;
 const FILL_BUCKET = {
   row: 'UPDATE buckets SET row_crc = ? WHERE id = ? AND row_crc IS NULL',
   settings: `UPDATE buckets SET settings_crc = ? WHERE id = ? AND settings_crc IS NULL AND versioning = ?

@@ -34,21 +34,60 @@ export interface HeldBucketRow extends BucketRow {
   readonly owner_is_active: number;
 }
 
-/** The counters of a new bucket. */
-export const NO_CONTENT = {
-  object_count: 0,
-  size_bytes: 0,
-  version_count: 0,
-  total_bytes: 0,
-  metadata_bytes: 0,
-};
+/**
+ * Every column, and what becomes of it in a bucket that is made like another one: settings are copied. A
+ * `state` is read by statements of its own.
+ */
+const COLUMNS = {
+  id: 'identity',
+  account_id: 'identity',
+  name: 'identity',
+  region: 'setting',
+  versioning: 'setting',
+  encryption: 'setting',
+  created_at: 'identity',
+  object_count: 'counter',
+  size_bytes: 'counter',
+  version_count: 'counter',
+  total_bytes: 'counter',
+  metadata_bytes: 'counter',
+  settings: 'setting',
+  row_crc: 'checksum',
+  settings_crc: 'checksum',
+  global_name: 'state',
+  lifecycle_due: 'state',
+  lifecycle_cursor: 'state',
+  damaged_at: 'state',
+} as const satisfies Record<keyof BucketRow, Kind> & Record<string, Kind>;
 
-function modesOf({ id, versioning, encryption, settings }: Pick<BucketRow, 'id'> & BucketModes) {
-  return [id, versioning, encryption, settings ?? ''];
+type Kind = 'identity' | 'setting' | 'counter' | 'checksum' | 'state';
+type Column = keyof typeof COLUMNS;
+type ColumnOf<K extends Kind> = { [C in Column]: (typeof COLUMNS)[C] extends K ? C : never }[Column];
+
+export function columnsOf<K extends Kind>(...kinds: readonly K[]): ColumnOf<K>[] {
+  const columns = Object.keys(COLUMNS) as Column[];
+  return columns.filter((column) => kinds.some((kind) => kind === COLUMNS[column])) as ColumnOf<K>[];
 }
 
-export const BUCKET_COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
-  object_count, size_bytes, version_count, total_bytes, metadata_bytes, settings, row_crc, settings_crc`;
+function pick<K extends keyof BucketRow>(row: Pick<BucketRow, K>, columns: readonly K[]): Pick<BucketRow, K> {
+  return Object.fromEntries(columns.map((column) => [column, row[column]])) as Pick<BucketRow, K>;
+}
+
+/** What a bucket that is made like another one has of it. */
+export type BucketLike = Pick<BucketRow, ColumnOf<'setting'>>;
+export const likeOf = (row: BucketRow): BucketLike => pick(row, columnsOf('setting'));
+
+/** The counters of a new bucket. */
+export const NO_CONTENT = Object.fromEntries(columnsOf('counter').map((column) => [column, 0])) as Record<
+  ColumnOf<'counter'>,
+  0
+>;
+
+export const BUCKET_COLUMNS = columnsOf('identity', 'setting', 'counter', 'checksum').join(', ');
+/** Those that checksums protect, with them. */
+export const CHECKED_COLUMNS = columnsOf('identity', 'setting', 'checksum').join(', ');
+
+const GIVEN_COLUMNS = columnsOf('identity', 'setting').filter((column) => column !== 'id');
 
 /** Buckets of accounts that are not closed, with their owners. */
 const WITH_OWNER = `SELECT ${BUCKET_COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonical_id AS owner_id,
@@ -114,21 +153,14 @@ export class BucketSql {
   }
 
   insert(
-    bucket: Omit<BucketRow, 'id' | keyof typeof NO_CONTENT | keyof BucketChecksums>,
+    bucket: Omit<BucketRow, 'id' | ColumnOf<'counter' | 'checksum'>>,
     globalName: string | null,
   ): Statement {
     return {
-      sql: `INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at, settings,
-              global_name, row_crc, settings_crc)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO buckets (${GIVEN_COLUMNS.join(', ')}, global_name, row_crc, settings_crc)
+            VALUES (${GIVEN_COLUMNS.map(() => '?').join(', ')}, ?, ?, ?)`,
       params: [
-        bucket.account_id,
-        bucket.name,
-        bucket.region,
-        bucket.versioning,
-        bucket.encryption,
-        bucket.created_at,
-        bucket.settings,
+        ...GIVEN_COLUMNS.map((column) => bucket[column]),
         globalName,
         crcOfBucket(bucket),
         crcOfModes(bucket),
@@ -137,21 +169,14 @@ export class BucketSql {
   }
 
   /** Refuses unless versioning, encryption and settings are still those of `before`. */
-  update(before: Pick<BucketRow, 'id'> & BucketModes, after: Omit<BucketModes, 'settings'>): Statement {
+  update({ id, ...before }: Pick<BucketRow, 'id'> & BucketModes, after: BucketModes): Statement {
     return {
-      sql: `UPDATE buckets SET versioning = ?, encryption = ?, settings_crc = ?
+      sql: `UPDATE buckets SET versioning = ?, encryption = ?, settings = ?, settings_crc = ?
             WHERE id = ? AND versioning = ? AND encryption = ? AND COALESCE(settings, '') = ?`,
-      params: [after.versioning, after.encryption, crcOfModes({ ...before, ...after }), ...modesOf(before)],
-      expectChanges: 1,
-    };
-  }
-
-  /** Refuses like update(). */
-  configure(before: Pick<BucketRow, 'id'> & BucketModes, after: string | null): Statement {
-    return {
-      sql: `UPDATE buckets SET settings = ?, settings_crc = ?
-            WHERE id = ? AND versioning = ? AND encryption = ? AND COALESCE(settings, '') = ?`,
-      params: [after, crcOfModes({ ...before, settings: after }), ...modesOf(before)],
+      params: [
+        ...[after.versioning, after.encryption, after.settings, crcOfModes(after)],
+        ...[id, before.versioning, before.encryption, before.settings ?? ''],
+      ],
       expectChanges: 1,
     };
   }

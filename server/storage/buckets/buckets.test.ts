@@ -6,6 +6,7 @@ import { MOST_RESTING, REST_MS, RestingNamesStore } from '../../metadata/resting
 import { type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
+import { columnsOf, isSoundBucket, likeOf } from './bucket-sql.ts';
 
 let fixture: StorageFixture;
 let owner: Principal;
@@ -49,6 +50,20 @@ test('a bucket has what was asked for, and defaults otherwise', async () => {
   const made = await fixture.buckets.create(by(owner), special);
   assert.deepEqual(made, { ...special, ...empty, created_at });
   assert.deepEqual(await fixture.buckets.describe(owner, 'special'), made);
+});
+
+test('no column of buckets is forgotten: settings are copied, and under a checksum', async () => {
+  await fixture.buckets.create(by(owner), { name: 'first' });
+  const [first] = await fixture.metadata.all<Record<string, unknown>>('SELECT * FROM buckets LIMIT 1');
+  const known = columnsOf('identity', 'setting', 'counter', 'checksum', 'state');
+  assert.deepEqual(Object.keys(first ?? {}).sort(), known.toSorted(), 'bucket-sql.ts: COLUMNS');
+  const like = { region: 'eu-1', versioning: 2, encryption: 1, settings: '{"tags":{"a":"b"}}' };
+  await fixture.buckets.create(by(owner), { name: 'like', like });
+  const row = await fixture.buckets.find(owner, 'like');
+  assert.deepEqual(likeOf(row), like);
+  for (const column of columnsOf('setting')) {
+    assert.ok(!isSoundBucket({ ...row, [column]: column === 'settings' ? null : 7 }), column);
+  }
 });
 
 test('a name is unique per account, and refused when it breaks the rules', async () => {

@@ -21,6 +21,7 @@ import {
 } from './bucket-settings.ts';
 import {
   type BucketChecksums,
+  type BucketLike,
   type BucketRow,
   type BucketSql,
   damagedBucket,
@@ -67,8 +68,8 @@ export class Buckets {
     input: NewBucket & {
       readonly isGlobal?: boolean;
       readonly settings?: BucketSettings;
-      /** Versioning was on. */
-      readonly isSuspended?: boolean;
+      /** Its settings, instead of those above. */
+      readonly like?: BucketLike;
     },
   ): Promise<Bucket> {
     const { principal } = call;
@@ -80,10 +81,11 @@ export class Buckets {
       account_id: principal.accountId,
       name: input.name,
       region: input.region ?? DEFAULT_REGION,
-      versioning: input.isSuspended === true ? VERSIONING.suspended : Number(input.versioning ?? false),
+      versioning: Number(input.versioning ?? false),
       encryption: Number(input.encryption ?? false),
       created_at: clock.now(),
       settings: settingsText(input.settings ?? {}),
+      ...input.like,
     };
     return changes.run(call, async (change) => {
       if (await store.find(principal.accountId, row.name)) throw bucketExists(row.name);
@@ -196,14 +198,12 @@ export class Buckets {
       const { encryption = row.encryption === 1 } = wanted;
       const versioning =
         wanted.versioning === undefined ? row.versioning : switched(row, wanted.versioning, suspends);
-      const after = { ...row, versioning, encryption: Number(encryption) };
       if (versioning !== VERSIONING.on) assertNoLock(row);
+      const key = encryption && namedKey !== null ? namedKey : undefined;
+      const keeps = namedKey === undefined && encryption;
+      const settings = keeps ? row.settings : withSettings(row, { namedKey: key });
+      const after = { ...row, versioning, encryption: Number(encryption), settings };
       change.add(store.update(row, after), 'retry');
-      if (namedKey !== undefined || !encryption) {
-        const key = encryption ? (namedKey ?? undefined) : undefined;
-        const settings = withSettings(row, { namedKey: key });
-        if (settings !== row.settings) change.add(store.configure(after, settings), 'retry');
-      }
       return present(after);
     });
   }
@@ -257,7 +257,7 @@ export class Buckets {
     const { store, clock } = this.#deps;
     assertLockFits(row, changed);
     const settings = withSettings(row, changed);
-    change.add(store.configure(row, settings), 'retry');
+    change.add(store.update(row, { ...row, settings }), 'retry');
     if ('lifecycle' in changed) {
       const due = changed.lifecycle === undefined ? null : clock.now();
       change.add(store.scheduleLifecycle(row.id, due), 'retry');

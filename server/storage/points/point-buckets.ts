@@ -2,13 +2,12 @@
 import type { Reads } from '../../metadata/metadata.ts';
 import { invalidField } from '../../platform/errors.ts';
 import {
-  type BucketSettings,
   type PublicAccess,
   type SettingsChange,
   settingsOf,
+  settingsText,
 } from '../buckets/bucket-settings.ts';
-import type { BucketRow } from '../buckets/bucket-sql.ts';
-import { damagedBucket, isSoundBucket } from '../buckets/bucket-sql.ts';
+import { type BucketRow, damagedBucket, isSoundBucket, likeOf } from '../buckets/bucket-sql.ts';
 import { NamedKeySql } from '../keys/named-key-sql.ts';
 import { type LeftOut, type NewBucketRestore, VERSIONING } from '../schema.ts';
 
@@ -33,7 +32,6 @@ const CLOSED: PublicAccess = { blockAcls: true, ignoreAcls: true, blockPolicy: t
  */
 export async function likeBucket(source: BucketRow, { metadata, accountId, mayShare, name, wanted }: Wish) {
   if (!isSoundBucket(source)) throw damagedBucket(source);
-  const { region, encryption, versioning } = source;
   const then = settingsOf(source);
   const leftOut: LeftOut[] = [];
   const leave = (what: LeftOut['what'], reason: string, count = 1) => leftOut.push({ what, reason, count });
@@ -59,13 +57,11 @@ export async function likeBucket(source: BucketRow, { metadata, accountId, maySh
       );
     }
   }
+  const isSuspended = source.versioning === VERSIONING.suspended;
   const like = {
-    name,
-    region,
-    encryption: encryption === 1,
-    versioning: versioning === VERSIONING.on,
-    isSuspended: wanted.versions === true && versioning === VERSIONING.suspended,
-    settings: settings as BucketSettings,
+    ...likeOf(source),
+    ...(isSuspended && wanted.versions !== true && { versioning: VERSIONING.off }),
+    settings: settingsText(settings),
   };
   return { like, leftOut };
 }

@@ -220,10 +220,10 @@ export class PointRestores {
           name,
           wanted,
         });
-        run.locks = like.settings.lock !== undefined;
+        run.locks = settingsOf(like).lock !== undefined;
         for (const { what, reason, count } of leftOut) tally.leaveOut(what, reason, count);
         if (!isPreview) {
-          await this.#deps.buckets.create({ ...BACKGROUND, principal }, like);
+          await this.#deps.buckets.create({ ...BACKGROUND, principal }, { name, like });
           run.target = await this.#deps.buckets.find(principal, name);
         }
       } else {
