@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { randomFrom } from '../testing/random.ts';
 import { S3Error } from './s3-error.ts';
-import { child, children, encodeKey, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
+import {
+  child,
+  children,
+  encodeKey,
+  errorDocument,
+  parseXml,
+  textOf,
+  type XmlElement,
+  xmlDocument,
+} from './xml.ts';
 
 const LIMIT = 1 << 20;
 const parse = (text: string): XmlElement => parseXml(Buffer.from(text), LIMIT);
@@ -147,5 +156,15 @@ describe('the writer', () => {
 
   test('encodes keys as Amazon does for encoding-type=url', () => {
     assert.equal(encodeKey("a b/c+d~é!'()*\u0001%"), 'a+b/c%2Bd~%C3%A9%21%27%28%29%2A%01%25');
+  });
+
+  test('an error names code, message, fields and place, escaped', () => {
+    const error = new S3Error('NoSuchKey', 'No <such> key', { fields: { Key: 'a&b\r"\u0001' } });
+    assert.equal(
+      errorDocument(error, { resource: '/b/a&b', requestId: 'R1', hostId: 'H1' }),
+      '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>NoSuchKey</Code><Message>No &lt;such&gt; key</Message>' +
+        '<Key>a&amp;b&#xD;&quot;&#x1;</Key><Resource>/b/a&amp;b</Resource><RequestId>R1</RequestId>' +
+        '<HostId>H1</HostId></Error>',
+    );
   });
 });

@@ -1,5 +1,6 @@
 /** Operations that delete objects. */
 import type { Asked } from '../access/access.ts';
+import { toS3Error } from '../domain-errors.ts';
 import {
   accessOf,
   assertVersionId,
@@ -11,7 +12,7 @@ import {
   type S3Request,
   type S3Tools,
 } from '../s3-call.ts';
-import { S3Error, toS3Error } from '../s3-error.ts';
+import { S3Error } from '../s3-error.ts';
 import { assertKey } from '../target.ts';
 import { child, children, parseXml, textOf, xmlDocument } from '../xml.ts';
 import { bypassesGovernance } from './lock-operations.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AppError, ERRORS, type ErrorCode } from '../platform/errors.ts';
-import { S3_ERRORS, S3Error, toS3Error } from './s3-error.ts';
-import { errorDocument } from './xml.ts';
+import { toS3Error } from './domain-errors.ts';
+import { S3_ERRORS, S3Error } from './s3-error.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const EXPECTED: Readonly<Partial<Record<ErrorCode, [code: string, status: number]>>> = {
@@ -63,14 +63,4 @@ describe('failures of the domains', () => {
     const error = new S3Error('NoSuchUpload');
     assert.equal(toS3Error(error), error);
   });
-});
-
-test('the document names code, message, fields and place, escaped', () => {
-  const error = new S3Error('NoSuchKey', 'No <such> key', { fields: { Key: 'a&b\r"\u0001' } });
-  assert.equal(
-    errorDocument(error, { resource: '/b/a&b', requestId: 'R1', hostId: 'H1' }),
-    '<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>NoSuchKey</Code><Message>No &lt;such&gt; key</Message>' +
-      '<Key>a&amp;b&#xD;&quot;&#x1;</Key><Resource>/b/a&amp;b</Resource><RequestId>R1</RequestId>' +
-      '<HostId>H1</HostId></Error>',
-  );
 });
