@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { S3Error } from './s3-error.ts';
-import { queryPairs, type RawHeaders, splitTarget } from './sign/signature.ts';
+import { type AmzPair, amzPairs, splitTarget } from './sign/signature.ts';
 
 export interface Target {
   /** The path exactly as sent, without the query: what signatures cover. */
@@ -118,17 +118,6 @@ const NOT_ACTED_ON =
   /^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token|content-sha256|checksum-.*|sdk-.*|trailer|decoded-content-length|user-agent)$/;
 const COPY_SOURCE = 'x-amz-copy-source';
 
-type Pair = readonly [name: string, value: string];
-
-/** Names in lower case, and values with a character per byte, as Node gives those of headers. */
-function amzPairs(rawQuery: string): Pair[] {
-  const bytesOf = (text: string) =>
-    text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return queryPairs(rawQuery)
-    .map(([name, value]): Pair => [bytesOf(name).toLowerCase(), bytesOf(value)])
-    .filter(([name]) => name.startsWith('x-amz-'));
-}
-
 /**
  * The headers that a request counts with: those sent, and those in the query of a presigned URL whose
  * signature was verified. Throws S3Error AccessDenied for a header that says something else than the URL,
@@ -153,7 +142,7 @@ export function headersThatCount(
   return headers;
 }
 
-function withPairs(headers: IncomingHttpHeaders, pairs: readonly Pair[]): IncomingHttpHeaders {
+function withPairs(headers: IncomingHttpHeaders, pairs: readonly AmzPair[]): IncomingHttpHeaders {
   const found: Record<string, string> = {};
   for (const [name, value] of pairs) {
     if (NOT_ACTED_ON.test(name)) continue;
@@ -169,15 +158,6 @@ function withPairs(headers: IncomingHttpHeaders, pairs: readonly Pair[]): Incomi
     found[name] = text;
   }
   return Object.keys(found).length === 0 ? headers : { ...headers, ...found };
-}
-
-/** The headers that Signature Version 2 covers in a presigned URL: those sent, and those of its query. */
-export function withRawQueryHeaders(headers: RawHeaders, rawQuery: string): RawHeaders {
-  const added = amzPairs(rawQuery).filter(([name]) => !headers.has(name));
-  if (added.length === 0) return headers;
-  const merged = new Map<string, readonly string[]>(headers);
-  for (const [name, value] of added) merged.set(name, [...(merged.get(name) ?? []), value]);
-  return merged;
 }
 
 /**

@@ -5,10 +5,10 @@
  */
 import { createHmac } from 'node:crypto';
 import { S3Error } from '../s3-error.ts';
-import { withRawQueryHeaders } from '../target.ts';
 import type { Payload } from './credentials.ts';
 import { readTime } from './credentials.ts';
 import {
+  amzPairs,
   anonymousPayload,
   type Claim,
   canonicalPaths,
@@ -175,4 +175,13 @@ function queryPairs(rawQuery: string): Pair[] {
       if (equals < 0) return [decoded(pair)];
       return [decoded(pair.slice(0, equals)), decoded(pair.slice(equals + 1))];
     });
+}
+
+/** The headers that Signature Version 2 covers in a presigned URL: those sent, and those of its query. */
+function withRawQueryHeaders(headers: RawHeaders, rawQuery: string): RawHeaders {
+  const added = amzPairs(rawQuery).filter(([name]) => !headers.has(name));
+  if (added.length === 0) return headers;
+  const merged = new Map<string, readonly string[]>(headers);
+  for (const [name, value] of added) merged.set(name, [...(merged.get(name) ?? []), value]);
+  return merged;
 }

@@ -312,6 +312,17 @@ export function queryPairs(rawQuery: string): [name: string, value: string][] {
   });
 }
 
+export type AmzPair = readonly [name: string, value: string];
+
+/** Parameters `x-amz-…`: names in lower case, and values with a character per byte, as Node gives headers. */
+export function amzPairs(rawQuery: string): AmzPair[] {
+  const bytesOf = (text: string) =>
+    text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return queryPairs(rawQuery)
+    .map(([name, value]): AmzPair => [bytesOf(name).toLowerCase(), bytesOf(value)])
+    .filter(([name]) => name.startsWith('x-amz-'));
+}
+
 const order = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
 
 /** Sorted by name, then by value. */
