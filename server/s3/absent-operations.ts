@@ -3,9 +3,9 @@
  * answers what AWS does where nothing was set. Setting one is refused, so that nobody believes that it
  * holds.
  */
+
+import { type S3Code, S3Error, type XmlNode, xmlDocument } from '../../libs/s3-wire/index.ts';
 import { type Action, bucketOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
-import { type S3Code, S3Error } from './s3-error.ts';
-import { type XmlNode, xmlDocument } from './xml.ts';
 
 /** The actions of reading them, where AWS' name is not `s3:GetBucket` and the name of the parameter. */
 const ACTIONS: Readonly<Record<string, Action>> = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { S3_ERRORS, S3Error } from '../../libs/s3-wire/index.ts';
 import { AppError, ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { toS3Error } from './domain-errors.ts';
-import { S3_ERRORS, S3Error } from './s3-error.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 const EXPECTED: Readonly<Partial<Record<ErrorCode, [code: string, status: number]>>> = {

@@ -1,6 +1,7 @@
 /** Failures of the domains as S3's. */
+
+import { type S3Code, S3Error } from '../../libs/s3-wire/index.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
-import { type S3Code, S3Error } from './s3-error.ts';
 
 /** S3's names for the failures of the domains. Those that no S3 operation meets have a code all the same. */
 const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {

@@ -1,5 +1,6 @@
 /** One call of the S3 protocol, as its operations see it, and its answer. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { S3Error } from '../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Call, Permission, Principal } from '../calls/principal.ts';
 import { dropRest } from '../http/bodies/body.ts';
@@ -10,7 +11,6 @@ import type { Content } from '../storage/objects/downloads.ts';
 import type { ObjectServices } from '../storage/objects/object-services.ts';
 import type { Access, CallFacts } from './access/access.ts';
 import type { FormUpload } from './forms/form-operation.ts';
-import { S3Error } from './s3-error.ts';
 import type { Body } from './sign/body-reader.ts';
 import type { Target } from './target.ts';
 

@@ -3,6 +3,17 @@
  * any of its body is read → rate limit → operation → scope → handler → XML. No rules of storage live here.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import {
+  anonymousPayload,
+  type Claim,
+  claimOf,
+  errorDocument,
+  mayBeOld,
+  oldClaim,
+  type RequestHead,
+  readHead,
+  S3Error,
+} from '../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Authenticator } from '../accounts/sign-in/authenticator.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
@@ -30,20 +41,9 @@ import { OBJECT_OPERATIONS } from './objects/object-operations.ts';
 import { PART_OPERATIONS } from './parts/part-operations.ts';
 import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { dropBody, send } from './s3-call.ts';
-import { S3Error } from './s3-error.ts';
 import { SETTING_OPERATIONS } from './settings/setting-operations.ts';
 import { BodyReader } from './sign/body-reader.ts';
-import { oldClaim } from './sign/old-signature.ts';
-import {
-  anonymousPayload,
-  type Claim,
-  claimOf,
-  mayBeOld,
-  type RequestHead,
-  readHead,
-} from './sign/signature.ts';
 import { bucketOfHost, headersThatCount, isForBucket, readTarget, type Target } from './target.ts';
-import { errorDocument } from './xml.ts';
 
 export interface S3EdgeDeps {
   readonly door: Door;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { S3Error } from '../../libs/s3-wire/index.ts';
 import { randomFrom } from '../testing/random.ts';
-import { S3Error } from './s3-error.ts';
 import { readTarget } from './target.ts';
 
 const DOMAINS = ['s3.example.com', 'localhost'];

@@ -4,8 +4,7 @@
  * any other.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { S3Error } from './s3-error.ts';
-import { type AmzPair, amzPairs, splitTarget } from './sign/signature.ts';
+import { type AmzPair, amzPairs, S3Error, splitTarget } from '../../libs/s3-wire/index.ts';
 
 export interface Target {
   /** The path exactly as sent, without the query: what signatures cover. */

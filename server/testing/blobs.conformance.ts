@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type DigestName, newDigest } from '../platform/digests.ts';
+import { type DigestName, newDigest } from '../../libs/s3-wire/index.ts';
 import { isAppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
 import type { BlobRef, BlobStore } from '../storage/blobs/blobs.ts';

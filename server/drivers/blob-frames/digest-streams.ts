@@ -2,7 +2,7 @@
  * The digests of a blob: each is computed by a worker thread, while others store the bytes. Here are both
  * sides: who hands out the slots on the event loop, and what a thread does with them.
  */
-import { type Digest, type DigestName, type Digests, newDigest } from '../../platform/digests.ts';
+import { type Digest, type DigestName, type Digests, newDigest } from '../../../libs/s3-wire/index.ts';
 import type { Slot } from './slot-pool.ts';
 import type { SlotContent } from './slot-writer.ts';
 

@@ -2,7 +2,7 @@
  * The event loop's side of a write: it copies bytes into slots and hands them to a target, whose threads
  * digest, seal and store them.
  */
-import type { Digests } from '../../platform/digests.ts';
+import type { Digests } from '../../../libs/s3-wire/index.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { BlobWriter, WrittenBlob } from '../../storage/blobs/blobs.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';

@@ -1,5 +1,5 @@
 /** Messages between the event loop and worker threads. Bytes travel in shared slots, never in messages. */
-import type { DigestName } from '../../platform/digests.ts';
+import type { DigestName } from '../../../libs/s3-wire/index.ts';
 import type { DigestReply, DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
 
 /** Appends the first `bytes` of `slot` to a file; whole chunks, but for the last slot. */

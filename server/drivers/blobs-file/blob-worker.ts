@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readvSync } from 'node:fs';
 import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { workerData } from 'node:worker_threads';
-import { digestsOf } from '../../platform/digests.ts';
+import { digestsOf } from '../../../libs/s3-wire/index.ts';
 import { asFault, BlobFault } from '../blob-frames/blob-fault.ts';
 import {
   blobPath,

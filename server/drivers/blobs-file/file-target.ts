@@ -1,5 +1,5 @@
 /** A blob's way to its file: one thread seals and writes it, others compute its digests meanwhile. */
-import type { Digests } from '../../platform/digests.ts';
+import type { Digests } from '../../../libs/s3-wire/index.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { DigestStreams } from '../blob-frames/digest-streams.ts';
 import type { Slot } from '../blob-frames/slot-pool.ts';

@@ -2,7 +2,7 @@
  * A blob's way to S3. One thread seals it, others compute its digests. A blob of at most 8 MiB is stored by
  * one request, a larger one in parts, of which two are under way while the next is filled.
  */
-import type { Digests } from '../../platform/digests.ts';
+import type { Digests } from '../../../libs/s3-wire/index.ts';
 import { AppError } from '../../platform/errors.ts';
 import { CHUNK_BYTES } from '../blob-frames/blob-format.ts';
 import type { DigestStreams } from '../blob-frames/digest-streams.ts';

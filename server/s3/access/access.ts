@@ -3,6 +3,8 @@
  * itself then runs as the bucket's owner, so nothing may run before this, but where `decides` says that the
  * operation asks for each name.
  */
+
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { NOBODY, type Permission, type Principal, permits } from '../../calls/principal.ts';
 import {
   type AccountName,
@@ -25,7 +27,6 @@ import {
   type S3Sender,
   type S3Tools,
 } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import type { ConditionValues } from './conditions.ts';
 import { type Decision, decide, isDenied, type Question, type Rules } from './decide.ts';
 import { aclOf } from './grants.ts';

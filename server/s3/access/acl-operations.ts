@@ -1,7 +1,8 @@
 /** Access control lists of buckets and objects. */
+
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { settingsOf } from '../../storage/buckets/bucket-settings.ts';
 import { accessOf, contentOf, type S3Answer, type S3Call, type S3Operation } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import { grantsToOthers } from './grants.ts';
 import {
   ACL_MAX_BYTES,

@@ -1,6 +1,16 @@
 /** Access control lists as requests state them: by name, in headers and in XML, and the list of an upload. */
 
 import type { IncomingHttpHeaders } from 'node:http';
+import {
+  child,
+  children,
+  parseXml,
+  S3Error,
+  textOf,
+  type XmlElement,
+  type XmlNode,
+  xmlDocument,
+} from '../../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../../accounts/directory.ts';
 import { permits } from '../../calls/principal.ts';
 import {
@@ -12,8 +22,6 @@ import {
   settingsOf,
 } from '../../storage/buckets/bucket-settings.ts';
 import { accessOf, accountNodes, keyOf, type S3Call } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
-import { child, children, parseXml, textOf, type XmlElement, type XmlNode, xmlDocument } from '../xml.ts';
 import { cannedGrants, GROUP_URIS, type Group, grantsToOthers, isPublicGrant } from './grants.ts';
 
 /** Lists that leave all to the owner of the bucket. */

@@ -1,9 +1,9 @@
 /** Policies of buckets, and what is public about a bucket. */
+
+import { S3Error, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../../accounts/directory.ts';
 import { type BucketPolicy, type PublicAccess, settingsOf } from '../../storage/buckets/bucket-settings.ts';
 import { accessOf, type S3Answer, type S3Call, type S3Operation } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
-import { xmlDocument } from '../xml.ts';
 import { bucketAcl } from './acl-operations.ts';
 import { PolicyProblem } from './conditions.ts';
 import { isPublicGrant } from './grants.ts';

@@ -1,7 +1,7 @@
 /** Two settings in XML: who owns what others upload, and what is kept from the public. */
+
+import { child, children, parseXml, S3Error, textOf, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import type { Ownership, PublicAccess } from '../../storage/buckets/bucket-settings.ts';
-import { S3Error } from '../s3-error.ts';
-import { child, children, parseXml, textOf, xmlDocument } from '../xml.ts';
 
 export const ACCESS_MAX_BYTES = 16 * 1024;
 const OWNERSHIPS: readonly string[] = ['BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter'];

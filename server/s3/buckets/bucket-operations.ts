@@ -1,4 +1,13 @@
 /** Operations on the service and on buckets, without the lists of what is in them. */
+
+import {
+  child,
+  parseXml,
+  S3Error,
+  textOf,
+  type XmlElement,
+  xmlDocument,
+} from '../../../libs/s3-wire/index.ts';
 import { permits } from '../../calls/principal.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { type BucketSettings, settingsOf } from '../../storage/buckets/bucket-settings.ts';
@@ -18,8 +27,6 @@ import {
   type S3Call,
   type S3Operation,
 } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
-import { child, parseXml, textOf, type XmlElement, xmlDocument } from '../xml.ts';
 import { readToken, writeToken } from './list-operations.ts';
 
 const CONFIG_MAX_BYTES = 64 * 1024;

@@ -1,9 +1,9 @@
 /** Answers of S3 to scripts of other origins: preflights, and the headers of every other answer. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { type BucketSettings, settingsOf } from '../../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../../storage/buckets/buckets.ts';
 import type { S3Answer } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import type { Target } from '../target.ts';
 import { corsHeaders, headerNames } from './cors.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import type { CorsRule } from '../../storage/buckets/bucket-settings.ts';
-import { S3Error } from '../s3-error.ts';
 import { corsHeaders, headerNames } from './cors.ts';
 
 const rule = (more: Partial<CorsRule>): CorsRule => ({

@@ -1,7 +1,14 @@
 /** Cross-origin rules of a bucket: read and written as XML, and matched against what browsers ask. */
+
+import {
+  children,
+  parseXml,
+  S3Error,
+  textOf,
+  type XmlElement,
+  xmlDocument,
+} from '../../../libs/s3-wire/index.ts';
 import type { CorsRule } from '../../storage/buckets/bucket-settings.ts';
-import { S3Error } from '../s3-error.ts';
-import { children, parseXml, textOf, type XmlElement, xmlDocument } from '../xml.ts';
 
 export const CORS_MAX_BYTES = 64 * 1024;
 const MAX_RULES = 100;

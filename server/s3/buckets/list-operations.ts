@@ -1,4 +1,6 @@
 /** Operations that list what is in a bucket. */
+
+import { encodeKey, S3Error, type XmlNode, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import { isId } from '../../platform/ids.ts';
 import type { BucketRow } from '../../storage/buckets/buckets.ts';
 import type { EntryRow, StoredChecksum } from '../../storage/listing/name-listing.ts';
@@ -15,9 +17,7 @@ import {
   type S3Operation,
   type S3Request,
 } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import { initiatorOf } from '../sign/initiator.ts';
-import { encodeKey, type XmlNode, xmlDocument } from '../xml.ts';
 
 const MAX_KEYS = 1000;
 const LIST = { method: 'GET', level: 'bucket', permission: 'storage:read' } as const;

@@ -1,8 +1,6 @@
 /** The signer of a form: its policy is what is signed, in version 4 or 2. */
 import { createHmac } from 'node:crypto';
-import { S3Error } from '../s3-error.ts';
-import { readFormScope } from '../sign/credentials.ts';
-import { type Claim, deriveKey, isSameText } from '../sign/signature.ts';
+import { type Claim, deriveKey, isSameText, readFormScope, S3Error } from '../../../libs/s3-wire/index.ts';
 
 type Fields = ReadonlyMap<string, string>;
 

@@ -1,11 +1,10 @@
 /** Uploads by HTML form (POST Object): the fields of the form are the headers of a PutObject. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { bareDocument, S3Error } from '../../../libs/s3-wire/index.ts';
 import { putObject } from '../objects/object-operations.ts';
 import { readTags } from '../objects/tags.ts';
 import { bucketOf, type S3Answer, type S3Call, type S3Operation, toHeader } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import { assertKey, headerText } from '../target.ts';
-import { bareDocument } from '../xml.ts';
 import { missingField } from './form-credentials.ts';
 import { ANY_SIZE, assertMeets, readPolicy } from './form-policy.ts';
 import type { FileSizes, FormHead } from './form-reader.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { S3Error } from '../s3-error.ts';
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { assertMeets, readPolicy } from './form-policy.ts';
 
 const isCode = (code: string) => (error: unknown) => error instanceof S3Error && error.code === code;

@@ -4,7 +4,7 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTConstructPolicy.html
  */
 
-import { S3Error } from '../s3-error.ts';
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import type { FileSizes } from './form-reader.ts';
 
 interface Condition {

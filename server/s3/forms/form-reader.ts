@@ -3,6 +3,7 @@
  * the file is ignored. https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTForms.html
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { type ChecksumAlgorithm, S3Error } from '../../../libs/s3-wire/index.ts';
 import {
   boundaryOf,
   decodeText,
@@ -11,8 +12,6 @@ import {
   MalformedForm,
   type PartHead,
 } from '../../http/bodies/form-parser.ts';
-import type { ChecksumAlgorithm } from '../checksums.ts';
-import { S3Error } from '../s3-error.ts';
 import {
   type Body,
   BodyChecks,

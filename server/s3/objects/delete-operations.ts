@@ -1,4 +1,6 @@
 /** Operations that delete objects. */
+
+import { child, children, parseXml, S3Error, textOf, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import type { Asked } from '../access/access.ts';
 import { toS3Error } from '../domain-errors.ts';
 import {
@@ -12,9 +14,7 @@ import {
   type S3Request,
   type S3Tools,
 } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import { assertKey } from '../target.ts';
-import { child, children, parseXml, textOf, xmlDocument } from '../xml.ts';
 import { bypassesGovernance } from './lock-operations.ts';
 import { deleteCondition } from './object-headers.ts';
 

@@ -3,6 +3,7 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/serv-side-encryption.html
  */
 import { createHash } from 'node:crypto';
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { settingsOf } from '../../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../../storage/buckets/buckets.ts';
 import { CUSTOMER_KEY_BYTES, CustomerKey } from '../../storage/keys/customer-key.ts';
@@ -10,7 +11,6 @@ import type { Encryption } from '../../storage/keys/encryption.ts';
 import type { Content } from '../../storage/objects/downloads.ts';
 import type { PartUploadRow } from '../../storage/uploads/part-uploads.ts';
 import type { S3Call } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 
 const SSE = 'x-amz-server-side-encryption';
 const KEY_ID = `${SSE}-aws-kms-key-id`;

@@ -1,10 +1,17 @@
 /** Object lock as S3 clients say it, in XML; object-headers.ts has its headers. */
+
+import {
+  child,
+  parseXml,
+  S3Error,
+  textOf,
+  type XmlElement,
+  xmlDocument,
+} from '../../../libs/s3-wire/index.ts';
 import { type BucketSettings, settingsOf } from '../../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../../storage/buckets/buckets.ts';
 import type { LockMode, LockRow, Retention } from '../../storage/objects/object-lock.ts';
 import { isoTime } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
-import { child, parseXml, textOf, type XmlElement, xmlDocument } from '../xml.ts';
 
 type LockConfiguration = NonNullable<BucketSettings['lock']>;
 

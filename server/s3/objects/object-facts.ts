@@ -1,4 +1,6 @@
 /** Operations that describe objects: attributes and tags. */
+
+import { S3Error, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import { authorizeContent } from '../access/access.ts';
 import {
   bucketOf,
@@ -8,8 +10,6 @@ import {
   type S3Operation,
   type S3Request,
 } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
-import { xmlDocument } from '../xml.ts';
 import { unlocked } from './encryption-headers.ts';
 import { checksumOf, versionHeader } from './object-headers.ts';
 import { readTags, TAGS_MAX_BYTES, tagsDocument, tagText } from './tags.ts';

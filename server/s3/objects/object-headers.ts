@@ -1,5 +1,6 @@
 /** Headers of S3 objects: what uploads store, what reads show, and the conditions of both (RFC 9110 §13). */
 import type { IncomingHttpHeaders } from 'node:http';
+import { type ChecksumAlgorithm, checksumHeader, S3Error } from '../../../libs/s3-wire/index.ts';
 import { settingsOf } from '../../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../../storage/buckets/buckets.ts';
 import { currentExpiry, type Filtered, uploadExpiry } from '../../storage/lifecycle/lifecycle-rules.ts';
@@ -9,9 +10,7 @@ import { shownId } from '../../storage/listing/name-listing.ts';
 import type { Content } from '../../storage/objects/downloads.ts';
 import type { LockRow, WantedLock } from '../../storage/objects/object-lock.ts';
 import type { Naming } from '../../storage/objects/objects.ts';
-import { type ChecksumAlgorithm, checksumHeader } from '../checksums.ts';
 import { accessOf, fromHeader, headerOf, isoTime, keyOf, type S3Call, toHeader } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import { assertLockable, invalidLock, isMode, readUntil } from './lock.ts';
 import { type Tags, tagText } from './tags.ts';
 

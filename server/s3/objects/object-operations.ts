@@ -1,5 +1,11 @@
 /** Operations on one object: store, read, copy, describe, delete. */
-import { newDigest } from '../../platform/digests.ts';
+import {
+  base64Digest,
+  headerChecksums,
+  newDigest,
+  S3Error,
+  xmlDocument,
+} from '../../../libs/s3-wire/index.ts';
 import type { Filtered } from '../../storage/lifecycle/lifecycle-rules.ts';
 import type { Published } from '../../storage/listing/entries.ts';
 import type { Content } from '../../storage/objects/downloads.ts';
@@ -7,7 +13,6 @@ import type { Naming, VersionContent } from '../../storage/objects/objects.ts';
 import type { Upload } from '../../storage/uploads/upload.ts';
 import { openBucket, permittedContent } from '../access/access.ts';
 import { newAcl } from '../access/new-acl.ts';
-import { base64Digest, headerChecksums } from '../checksums.ts';
 import {
   bucketOf,
   isoTime,
@@ -17,8 +22,6 @@ import {
   type S3Operation,
   type S3Request,
 } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
-import { xmlDocument } from '../xml.ts';
 import {
   askedEncryption,
   isSameEncryption,

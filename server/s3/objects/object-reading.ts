@@ -1,11 +1,12 @@
 /** Reads objects: finds them, answers conditions and ranges, and sends their bytes. */
+
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { parseRange, type Read, streamBody } from '../../http/bodies/send-content.ts';
 import type { BucketRow } from '../../storage/buckets/buckets.ts';
 import type { Content } from '../../storage/objects/downloads.ts';
 import { MAX_PARTS } from '../../storage/uploads/part-uploads.ts';
 import type { ReceivedBytes, Upload } from '../../storage/uploads/upload.ts';
 import { accessOf, contentOf, type S3Answer, type S3Call, type S3Request } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import {
   expirationHeader,

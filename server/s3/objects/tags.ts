@@ -1,6 +1,12 @@
 /** Tags of objects and buckets, in XML and in a row; object-headers.ts has those of a header. */
-import { S3Error } from '../s3-error.ts';
-import { child, parseXml, textOf, type XmlElement, xmlDocument } from '../xml.ts';
+import {
+  child,
+  parseXml,
+  S3Error,
+  textOf,
+  type XmlElement,
+  xmlDocument,
+} from '../../../libs/s3-wire/index.ts';
 
 export type Tags = Readonly<Record<string, string>>;
 type Pair = readonly [name: string, value: string];

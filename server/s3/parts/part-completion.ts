@@ -1,19 +1,20 @@
 /**
  * Completing a multipart upload: whether the parts are those that the client believes, and their checksum.
  */
-import { newDigest } from '../../platform/digests.ts';
-import type { PartRow, PartUploadRow } from '../../storage/uploads/part-uploads.ts';
 import {
   type ChecksumAlgorithm,
   type ChecksumType,
   checksumHeader,
   checksumsIn,
   combineCrc,
+  newDigest,
   readChecksum,
-} from '../checksums.ts';
+  S3Error,
+  textOf,
+  type XmlElement,
+} from '../../../libs/s3-wire/index.ts';
+import type { PartRow, PartUploadRow } from '../../storage/uploads/part-uploads.ts';
 import type { S3Request } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
-import { textOf, type XmlElement } from '../xml.ts';
 
 /** The least size of all parts but the last. */
 const MIN_PART_BYTES = 5 * 2 ** 20;

@@ -1,8 +1,17 @@
 /** Operations of multipart uploads. */
+
+import {
+  base64Digest,
+  checksumHeader,
+  children,
+  headerChecksums,
+  parseXml,
+  S3Error,
+  xmlDocument,
+} from '../../../libs/s3-wire/index.ts';
 import { MAX_PARTS } from '../../storage/uploads/part-uploads.ts';
 import { newAcl } from '../access/new-acl.ts';
 import { namesIn } from '../buckets/list-operations.ts';
-import { base64Digest, checksumHeader, headerChecksums } from '../checksums.ts';
 import {
   askedEncryption,
   customerKeyOf,
@@ -32,9 +41,7 @@ import {
   type S3Operation,
   type S3Request,
 } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 import { assertInitiator, begunBy, initiatorOf } from '../sign/initiator.ts';
-import { children, parseXml, xmlDocument } from '../xml.ts';
 import {
   type Announced,
   announcedOf,

@@ -1,9 +1,17 @@
 /** Lifecycle rules as S3 clients say them, in XML; object-headers.ts tells when an object goes. */
 import type { IncomingHttpHeaders } from 'node:http';
+import {
+  child,
+  children,
+  parseXml,
+  S3Error,
+  textOf,
+  type XmlElement,
+  type XmlNode,
+  xmlDocument,
+} from '../../../libs/s3-wire/index.ts';
 import { randomName } from '../../platform/ids.ts';
 import { DAY_MS, type Lifecycle, type LifecycleRule } from '../../storage/lifecycle/lifecycle-rules.ts';
-import { S3Error } from '../s3-error.ts';
-import { child, children, parseXml, textOf, type XmlElement, type XmlNode, xmlDocument } from '../xml.ts';
 
 /** They are read with every request to the bucket. */
 export const LIFECYCLE_MAX_BYTES = 512 * 1024;

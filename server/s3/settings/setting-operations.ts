@@ -1,5 +1,6 @@
 /** Settings of a bucket that are one document each: read, replaced and removed as a whole. */
 import type { IncomingHttpHeaders } from 'node:http';
+import { type S3Code, S3Error } from '../../../libs/s3-wire/index.ts';
 import { isAppError } from '../../platform/errors.ts';
 import {
   type AccountName,
@@ -19,7 +20,6 @@ import { CORS_MAX_BYTES, corsDocument, readCors } from '../buckets/cors.ts';
 import { LOCK_MAX_BYTES, lockConfigurationDocument, readLockConfiguration } from '../objects/lock.ts';
 import { MAX_BUCKET_TAGS, readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from '../objects/tags.ts';
 import { type Action, bucketOf, ownerOf, type S3Call, type S3Operation } from '../s3-call.ts';
-import { type S3Code, S3Error } from '../s3-error.ts';
 import { LIFECYCLE_MAX_BYTES, lifecycleDocument, lifecycleHeaders, readLifecycle } from './lifecycle.ts';
 
 /** A setting as S3 clients see it. */

@@ -2,6 +2,8 @@
  * A bucket's settings of S3 as JSON, for the console and for programs without an S3 client. Each is checked
  * by the code that reads S3's own document of it: it is written as that document and read again.
  */
+
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../../accounts/directory.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { assertFields, type FieldProblem, invalidField } from '../../platform/errors.ts';
@@ -15,7 +17,6 @@ import type { Buckets } from '../../storage/buckets/buckets.ts';
 import { BucketPath } from '../../storage/schema.ts';
 import { assertPublicAllowed, writtenGrants } from '../access/new-acl.ts';
 import { assertNotBlocked, newPolicy } from '../access/policy-operations.ts';
-import { S3Error } from '../s3-error.ts';
 import { SETTINGS, type Setting } from './setting-operations.ts';
 import {
   BucketSettingsChange,

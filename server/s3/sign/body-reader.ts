@@ -3,23 +3,25 @@
  * holds the sender back while the receiver is busy.
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { HeldBody } from '../../http/bodies/body-memory.ts';
-import { detachBuffer } from '../../platform/buffers.ts';
-import { type DigestName, type Digests, digestsOf } from '../../platform/digests.ts';
-import { endOfTick } from '../../platform/tick.ts';
-import type { ReceivedBytes, Upload } from '../../storage/uploads/upload.ts';
 import {
   base64Digest,
   type ChecksumAlgorithm,
+  ChunkedBody,
   checksumHeader,
+  type DigestName,
+  type Digests,
+  digestsOf,
   type HeaderChecksums,
   headerChecksums,
+  type Payload,
   readChecksum,
-} from '../checksums.ts';
-import { S3Error } from '../s3-error.ts';
-import { ChunkedBody } from './chunked-body.ts';
-import type { Payload } from './credentials.ts';
-import type { VerifiedSignature } from './signature.ts';
+  S3Error,
+  type VerifiedSignature,
+} from '../../../libs/s3-wire/index.ts';
+import type { HeldBody } from '../../http/bodies/body-memory.ts';
+import { detachBuffer } from '../../platform/buffers.ts';
+import { endOfTick } from '../../platform/tick.ts';
+import type { ReceivedBytes, Upload } from '../../storage/uploads/upload.ts';
 
 export interface BodyReaderDeps {
   readonly request: IncomingMessage;

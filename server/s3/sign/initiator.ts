@@ -1,9 +1,10 @@
 /** The initiator of a multipart upload: only the bucket's owner may touch the uploads of others. */
+
+import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { onlyAppends } from '../../calls/principal.ts';
 import type { AccountName } from '../../storage/buckets/bucket-settings.ts';
 import { mayUseUpload } from '../../storage/uploads/open-uploads.ts';
 import { accessOf, type S3Call, type S3Sender } from '../s3-call.ts';
-import { S3Error } from '../s3-error.ts';
 
 interface Begun {
   /** See PartUploadRow. */

@@ -3,9 +3,9 @@
  * between, such as a proxy that changes headers, shows. Nothing is stored or changed.
  */
 import { AwsV4Signer } from 'aws4fetch';
+import { parseXml, textOf } from '../../../libs/s3-wire/index.ts';
 import type { S3Key } from '../../accounts/sign-in/authenticator.ts';
 import { permits } from '../../calls/principal.ts';
-import { parseXml, textOf } from '../xml.ts';
 import type { KeyTrialResult, KeyTrialStep } from './key-trial-schema.ts';
 
 export interface KeyTrial {

@@ -3,7 +3,7 @@
  * changed; the row that references it is the commit point, so a blob without a row is an orphan for the
  * sweeper and a crash needs no repair.
  */
-import type { DigestName, Digests } from '../../platform/digests.ts';
+import type { DigestName, Digests } from '../../../libs/s3-wire/index.ts';
 
 export interface BlobRef {
   /** The name from BlobWriter.name: `blob-` + 26 characters. */

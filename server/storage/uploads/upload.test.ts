@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { type DigestName, digestsOf } from '../../platform/digests.ts';
+import { type DigestName, digestsOf } from '../../../libs/s3-wire/index.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';

@@ -5,8 +5,14 @@
  */
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import {
+  type Digest,
+  type DigestName,
+  type Digests,
+  digestsOf,
+  newDigest,
+} from '../../../libs/s3-wire/index.ts';
 import { detachBuffer } from '../../platform/buffers.ts';
-import { type Digest, type DigestName, type Digests, digestsOf, newDigest } from '../../platform/digests.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { BlobStore, BlobWriter } from '../blobs/blobs.ts';

@@ -9,8 +9,8 @@ import {
   EXAMPLE_TIME,
   presignedQuery,
   sha256,
-} from '../../testing/sign-s3.ts';
-import { S3Error } from '../s3-error.ts';
+} from '../../server/testing/sign-s3.ts';
+import { S3Error } from './s3-error.ts';
 import {
   anonymousPayload,
   type RawRequest,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { randomFrom } from '../testing/random.ts';
+import { randomFrom } from '../../server/testing/random.ts';
 import { S3Error } from './s3-error.ts';
 import {
   child,

@@ -3,7 +3,7 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { bigEndian, type CrcName, DIGEST_BYTES, type DigestName, type Digests } from '../platform/digests.ts';
+import { bigEndian, type CrcName, DIGEST_BYTES, type DigestName, type Digests } from './digests.ts';
 import { S3Error } from './s3-error.ts';
 
 /** MD5 is for `Content-MD5` and ETags; it has no header of its own. */

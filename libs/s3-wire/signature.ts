@@ -3,8 +3,8 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
-import { S3Error } from '../s3-error.ts';
 import { type Payload, payloadOf, readHeaderCredentials, readQueryCredentials } from './credentials.ts';
+import { S3Error } from './s3-error.ts';
 
 /** The path of `/a?b` and of `http://host/a?b`, which proxies are sent. */
 function pathAndQuery(rawUrl: string): string {
@@ -302,7 +302,7 @@ export function* canonicalPaths(rawPath: string): Generator<string> {
 }
 
 /** Name and value of each parameter, recoded. `+` is a space, as target.ts reads it: never a signed `%2B`. */
-export function queryPairs(rawQuery: string): [name: string, value: string][] {
+function queryPairs(rawQuery: string): [name: string, value: string][] {
   const pairs = rawQuery.split('&').filter((pair) => pair !== '');
   return pairs.map((pair) => {
     const spaced = pair.replaceAll('+', '%20');

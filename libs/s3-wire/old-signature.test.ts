@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { EXAMPLE_KEY, EXAMPLE_SECRET } from '../../testing/sign-s3.ts';
-import { S3Error } from '../s3-error.ts';
+import { EXAMPLE_KEY, EXAMPLE_SECRET } from '../../server/testing/sign-s3.ts';
 import { oldClaim } from './old-signature.ts';
+import { S3Error } from './s3-error.ts';
 import { type RawRequest, readHead } from './signature.ts';
 
 const PLAIN = { hostBucket: null, inHeaders: true };

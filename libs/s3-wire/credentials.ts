@@ -3,7 +3,7 @@
  * and the body that they cover.
  */
 
-import { S3Error } from '../s3-error.ts';
+import { S3Error } from './s3-error.ts';
 import type { RawHeaders, SignedRequest } from './signature.ts';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';

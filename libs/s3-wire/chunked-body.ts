@@ -3,7 +3,7 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html
  */
 import { createHash, createHmac, type Hash, timingSafeEqual } from 'node:crypto';
-import { S3Error } from '../s3-error.ts';
+import { S3Error } from './s3-error.ts';
 import type { VerifiedSignature } from './signature.ts';
 
 export interface ChunkedBodyOptions {

@@ -4,9 +4,9 @@
  * own. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html
  */
 import { createHmac } from 'node:crypto';
-import { S3Error } from '../s3-error.ts';
 import type { Payload } from './credentials.ts';
 import { readTime } from './credentials.ts';
+import { S3Error } from './s3-error.ts';
 import {
   amzPairs,
   anonymousPayload,

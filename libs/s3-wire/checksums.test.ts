@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newDigest } from '../platform/digests.ts';
-import { randomFrom } from '../testing/random.ts';
+import { randomFrom } from '../../server/testing/random.ts';
 import { type ChecksumAlgorithm, checksumHeader, combineCrc, headerChecksums } from './checksums.ts';
+import { newDigest } from './digests.ts';
 import { S3Error } from './s3-error.ts';
 
 /** Of `123456789`, as published: https://reveng.sourceforge.io/crc-catalogue/, FIPS 180, RFC 1321. */

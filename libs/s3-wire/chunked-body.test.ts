@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { randomFrom } from '../../testing/random.ts';
+import { randomFrom } from '../../server/testing/random.ts';
 import {
   chunkSignature,
   EXAMPLE_SECRET,
   EXAMPLE_TIME,
   exampleKey,
   trailerSignature,
-} from '../../testing/sign-s3.ts';
-import { S3Error } from '../s3-error.ts';
+} from '../../server/testing/sign-s3.ts';
 import { ChunkedBody, type ChunkedBodyOptions } from './chunked-body.ts';
+import { S3Error } from './s3-error.ts';
 import type { VerifiedSignature } from './signature.ts';
 
 const VERIFIED: VerifiedSignature = {

@@ -1,0 +1,43 @@
+/** S3 on the wire: signatures, XML, checksums, chunked bodies. README.md says more. */
+export {
+  base64Digest,
+  type ChecksumAlgorithm,
+  type ChecksumType,
+  checksumHeader,
+  checksumsIn,
+  combineCrc,
+  type HeaderChecksums,
+  headerChecksums,
+  readChecksum,
+} from './checksums.ts';
+export { ChunkedBody } from './chunked-body.ts';
+export { type Payload, readFormScope } from './credentials.ts';
+export { type Digest, type DigestName, type Digests, digestsOf, newDigest } from './digests.ts';
+export { oldClaim } from './old-signature.ts';
+export { S3_ERRORS, type S3Code, S3Error } from './s3-error.ts';
+export {
+  type AmzPair,
+  amzPairs,
+  anonymousPayload,
+  type Claim,
+  claimOf,
+  deriveKey,
+  isSameText,
+  mayBeOld,
+  type RequestHead,
+  readHead,
+  splitTarget,
+  type VerifiedSignature,
+} from './signature.ts';
+export {
+  bareDocument,
+  child,
+  children,
+  encodeKey,
+  errorDocument,
+  parseXml,
+  textOf,
+  type XmlElement,
+  type XmlNode,
+  xmlDocument,
+} from './xml.ts';
