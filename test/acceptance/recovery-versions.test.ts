@@ -151,7 +151,7 @@ test('locks are not weaker, rules remove nothing, and nobody else gets in', asyn
   const done = await restore(bucket, { point_id, to_bucket });
   assert.deepEqual(
     done.left_out.map(({ what }: { what: string }) => what),
-    ['lifecycle', 'public_access', 'policy'],
+    ['lifecycle', 'policy', 'public_access'],
   );
   assert.deepEqual(await history(to_bucket), before);
   const now = await user.expect(200, `/api/buckets/${to_bucket}/settings`);

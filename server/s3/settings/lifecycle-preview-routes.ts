@@ -4,11 +4,11 @@ import { defineRoute, type Route } from '../../http/route.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { namedObject, Type } from '../../platform/json/json-schema.ts';
 import type { Buckets } from '../../storage/buckets/buckets.ts';
+import { LifecycleShape } from '../../storage/buckets/setting-entries.ts';
 import { coveredPrefixes, currentExpiry } from '../../storage/lifecycle/lifecycle-rules.ts';
 import type { NameListing } from '../../storage/listing/name-listing.ts';
 import { BucketPath } from '../../storage/schema.ts';
 import { readSetting } from './setting-routes.ts';
-import { LifecycleShape } from './setting-schema.ts';
 
 export interface LifecyclePreviewDeps {
   readonly buckets: Buckets;

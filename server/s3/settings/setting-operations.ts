@@ -8,6 +8,7 @@ import {
   type SettingName,
   settingsOf,
 } from '../../storage/buckets/bucket-settings.ts';
+import type { PlainName } from '../../storage/buckets/setting-entries.ts';
 import { grantsToOthers } from '../access/grants.ts';
 import {
   ACCESS_MAX_BYTES,
@@ -114,11 +115,11 @@ function operationsOf<N extends SettingName>({
   return operations;
 }
 
-/** Policies and lists have rules beyond their documents. */
-type DocumentName = Exclude<SettingName, 'acl' | 'policy'>;
-
-/** By name. The JSON API checks what it takes with them. */
-export const SETTINGS: { readonly [N in DocumentName]: Setting<N> } = {
+/**
+ * By name; null: S3 has no document of it. The JSON API checks what it takes with them. Policies and lists
+ * have rules beyond their documents, in access/.
+ */
+export const SETTINGS: { readonly [N in PlainName]: Setting<N> | null } = {
   tags: {
     setting: 'tags',
     query: 'tagging',
@@ -197,5 +198,5 @@ export const SETTINGS: { readonly [N in DocumentName]: Setting<N> } = {
 };
 
 export const SETTING_OPERATIONS: readonly S3Operation[] = Object.values(SETTINGS).flatMap((each) =>
-  operationsOf(each as unknown as Setting<SettingName>),
+  each === null ? [] : operationsOf(each as unknown as Setting<SettingName>),
 );

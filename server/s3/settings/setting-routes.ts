@@ -14,18 +14,20 @@ import {
   settingsOf,
 } from '../../storage/buckets/bucket-settings.ts';
 import type { Buckets } from '../../storage/buckets/buckets.ts';
+import {
+  BucketSettingsChange,
+  BucketSettingsShown,
+  isPlain,
+  memberOf,
+  type PlainName,
+  SETTING_NAMES,
+  shown,
+  storedOf,
+} from '../../storage/buckets/setting-entries.ts';
 import { BucketPath } from '../../storage/schema.ts';
 import { assertPublicAllowed, writtenGrants } from '../access/new-acl.ts';
 import { assertNotBlocked, newPolicy } from '../access/policy-operations.ts';
 import { SETTINGS, type Setting } from './setting-operations.ts';
-import {
-  BucketSettingsChange,
-  BucketSettingsShown,
-  type JsonSettingName,
-  MEMBERS,
-  READERS,
-  shown,
-} from './setting-schema.ts';
 
 export interface SettingRoutesDeps {
   readonly buckets: Buckets;
@@ -98,10 +100,10 @@ async function checked({ accounts, bucket, owner, body }: Given): Promise<Settin
     }
   };
   const found: [string, unknown][] = [];
-  for (const name of Object.keys(MEMBERS) as JsonSettingName[]) {
-    const value = body[MEMBERS[name]];
+  for (const name of SETTING_NAMES.filter(isPlain)) {
+    const value = body[memberOf(name)];
     if (value === undefined) continue;
-    found.push([name, value === null ? undefined : await attempt(MEMBERS[name], () => reread(name, value))]);
+    found.push([name, value === null ? undefined : await attempt(memberOf(name), () => reread(name, value))]);
   }
   const { acl, policy } = body;
   if (acl !== undefined) {
@@ -118,21 +120,18 @@ async function checked({ accounts, bucket, owner, body }: Given): Promise<Settin
 }
 
 /** Throws S3Error. */
-function reread<N extends JsonSettingName>(name: N, value: unknown): NonNullable<BucketSettings[N]> {
-  const setting = SETTINGS[name] as unknown as Setting<N>;
-  const stored = READERS[name](value as never) as NonNullable<BucketSettings[N]>;
-  return setting.read(Buffer.from(setting.write(stored)));
+function reread<N extends PlainName>(name: N, value: unknown): NonNullable<BucketSettings[N]> {
+  const setting = SETTINGS[name] as Setting<N> | null;
+  const stored = storedOf(name, value);
+  return setting === null ? stored : setting.read(Buffer.from(setting.write(stored)));
 }
 
 /** A setting in its stored form. Throws `invalid_request`. */
-export function readSetting<N extends JsonSettingName>(
-  name: N,
-  value: unknown,
-): NonNullable<BucketSettings[N]> {
+export function readSetting<N extends PlainName>(name: N, value: unknown): NonNullable<BucketSettings[N]> {
   try {
     return reread(name, value);
   } catch (error) {
-    throw error instanceof S3Error ? invalidField(MEMBERS[name], error.message) : error;
+    throw error instanceof S3Error ? invalidField(memberOf(name), error.message) : error;
   }
 }
 
@@ -160,6 +159,6 @@ function assertAllowed({ bucket, owner, changed, present }: Fit): void {
   if ((ownership ?? acl) === undefined || wanted === undefined) return;
   const lists = { acl: after('acl') ?? [] };
   attempt(ownership === undefined ? 'acl' : 'ownership', () =>
-    SETTINGS.ownership.check?.(wanted, lists, owner),
+    SETTINGS.ownership?.check?.(wanted, lists, owner),
   );
 }

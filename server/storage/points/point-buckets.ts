@@ -1,13 +1,9 @@
 /** The bucket that a restore makes: like the one in the recovery point, and never more open. */
 import type { Reads } from '../../metadata/metadata.ts';
 import { invalidField } from '../../platform/errors.ts';
-import {
-  type PublicAccess,
-  type SettingsChange,
-  settingsOf,
-  settingsText,
-} from '../buckets/bucket-settings.ts';
+import { settingsOf, settingsText } from '../buckets/bucket-settings.ts';
 import { type BucketRow, damagedBucket, isSoundBucket, likeOf } from '../buckets/bucket-sql.ts';
+import { type Restoring, restoredSettings } from '../buckets/setting-entries.ts';
 import { NamedKeySql } from '../keys/named-key-sql.ts';
 import { type LeftOut, type NewBucketRestore, VERSIONING } from '../schema.ts';
 
@@ -22,8 +18,6 @@ interface Wish {
   readonly wanted: Pick<NewBucketRestore, 'versions'>;
 }
 
-const CLOSED: PublicAccess = { blockAcls: true, ignoreAcls: true, blockPolicy: true, restrict: true };
-
 /**
  * Region, versioning, encryption and object lock come back. A restore of all versions brings the other
  * settings too: rights of others only if the caller may give them, nothing for everyone, and rules that
@@ -34,29 +28,15 @@ export async function likeBucket(source: BucketRow, { metadata, accountId, maySh
   if (!isSoundBucket(source)) throw damagedBucket(source);
   const then = settingsOf(source);
   const leftOut: LeftOut[] = [];
-  const leave = (what: LeftOut['what'], reason: string, count = 1) => leftOut.push({ what, reason, count });
-  const { lock } = then;
-  let settings: SettingsChange = lock === undefined ? {} : { lock };
-  if (wanted.versions === true) {
-    settings = { ...then, publicAccess: CLOSED };
-    if (then.lifecycle !== undefined) {
-      const rules = then.lifecycle.rules.map((rule) => ({ ...rule, isEnabled: false }));
-      settings = { ...settings, lifecycle: { ...then.lifecycle, rules } };
-      leave(
-        'lifecycle',
-        'The lifecycle rules are disabled, because they would remove restored objects',
-        rules.length,
-      );
-    }
-    settings = withoutRights(settings, { source, mayShare, name, leave });
-    if (then.namedKey !== undefined && !(await isThere(metadata, accountId, then.namedKey.keyId))) {
-      settings = { ...settings, namedKey: undefined };
-      leave(
-        'encryption_key',
-        `The account has no encryption key ${then.namedKey.keyId}, so new objects use the default encryption`,
-      );
-    }
-  }
+  const restoring: Restoring = {
+    then,
+    from: source.name,
+    to: name,
+    mayShare,
+    hasKey: async (id) => (await new NamedKeySql(metadata).find(accountId, id)) !== undefined,
+    leave: (what, reason, count = 1) => leftOut.push({ what, reason, count }),
+  };
+  const settings = wanted.versions === true ? await restoredSettings(restoring) : { lock: then.lock };
   const isSuspended = source.versioning === VERSIONING.suspended;
   const like = {
     ...likeOf(source),
@@ -64,30 +44,6 @@ export async function likeBucket(source: BucketRow, { metadata, accountId, maySh
     settings: settingsText(settings),
   };
   return { like, leftOut };
-}
-
-interface Rights extends Pick<Wish, 'mayShare' | 'name'> {
-  readonly source: BucketRow;
-  readonly leave: (what: LeftOut['what'], reason: string) => void;
-}
-
-function withoutRights(settings: SettingsChange, { source, mayShare, name, leave }: Rights): SettingsChange {
-  const { policy, acl, publicAccess } = settingsOf(source);
-  const isShared = policy !== undefined || acl !== undefined;
-  if (isShared && !mayShare) {
-    leave('policy', "Restoring other accounts' access requires storage:admin and the same account");
-    return { ...settings, policy: undefined, acl: undefined };
-  }
-  if (publicAccess === undefined || Object.values(publicAccess).includes(false)) {
-    leave('public_access', 'Access for everyone is blocked until you allow it again');
-  }
-  if (policy === undefined || name === source.name) return settings;
-  leave('policy', `The bucket policy names the bucket ${source.name}: set one for ${name}`);
-  return { ...settings, policy: undefined };
-}
-
-async function isThere(metadata: Reads, accountId: number, keyId: string): Promise<boolean> {
-  return (await new NamedKeySql(metadata).find(accountId, keyId)) !== undefined;
 }
 
 /**
