@@ -2,6 +2,7 @@
 import type { Cloud, StorageObject } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
+import { signerWith } from '../s3/requests.ts';
 import { pathOf, presignedUrl } from '../s3/signature.ts';
 import { below, isAboutMany, LITERAL, PATHS_DETAILS } from './below.ts';
 import { type RemoteLocation, remoteObject, remoteOnly, shown } from './locations.ts';
@@ -44,7 +45,8 @@ export const VERSION_COMMANDS: readonly Command[] = [
         call.output.note(
           'the URL stops working when its key expires; a key made for this command expires with it',
         );
-      const url = presignedUrl(asked, seconds, await call.session().s3Keys());
+      const keys = await call.session().s3Keys();
+      const url = presignedUrl(asked, { origin: keys.endpoint, seconds }, signerWith(keys));
       call.output.one({ url, method, expires_in: seconds }, () => [url]);
     },
   },

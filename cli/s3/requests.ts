@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, EXIT } from '../failures.ts';
 import type { S3Keys } from '../sign-in/profiles.ts';
 import { readFailure, S3Failure } from './s3-failure.ts';
-import { pathOf, queryText, signedHeaders } from './signature.ts';
+import { pathOf, queryText, type Signer, signedHeaders } from './signature.ts';
 
 const ATTEMPTS = 7;
 const FIRST_PAUSE_MS = 150;
@@ -84,7 +84,7 @@ export class Requests {
   async #open(asked: S3Request): Promise<IncomingMessage> {
     const { method, bucket, key, query = {}, headers = {}, body } = asked;
     const path = bucket === undefined ? '/' : pathOf(bucket, key);
-    const signed = signedHeaders({ method, path, query, headers }, this.#url.host, this.keys);
+    const signed = signedHeaders({ method, path, query, headers }, this.#url.host, signerWith(this.keys));
     if (body !== undefined || method === 'PUT' || method === 'POST')
       signed['content-length'] = String(lengthOf(body));
     const search = queryText(query);
@@ -108,6 +108,14 @@ export class Requests {
     const failure = readFailure(status, text, given['x-amz-request-id']);
     throw Object.assign(failure, { retryAfter: Number(given['retry-after'] ?? Number.NaN) });
   }
+}
+
+/** Any region is right for a cloud, which is one. */
+const REGION = 'us-east-1';
+
+/** The signer of a request that is sent now. */
+export function signerWith({ access_key_id: accessKeyId, secret_access_key: secret }: S3Keys): Signer {
+  return { accessKeyId, secret, region: REGION, nowMs: Date.now() };
 }
 
 /** The whole body. Throws ClientError for more than any answer of S3 has. */
