@@ -1,10 +1,10 @@
 /** Transfers many files: reports each outcome, and a failed file does not stop the others. */
 
+import { pathOf } from '../../libs/s3-wire/index.ts';
 import type { Invocation } from '../command.ts';
 import { EXIT, type ExitCode, tell } from '../failures.ts';
 import { Requests } from '../s3/requests.ts';
 import { S3Client } from '../s3/s3-client.ts';
-import { pathOf } from '../s3/signature.ts';
 import { contentTypeOf } from './content-type.ts';
 import { type Download, downloadFile } from './download.ts';
 import type { LeftOut, LocalFile } from './local-tree.ts';

@@ -1,9 +1,10 @@
 /** Earlier versions, and links. */
+
+import { pathOf, presignedUrl } from '../../libs/s3-wire/index.ts';
 import type { Cloud, StorageObject } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { signerWith } from '../s3/requests.ts';
-import { pathOf, presignedUrl } from '../s3/signature.ts';
 import { below, isAboutMany, LITERAL, PATHS_DETAILS } from './below.ts';
 import { type RemoteLocation, remoteObject, remoteOnly, shown } from './locations.ts';
 

@@ -4,10 +4,10 @@ import { createReadStream } from 'node:fs';
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathOf, queryText, type Signer, signedHeaders } from '../../libs/s3-wire/index.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import type { S3Keys } from '../sign-in/profiles.ts';
 import { readFailure, S3Failure } from './s3-failure.ts';
-import { pathOf, queryText, type Signer, signedHeaders } from './signature.ts';
 
 const ATTEMPTS = 7;
 const FIRST_PAUSE_MS = 150;

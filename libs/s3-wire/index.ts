@@ -29,6 +29,7 @@ export {
   splitTarget,
   type VerifiedSignature,
 } from './signature.ts';
+export { pathOf, presignedUrl, queryText, type Signer, signedHeaders } from './signing.ts';
 export {
   bareDocument,
   child,
