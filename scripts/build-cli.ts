@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
+import { NOT_BUNDLED } from './build-server.ts';
 import { writeSdkTypes } from './write-sdk.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -69,16 +70,24 @@ function packageOf(program: Buffer): Buffer {
   return gzipSync(tarOf(entries), { level: 9 });
 }
 
+/** Throws for a program that imports more than Node: users have nothing else. */
+function assertAlone(built: Awaited<ReturnType<typeof build>>): void {
+  const outputs = [built].flat().flatMap((each) => ('output' in each ? each.output : []));
+  const imported = outputs.flatMap((each) => (each.type === 'chunk' ? each.imports : []));
+  const foreign = imported.filter((name) => !name.startsWith('node:'));
+  if (foreign.length > 0) throw new Error(`the client must not import ${foreign.join(', ')}`);
+}
+
 /** Builds both files. `stamp`: of what they are built from. Throws what the bundler says. */
 async function buildCli(stamp: string): Promise<void> {
   const folder = join(ROOT, `build/cli-${process.pid}`);
   try {
     writeSdkTypes();
-    await build({
+    const built = await build({
       root: join(ROOT, 'cli'),
       configFile: false,
       logLevel: 'error',
-      ssr: { noExternal: true },
+      ssr: { noExternal: true, external: NOT_BUNDLED },
       build: {
         ssr: 'main.ts',
         target: `node${LEAST_NODE}`,
@@ -86,10 +95,13 @@ async function buildCli(stamp: string): Promise<void> {
         emptyOutDir: true,
         minify: true,
         rollupOptions: {
+          // A library does nothing by being imported: what the client does not call stays out.
+          treeshake: { moduleSideEffects: (id) => !id.includes('/libs/') },
           output: { entryFileNames: 'cloudlet.mjs', banner: '#!/usr/bin/env node', codeSplitting: false },
         },
       },
     });
+    assertAlone(built);
     const program = join(folder, 'cloudlet.mjs');
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'cloudlet.tgz'), packageOf(readFileSync(program)));

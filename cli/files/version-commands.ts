@@ -41,7 +41,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
       const { bucket, key } = remoteObject(call.words[0] ?? '');
       const method = call.options.has('put') ? 'PUT' : 'GET';
       const seconds = secondsOf(call.options.text('expires') ?? '1h');
-      const asked = { method, path: pathOf(bucket, key), query: {}, headers: {} };
+      const asked = { method, path: pathOf(bucket, key), query: {} };
       if (call.session().profileName === null)
         call.output.note(
           'the URL stops working when its key expires; a key made for this command expires with it',

@@ -6,7 +6,7 @@
 import { S3Error } from './s3-error.ts';
 import type { RawHeaders, SignedRequest } from './signature.ts';
 
-const ALGORITHM = 'AWS4-HMAC-SHA256';
+export const ALGORITHM = 'AWS4-HMAC-SHA256';
 const ASYMMETRIC = 'AWS4-ECDSA-P256-SHA256';
 const MAX_EXPIRES_SECONDS = 7 * 24 * 3600;
 const QUERY_NAMES = ['Algorithm', 'Credential', 'Date', 'Expires', 'SignedHeaders', 'Signature'] as const;
@@ -21,7 +21,7 @@ const queryMalformed: Complaint = (why) => new S3Error('AuthorizationQueryParame
 let lastRead: { readonly text: string; readonly timeMs: number } | undefined;
 
 /** `YYYYMMDDTHHMMSSZ` of a time, ms. */
-function basicIso(timeMs: number): string {
+export function basicIso(timeMs: number): string {
   if (lastRead?.timeMs === timeMs) return lastRead.text;
   return new Date(timeMs).toISOString().replace(/[-:]|\.\d+/g, '');
 }
@@ -206,7 +206,7 @@ export type Payload =
   | { readonly kind: 'unsigned' }
   | { readonly kind: 'chunked'; readonly signed: boolean; readonly trailer: boolean };
 
-const UNSIGNED_PAYLOAD = 'UNSIGNED-PAYLOAD';
+export const UNSIGNED_PAYLOAD = 'UNSIGNED-PAYLOAD';
 
 const CHUNKED: ReadonlyMap<string, Payload> = new Map([
   ['STREAMING-AWS4-HMAC-SHA256-PAYLOAD', { kind: 'chunked', signed: true, trailer: false }],

@@ -190,7 +190,23 @@ export function deriveKey(secret: string, date: string, region: string): Buffer 
   return hmac(hmac(hmac(hmac(`AWS4${secret}`, date), region), 's3'), 'aws4_request');
 }
 
-function remember(name: string, secret: string, key: Buffer): void {
+/** The owner of a signing key, which is good for a day. */
+type Scope = Pick<SignedRequest, 'accessKeyId' | 'date' | 'region'>;
+
+export function scopeText({ date, region }: Omit<Scope, 'accessKeyId'>): string {
+  return `${date}/${region}/s3/aws4_request`;
+}
+
+const nameOf = ({ accessKeyId, date, region }: Scope) => `${accessKeyId}/${date}/${region}`;
+
+function signingKeyOf(scope: Scope, secret: string): Buffer {
+  const known = signingKeys.get(nameOf(scope));
+  return known?.secret === secret ? known.key : deriveKey(secret, scope.date, scope.region);
+}
+
+function remember(scope: Scope, secret: string, key: Buffer): void {
+  const name = nameOf(scope);
+  if (signingKeys.get(name)?.key === key) return;
   signingKeys.delete(name);
   signingKeys.set(name, { secret, key });
   for (const oldest of signingKeys.keys()) {
@@ -206,9 +222,24 @@ export function isSameText(expected: string, given: string): boolean {
   );
 }
 
+type Signed = Scope & Pick<SignedRequest, 'mode' | 'dateTime' | 'signedHeaders' | 'signedPayload'>;
+
+function stringToSign(signed: Signed, canonicalRequest: string): string {
+  const digest = hash('sha256', Buffer.from(canonicalRequest, 'latin1'), 'hex');
+  return `AWS4-HMAC-SHA256\n${signed.dateTime}\n${scopeText(signed)}\n${digest}`;
+}
+
+/** The signature of a request whose path and query are encoded as RFC 3986 says. */
+export function signatureFor(signed: Signed, head: RequestHead, secret: string): string {
+  const [canonicalRequest = ''] = canonicalRequests(signed, head);
+  const key = signingKeyOf(signed, secret);
+  remember(signed, secret, key);
+  return hmac(key, stringToSign(signed, canonicalRequest)).toString('hex');
+}
+
 /** Every form in which the client may have signed the request, the usual one first. */
 function* canonicalRequests(
-  signed: SignedRequest,
+  signed: Pick<Signed, 'mode' | 'signedHeaders' | 'signedPayload'>,
   { method, rawPath, rawQuery, headers }: RequestHead,
 ): Generator<string> {
   const pairs = queryPairs(rawQuery).filter(
@@ -235,23 +266,18 @@ export function verifySignature(
   secret: string,
   nowMs: number,
 ): VerifiedSignature {
-  const { accessKeyId, date, region, dateTime, signature } = signed;
+  const { accessKeyId, dateTime, signature } = signed;
   checkAllSigned(head.headers, signed.signedHeaders);
   checkTime(signed, nowMs);
-  const name = `${accessKeyId}/${date}/${region}`;
-  const known = signingKeys.get(name);
-  const signingKey = known?.secret === secret ? known.key : deriveKey(secret, date, region);
-  const scope = `${date}/${region}/s3/aws4_request`;
+  const signingKey = signingKeyOf(signed, secret);
   const fields = { AWSAccessKeyId: accessKeyId, SignatureProvided: signature };
   let tried: Readonly<Record<string, string>> = fields;
   for (const CanonicalRequest of canonicalRequests(signed, head)) {
-    const digest = hash('sha256', Buffer.from(CanonicalRequest, 'latin1'), 'hex');
-    const StringToSign = `AWS4-HMAC-SHA256\n${dateTime}\n${scope}\n${digest}`;
-    const expected = createHmac('sha256', signingKey).update(StringToSign).digest('hex');
-    if (isSameText(expected, signature)) {
+    const StringToSign = stringToSign(signed, CanonicalRequest);
+    if (isSameText(hmac(signingKey, StringToSign).toString('hex'), signature)) {
       // Only now: unauthenticated requests cannot evict the keys of others.
-      if (known?.key !== signingKey) remember(name, secret, signingKey);
-      return { signingKey, seed: signature, scope, dateTime };
+      remember(signed, secret, signingKey);
+      return { signingKey, seed: signature, scope: scopeText(signed), dateTime };
     }
     if (tried === fields) tried = { ...fields, StringToSign, CanonicalRequest };
   }

@@ -2,10 +2,11 @@
  * Signature Version 4, for headers and for links. Paths are signed as they are: URLs tidy up `a//b` and
  * `../x`, which are names of objects like any other.
  */
-import { createHash, createHmac } from 'node:crypto';
+import { ALGORITHM, basicIso, UNSIGNED_PAYLOAD } from './credentials.ts';
+import { scopeText, signatureFor } from './signature.ts';
 
-const ALGORITHM = 'AWS4-HMAC-SHA256';
-const UNSIGNED = 'UNSIGNED-PAYLOAD';
+/** Headers that proxies change, and what the network adds. */
+const NOT_SIGNED = ['connection', 'content-length', 'expect', 'range', 'user-agent'];
 
 export interface ToSign {
   readonly method: string;
@@ -32,9 +33,10 @@ function encoded(text: string): string {
   );
 }
 
-/** The path of an object or a bucket. */
+/** The path of an object or a bucket. `bucket`: empty where the name of the host has it. */
 export function pathOf(bucket: string, key = ''): string {
-  return `/${bucket}${key === '' ? '' : `/${key.split('/').map(encoded).join('/')}`}`;
+  const parts = [bucket, key.split('/').map(encoded).join('/')];
+  return `/${parts.filter((part) => part !== '').join('/')}`;
 }
 
 /** Sorted, as it is signed and sent. */
@@ -45,74 +47,64 @@ export function queryText(query: Readonly<Record<string, string>>): string {
     .join('&');
 }
 
-/** Headers of a signed request; the body is not signed, its checksum is a header of its own. */
+/**
+ * All headers of a signed request, whose body its checksum vouches for, if it has one: the body itself is not
+ * signed.
+ */
 export function signedHeaders(asked: ToSign, host: string, signer: Signer): Record<string, string> {
-  const time = timeText(signer);
+  const stated = stateOf(signer);
   const headers: Record<string, string> = {
     ...asked.headers,
     host,
-    'x-amz-content-sha256': UNSIGNED,
-    'x-amz-date': time,
+    'x-amz-content-sha256': UNSIGNED_PAYLOAD,
+    'x-amz-date': stated.dateTime,
   };
-  const { names, signature, scope } = sign({ ...asked, headers }, time, signer);
-  const credential = `${signer.accessKeyId}/${scope}`;
-  headers['authorization'] =
-    `${ALGORITHM} Credential=${credential}, SignedHeaders=${names}, Signature=${signature}`;
+  const names = Object.keys(headers)
+    .filter((name) => !NOT_SIGNED.includes(name))
+    .sort();
+  const signature = sign({ ...asked, headers }, { ...stated, mode: 'header', signedHeaders: names }, signer);
+  const credential = `${signer.accessKeyId}/${scopeText(stated)}`;
+  headers.authorization = `${ALGORITHM} Credential=${credential}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
   return headers;
 }
 
 /** A link that needs no key, for so many seconds. `origin`: scheme and host. */
 export function presignedUrl(
-  asked: ToSign,
+  asked: Omit<ToSign, 'headers'>,
   { origin, seconds }: { readonly origin: string; readonly seconds: number },
   signer: Signer,
 ): string {
   const { host } = new URL(origin);
-  const time = timeText(signer);
+  const stated = stateOf(signer);
   const query = {
     ...asked.query,
     'X-Amz-Algorithm': ALGORITHM,
-    'X-Amz-Credential': `${signer.accessKeyId}/${scopeOf(time, signer)}`,
-    'X-Amz-Date': time,
+    'X-Amz-Credential': `${signer.accessKeyId}/${scopeText(stated)}`,
+    'X-Amz-Date': stated.dateTime,
     'X-Amz-Expires': String(seconds),
     'X-Amz-SignedHeaders': 'host',
   };
-  const { signature } = sign({ ...asked, query, headers: { host } }, time, signer);
+  const signed = { ...stated, mode: 'presigned', signedHeaders: ['host'] } as const;
+  const signature = sign({ ...asked, query, headers: { host } }, signed, signer);
   return `${origin}${asked.path}?${queryText(query)}&X-Amz-Signature=${signature}`;
 }
 
-function timeText({ nowMs }: Signer): string {
-  return new Date(nowMs).toISOString().replace(/[-:]|\.\d+/g, '');
+function stateOf({ region, nowMs }: Signer) {
+  const dateTime = basicIso(nowMs);
+  return { dateTime, date: dateTime.slice(0, 8), region, signedPayload: UNSIGNED_PAYLOAD };
 }
 
-function scopeOf(time: string, { region }: Signer): string {
-  return `${time.slice(0, 8)}/${region}/s3/aws4_request`;
-}
+type Stated = ReturnType<typeof stateOf> & {
+  readonly mode: 'header' | 'presigned';
+  readonly signedHeaders: readonly string[];
+};
 
-function sign({ method, path, query, headers }: ToSign, time: string, signer: Signer) {
-  const sorted = Object.entries(headers).sort(([a], [b]) => (a < b ? -1 : 1));
-  const names = sorted.map(([name]) => name).join(';');
-  const lines = sorted.map(([name, value]) => `${name}:${value.trim().replace(/ +/g, ' ')}\n`).join('');
-  const canonical = [method, path, queryText(query), lines, names, UNSIGNED].join('\n');
-  const scope = scopeOf(time, signer);
-  const digest = createHash('sha256').update(canonical, 'latin1').digest('hex');
-  const text = [ALGORITHM, time, scope, digest].join('\n');
-  return {
-    names,
-    scope,
-    signature: createHmac('sha256', signingKey(scope, signer)).update(text).digest('hex'),
-  };
-}
-
-let kept: { readonly of: string; readonly key: Buffer } | undefined;
-
-/** The same for a whole day. */
-function signingKey(scope: string, { secret }: Signer): Buffer {
-  const of = `${scope} ${secret}`;
-  if (kept?.of !== of) {
-    const steps = scope.split('/');
-    const hmac = (key: string | Buffer, step: string) => createHmac('sha256', key).update(step).digest();
-    kept = { of, key: steps.reduce<string | Buffer>(hmac, `AWS4${secret}`) as Buffer };
-  }
-  return kept.key;
+function sign(
+  { method, path, query, headers }: ToSign,
+  stated: Stated,
+  { accessKeyId, secret }: Signer,
+): string {
+  const values = Object.entries(headers).map(([name, value]) => [name, [value]] as const);
+  const head = { method, rawPath: path, rawQuery: queryText(query), headers: new Map(values) };
+  return signatureFor({ ...stated, accessKeyId }, head, secret);
 }
