@@ -5,7 +5,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AwsV4Signer } from 'aws4fetch';
+import { pathOf, queryText, signedHeaders } from '../../../libs/s3-wire/index.ts';
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { randomSecret } from '../../platform/ids.ts';
@@ -60,8 +60,7 @@ export class S3Requests {
   readonly #clock: Clock;
   readonly #agent: http.Agent;
   readonly #origin: string;
-  /** Signing keys, which are good for a day. */
-  readonly #cache = new Map<string, ArrayBuffer>();
+  readonly #host: string;
 
   constructor({ address, counters, clock }: S3RequestsDeps) {
     this.#address = address;
@@ -72,6 +71,7 @@ export class S3Requests {
     const { tls, host, port, style, bucket } = address;
     const name = host.includes(':') ? `[${host}]` : host;
     this.#origin = `${tls ? 'https' : 'http'}://${style === 'host' ? `${bucket}.` : ''}${name}:${port}`;
+    this.#host = new URL(this.#origin).host;
   }
 
   /**
@@ -128,12 +128,12 @@ export class S3Requests {
   async #sendOnce(request: S3Request, limits: S3Limits): Promise<http.IncomingMessage> {
     const { signal, silenceMs = SILENCE_MS } = limits;
     const { body = [] } = request;
-    const signed = await this.#sign(request);
+    const { target, headers } = this.#sign(request);
     const length = body.reduce((sum, part) => sum + part.length, 0);
-    const headers: Record<string, string> = { ...Object.fromEntries(signed.headers) };
     if (request.method === 'PUT' || request.method === 'POST') headers['content-length'] = String(length);
     const make = this.#address.tls ? https.request : http.request;
-    const outgoing = make(signed.url, {
+    const outgoing = make(this.#origin, {
+      path: target,
       method: request.method,
       headers,
       agent: this.#agent,
@@ -171,17 +171,17 @@ export class S3Requests {
     return Number.isNaN(at) ? null : (this.#clock.now() - at) / 1000;
   }
 
+  /** The signature covers Content-MD5, and with it the bytes: they need no second hash. */
   #sign({ method, key, query = {}, headers = {} }: S3Request) {
-    const { style, bucket, prefix, region, accessKeyId, secretAccessKey } = this.#address;
-    const path = [...(style === 'path' ? [bucket] : []), ...(key === '' ? [] : [`${prefix}${key}`])].join(
-      '/',
-    );
-    const url = new URL(`${this.#origin}/${path}`);
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    // The signature covers Content-MD5, and with it the bytes: they need no second hash.
-    const all = { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' };
-    const options = { method, url: url.href, headers: all, region, accessKeyId, secretAccessKey };
-    return new AwsV4Signer({ ...options, service: 's3', cache: this.#cache }).sign();
+    const { style, bucket, prefix, region, accessKeyId, secretAccessKey: secret } = this.#address;
+    const inBucket = key === '' ? '' : `${prefix}${key}`;
+    const path = pathOf(style === 'path' ? bucket : '', inBucket);
+    const signer = { accessKeyId, secret, region, nowMs: this.#clock.now() };
+    const search = queryText(query);
+    return {
+      target: search === '' ? path : `${path}?${search}`,
+      headers: signedHeaders({ method, path, query, headers }, this.#host, signer),
+    };
   }
 }
 

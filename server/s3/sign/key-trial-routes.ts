@@ -3,6 +3,7 @@ import type { AccessKeys } from '../../accounts/keys/access-keys.ts';
 import { AccessKeyPath } from '../../accounts/schema.ts';
 import type { S3Key } from '../../accounts/sign-in/authenticator.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { tryKey } from './key-trial.ts';
 import { KeyTrialBody, KeyTrialResult } from './key-trial-schema.ts';
@@ -12,9 +13,10 @@ export interface KeyTrialRoutesDeps {
   readonly keyOf: (accessKeyId: string) => Promise<S3Key>;
   /** URL for S3 clients. */
   readonly dataUrl: () => string;
+  readonly clock: Clock;
 }
 
-export function keyTrialRoutes({ accessKeys, keyOf, dataUrl }: KeyTrialRoutesDeps): Route[] {
+export function keyTrialRoutes({ accessKeys, keyOf, dataUrl, clock }: KeyTrialRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -37,7 +39,7 @@ export function keyTrialRoutes({ accessKeys, keyOf, dataUrl }: KeyTrialRoutesDep
         const endpoint = dataUrl();
         try {
           const key = await keyOf(accessKeyId);
-          return await tryKey({ endpoint, accessKeyId, key, bucket: body.bucket });
+          return await tryKey({ endpoint, accessKeyId, key, bucket: body.bucket, clock });
         } catch (error) {
           if (!isAppError(error, 'invalid_api_key')) throw error;
           const step = { step: 'signature', ok: false, code: 'InvalidAccessKeyId' };

@@ -2,10 +2,10 @@
  * Tries an access key as an S3 client uses it: with signed requests to the endpoint, so that whatever stands
  * between, such as a proxy that changes headers, shows. Nothing is stored or changed.
  */
-import { AwsV4Signer } from 'aws4fetch';
-import { parseXml, textOf } from '../../../libs/s3-wire/index.ts';
+import { parseXml, pathOf, queryText, signedHeaders, textOf } from '../../../libs/s3-wire/index.ts';
 import type { S3Key } from '../../accounts/sign-in/authenticator.ts';
 import { permits } from '../../calls/principal.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { KeyTrialResult, KeyTrialStep } from './key-trial-schema.ts';
 
 export interface KeyTrial {
@@ -15,6 +15,7 @@ export interface KeyTrial {
   readonly key: S3Key;
   /** To read and write in; default: the first that the key is limited to. */
   readonly bucket: string | undefined;
+  readonly clock: Clock;
 }
 
 interface Answer {
@@ -27,8 +28,9 @@ interface Answer {
 
 interface Request {
   readonly method: 'GET' | 'PUT';
-  /** Begins with `/`. */
+  /** Encoded. */
   readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -82,15 +84,14 @@ async function* stepsInBucket({ key, bucket }: KeyTrial, send: Send): AsyncGener
   const name = bucket ?? limit?.bucket;
   if (name === undefined) return;
   const prefix = limit?.prefix ?? '';
-  const inBucket = `/${encodeURIComponent(name)}`;
   const isCovered = bucketLimits === null || limit !== undefined;
-  const query = `?list-type=2&max-keys=1&prefix=${encodeURIComponent(prefix)}`;
-  const read = await send({ method: 'GET', path: inBucket + query }).catch(asAnswer);
+  const query = { 'list-type': '2', 'max-keys': '1', prefix };
+  const read = await send({ method: 'GET', path: pathOf(encodeURIComponent(name)), query }).catch(asAnswer);
   const mayRead = isCovered && permits(key.principal, 'storage:read');
   yield { step: 'read', ...judged(read, mayRead, read.code === null) };
-  const tried = (prefix + TRIED_NAME).split('/').map(encodeURIComponent).join('/');
+  const path = pathOf(encodeURIComponent(name), prefix + TRIED_NAME);
   const headers = { 'if-match': NO_ETAG };
-  const write = await send({ method: 'PUT', path: `${inBucket}/${tried}`, headers }).catch(asAnswer);
+  const write = await send({ method: 'PUT', path, headers }).catch(asAnswer);
   const mayWrite = isCovered && permits(key.principal, 'storage:append');
   yield { step: 'write', ...judged(write, mayWrite, UNMET.includes(write.code ?? '')) };
 }
@@ -106,15 +107,16 @@ function judged(answer: Answer, isPromised: boolean, isDone: boolean): Omit<KeyT
   return { ok: false, ...refusal(answer) };
 }
 
-function senderOf({ endpoint, accessKeyId, key: { secret: secretAccessKey } }: KeyTrial): Send {
-  return async ({ method, path, headers = {} }) => {
-    const url = endpoint.replace(/\/$/, '') + path;
-    const sent = { ...headers, ...(method === 'PUT' && { 'content-length': '0' }) };
-    const keys = { accessKeyId, secretAccessKey, region: REGION, service: 's3' };
-    const signer = new AwsV4Signer({ ...keys, method, url, headers: sent });
-    const signed = await signer.sign();
-    const init = { method, headers: signed.headers, redirect: 'manual' as const };
-    const reply = await fetch(signed.url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+function senderOf({ endpoint, accessKeyId, key: { secret }, clock }: KeyTrial): Send {
+  return async ({ method, path, query = {}, headers = {} }) => {
+    // fetch sends `/b` for `/a/../b`: that is signed.
+    const url = new URL(`${endpoint.replace(/\/$/, '')}${path}?${queryText(query)}`);
+    const asked = { method, path: url.pathname, query, headers };
+    const signer = { accessKeyId, secret, region: REGION, nowMs: clock.now() };
+    const { host: _, ...signed } = signedHeaders(asked, url.host, signer);
+    const sent = { ...signed, ...(method === 'PUT' && { 'content-length': '0' }) };
+    const init = { method, headers: sent, redirect: 'manual' as const };
+    const reply = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
     return answerOf(reply, Buffer.from(await reply.arrayBuffer()));
   };
 }
