@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Database, DatabaseEngine } from '../../sdk/index.ts';
+import type { Database, DatabaseEngine, LoadedDatabase } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { engineOf, findDatabase } from '../commands/database-commands.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
@@ -95,11 +95,21 @@ async function load(call: Invocation): Promise<void> {
   try {
     const source = folder === null ? path : join(folder, 'dump');
     if (folder !== null) await writeFile(source, process.stdin);
-    const loaded = await cloud.loadDatabase(database_id, { file: await openAsBlob(source) });
-    call.output.one(loaded, () => [`${name} now has the content of the dump`]);
+    const strict = call.options.has('strict') ? { strict: true } : {};
+    const loaded = await cloud.loadDatabase(database_id, { file: await openAsBlob(source), ...strict });
+    call.output.one(loaded, () => [`${name} now has the content of the dump`, ...leftOut(loaded)]);
   } finally {
     if (folder !== null) rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function leftOut({ left_out: count, notes }: LoadedDatabase): string[] {
+  if (count === 0) return [];
+  const lines = notes.map(
+    ({ line, text, reason }) => `${line === null ? '' : `line ${line}: `}${text}: ${reason}`,
+  );
+  const more = count > notes.length ? [`and ${count - notes.length} more`] : [];
+  return [`${count} left out of it:`, ...lines, ...more];
 }
 
 export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
@@ -128,7 +138,7 @@ export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
     name: 'db load',
     words: 'DATABASE [FILE]',
     summary: 'replace the content of a database with a dump',
-    options: YES,
+    options: { ...YES, strict: { summary: 'refuse what the server or account cannot have' } },
     run: load,
   },
 ];

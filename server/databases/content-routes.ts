@@ -14,14 +14,16 @@ import type { Queries } from './queries.ts';
 import {
   DumpQuery,
   LOG_BYTES,
+  LoadedDatabase,
   LoadForm,
+  LoadQuery,
   LogQuery,
   NewQuery,
   QueryResponse,
   TableEntry,
   TestDatabaseEntry,
 } from './query-schema.ts';
-import { Database, DatabasePath } from './schema.ts';
+import { DatabasePath } from './schema.ts';
 
 export interface DatabaseContentRoutesDeps {
   readonly queries: Queries;
@@ -147,12 +149,14 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       summary: 'Replace the database with a dump',
       description:
         'If the file cannot be loaded, the database is unchanged. Other changes of the database wait until ' +
-        'the load has finished; deleting the database cancels the load.',
+        'the load has finished; deleting the database cancels the load. Settings, owners, rights and the like that ' +
+        'this server or account cannot have are left out, and `notes` tells which.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',
+      query: LoadQuery,
       body: LoadForm,
-      responses: { 200: Database },
+      responses: { 200: LoadedDatabase },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'load_failed', 'invalid_multipart'] as const),
         ...ENGINE_FAILURES,
@@ -191,12 +195,16 @@ function send(dumps: Dumps, { principal, params, query, request, reply }: Input<
 }
 
 /** Ends the engine's input only when the form is complete and the call is identified. */
-async function receive(dumps: Dumps, { principal, params, request, reply, identify }: Input) {
+async function receive(
+  dumps: Dumps,
+  { principal, params, query, request, reply, identify }: Input<{ strict?: boolean }>,
+) {
   const stream = new PassThrough();
   // A failure is reported by the promises below; the stream may have no reader yet.
   stream.on('error', () => {});
   const hash = createHash('sha256');
-  const load = dumps.load(principal, params.database_id, { dump: stream, signal: closeOf(reply) });
+  const given = { dump: stream, isStrict: query.strict, signal: closeOf(reply) };
+  const load = dumps.load(principal, params.database_id, given);
   const form = readForm(request.raw, {
     write: (chunk) => {
       hash.update(chunk);

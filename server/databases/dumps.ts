@@ -5,12 +5,14 @@ import { AppError, invalidField } from '../platform/errors.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import { type Dump, LoadFailed } from './engine.ts';
 import type { Engines } from './engines.ts';
+import { LeftOut } from './left-out.ts';
 import type { DataFaults } from './life/data-faults.ts';
 import type { Egress } from './life/egress.ts';
 import type { Lifecycle } from './life/lifecycle.ts';
 import type { OwnedDatabases } from './life/owned-databases.ts';
 import { assertReadable, type DatabaseTurns } from './life/states.ts';
-import type { Database } from './schema.ts';
+import { unpacked } from './packed-dumps.ts';
+import type { LoadedDatabase } from './query-schema.ts';
 import type { DatabaseRow } from './store.ts';
 
 export interface DumpsDeps {
@@ -38,6 +40,12 @@ interface Wanted {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
   readonly send: (dump: NamedDump) => Promise<void>;
+}
+
+interface Given {
+  readonly dump: Readable;
+  readonly isStrict?: boolean | undefined;
+  readonly signal: AbortSignal;
 }
 
 export class Dumps {
@@ -70,42 +78,51 @@ export class Dumps {
 
   /**
    * Replaces the whole content. Throws `load_failed`, `payload_too_large`, `database_not_ready`; then, and
-   * when the client disconnects early, the database is unchanged.
+   * when the client disconnects early, the database is unchanged. `isStrict`: nothing is left out.
    */
   async load(
     principal: Principal,
     databaseId: string,
-    { dump, signal }: { readonly dump: Readable; readonly signal: AbortSignal },
-  ): Promise<Database> {
+    { dump, isStrict = false, signal }: Given,
+  ): Promise<LoadedDatabase> {
     const { owned, engines, lifecycle, turns, views, faults } = this.#deps;
     return turns.run(databaseId, async () => {
       const row = await owned.findLive(principal, databaseId);
       // Databases over their limit are included: a smaller dump is a way out.
       assertReadable(row);
-      const limited = Readable.from(this.#limited(dump, row), { objectMode: false });
+      const pieces = this.#limited(unpacked(this.#limited(dump, row)), row);
+      const limited = Readable.from(pieces, { objectMode: false });
+      const leftOut = new LeftOut();
+      const how = isStrict ? {} : { leftOut };
       const work = (either: AbortSignal) =>
-        engines.get(row.engine).load(lifecycle.inEngine(row), limited, either);
+        engines.get(row.engine).load(lifecycle.inEngine(row), limited, { ...how, signal: either });
       try {
         await turns.during([databaseId], work, signal);
       } catch (error) {
-        throw error instanceof LoadFailed ? new AppError('load_failed', error.message) : error;
+        throw error instanceof LoadFailed ? refusal(error, leftOut) : error;
       } finally {
         limited.destroy();
       }
       faults?.noteReplaced(databaseId);
-      return views.present(row);
+      const { notes, count: left_out } = leftOut;
+      return { ...(await views.present(row)), left_out, notes: [...notes] };
     });
   }
 
-  async *#limited(dump: Readable, row: DatabaseRow): AsyncGenerator<Uint8Array> {
+  /** Twice: of what comes in, and of what it is unpacked. */
+  async *#limited(dump: AsyncIterable<Uint8Array>, row: DatabaseRow): AsyncGenerator<Uint8Array> {
     let bytes = 0;
-    for await (const piece of dump as AsyncIterable<Uint8Array>) {
+    for await (const piece of dump) {
       bytes += piece.length;
       if (bytes > row.size_limit_bytes) throw tooLarge(row);
       this.#deps.assertSpace(piece.length);
       yield piece;
     }
   }
+}
+
+function refusal(error: LoadFailed, { hint }: LeftOut): AppError {
+  return new AppError('load_failed', error.message, hint === undefined ? {} : { hint });
 }
 
 function tooLarge({ name, size_limit_bytes }: DatabaseRow): AppError {

@@ -10,6 +10,7 @@
 import type { Duplex, Readable } from 'node:stream';
 import { AppError } from '../platform/errors.ts';
 import type { Preparing } from '../platform/host/preparing.ts';
+import type { LoadHow } from './left-out.ts';
 import type { ServerLogs } from './points/server-logs.ts';
 
 /** Names in the API and in rows; EngineDescription says the rest of each. */
@@ -216,9 +217,10 @@ export interface Engine {
   dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
   /**
    * Replaces the whole database with a dump once it was read and validated completely; otherwise throws
-   * LoadFailed and changes nothing. Works whatever the access.
+   * LoadFailed and changes nothing. Works whatever the access. `leftOut`: what this server or tenant cannot
+   * have is left out and told there.
    */
-  load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
+  load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void>;
   /** Copies the present content of `from` into `to`, which was provisioned; sessions of `from` continue. */
   fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void>;
   /** Databases that programs made on the server of the account; missing where they cannot. */

@@ -1,5 +1,6 @@
 /** Public schemas of statements, results and tables. */
 import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { Database } from './schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const names = () => Type.Array(Type.String());
@@ -80,8 +81,35 @@ export const DumpQuery = Type.Object({
 });
 
 export const LoadForm = namedObject('DatabaseLoadForm', {
-  file: Type.String({ format: 'binary', description: 'A dump in the default format of GET …/dump' }),
+  file: Type.String({
+    format: 'binary',
+    description:
+      'A dump of this engine, also one that its own programs made; may be packed with gzip or zstd',
+  }),
 });
+
+export const LoadQuery = Type.Object({
+  strict: Type.Optional(
+    Type.Boolean({
+      description: 'true: refuse what this server or account cannot have. Default: leave it out',
+    }),
+  ),
+});
+
+const LoadNote = namedObject('DatabaseLoadNote', {
+  line: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Line of the file; null: the file has no lines',
+  }),
+  text: Type.String({ description: 'Beginning of the statement or option that was left out' }),
+  reason: Type.String(),
+});
+
+export const LoadedDatabase = namedObject('LoadedDatabase', {
+  ...Database.properties,
+  left_out: Type.Integer({ description: 'Number of statements or options that were left out' }),
+  notes: Type.Array(LoadNote, { description: 'The first 10 that were left out' }),
+});
+export type LoadedDatabase = Static<typeof LoadedDatabase>;
 
 /** Default number of bytes. */
 export const LOG_BYTES = 65_536;

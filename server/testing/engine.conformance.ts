@@ -336,7 +336,7 @@ function testCopies(given: Give): void {
     isOver = true;
     await Promise.all(writers);
     for (let time = 0; time < 2; time++) {
-      await target.fixture.engine.load(target.database, Readable.from([dump]), NOBODY_LEAVES);
+      await target.fixture.engine.load(target.database, Readable.from([dump]), { signal: NOBODY_LEAVES });
     }
     const { length } = await target.client.notes();
     assert.ok(length >= least && length <= most, `${least} <= ${length} <= ${most}`);
@@ -349,7 +349,7 @@ function testCopies(given: Give): void {
     await closed.fixture.engine.restrict(closed.database, 'none');
     const dump = await dumpOf(closed);
     await assert.rejects(closed.client.add('refused'));
-    await target.fixture.engine.load(target.database, Readable.from([dump]), NOBODY_LEAVES);
+    await target.fixture.engine.load(target.database, Readable.from([dump]), { signal: NOBODY_LEAVES });
     assert.deepEqual(await target.client.notes(), ['kept']);
   });
 
@@ -360,7 +360,7 @@ function testCopies(given: Give): void {
     const bad = [Buffer.alloc(0), Buffer.from('no dump at all\n'), dump.subarray(0, dump.length / 2)];
     for (const bytes of bad) {
       await assert.rejects(
-        there.fixture.engine.load(there.database, Readable.from([bytes]), NOBODY_LEAVES),
+        there.fixture.engine.load(there.database, Readable.from([bytes]), { signal: NOBODY_LEAVES }),
         LoadFailed,
       );
     }
@@ -370,7 +370,7 @@ function testCopies(given: Give): void {
         throw new Error('the caller left');
       })(),
     );
-    await assert.rejects(there.fixture.engine.load(there.database, broken, NOBODY_LEAVES));
+    await assert.rejects(there.fixture.engine.load(there.database, broken, { signal: NOBODY_LEAVES }));
     assert.deepEqual(await there.client.notes(), ['kept']);
   });
 

@@ -20,6 +20,7 @@ import {
   type Readiness,
   type Table,
 } from '../databases/engine.ts';
+import type { LoadHow } from '../databases/left-out.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Preparing } from '../platform/host/preparing.ts';
 
@@ -131,7 +132,7 @@ export class ScriptedEngine implements Engine {
     return { contentType: 'text/plain', extension: 'txt', sizeBytes: null, stream };
   }
 
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, { signal }: LoadHow): Promise<void> {
     const loaded = await text(dump);
     await this.#begin('load', signal);
     if (!loaded.startsWith(HEADER)) throw new LoadFailed('It is no scripted dump');

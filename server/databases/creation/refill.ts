@@ -47,7 +47,7 @@ export class Refill {
     await engine.drop(row.engine_database);
     await engine.provision(database, lifecycle.passwordOf(row));
     await turns.during([row.database_id], (signal) =>
-      kept.read(row.database_id, (dump) => engine.load(database, dump, signal)),
+      kept.read(row.database_id, (dump) => engine.load(database, dump, { signal })),
     );
     return begun;
   }

@@ -136,7 +136,7 @@ export class DatabasePoints {
 
 async function loadDump(dump: Readable, { engine, database, signal }: Into): Promise<void> {
   try {
-    await engine.load(database, dump, signal);
+    await engine.load(database, dump, { signal });
   } catch (error) {
     throw error instanceof LoadFailed ? new AppError('load_failed', error.message) : error;
   } finally {

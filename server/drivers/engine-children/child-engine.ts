@@ -16,6 +16,7 @@ import {
   type Readiness,
   type Table,
 } from '../../databases/engine.ts';
+import type { LoadHow } from '../../databases/left-out.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
@@ -241,7 +242,7 @@ export class ChildEngine {
     }
   }
 
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, { signal }: LoadHow): Promise<void> {
     await this.prepareChildren();
     // One at a time: all loads use the same folder.
     await this.#loads.run(database.database, () => this.#replace(database, dump, signal));
@@ -266,7 +267,7 @@ export class ChildEngine {
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { stream } = await this.dump(from, this.#kind.dump.format, { signal });
-    await this.load(to, stream, signal);
+    await this.load(to, stream, { signal });
   }
 
   async drop(name: string): Promise<void> {

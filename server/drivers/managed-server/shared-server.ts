@@ -133,7 +133,7 @@ export class SharedServer {
     await to.provision(database, randomBase62(24));
     await to.restrict(database, 'none');
     const { stream } = await from.dump(database, 'sql', { signal });
-    await to.load(database, stream, signal);
+    await to.load(database, stream, { signal });
     const [there, here] = [await from.counts(database), await to.counts(database)];
     for (const [table, rows] of there) {
       const found = here.get(table) ?? 'no such table';

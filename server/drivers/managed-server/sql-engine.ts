@@ -15,6 +15,7 @@ import type {
   Table,
   TestDatabase,
 } from '../../databases/engine.ts';
+import type { LoadHow } from '../../databases/left-out.ts';
 import type { LogServer } from '../../databases/points/server-logs.ts';
 import type { TenantLogs } from './accounts/tenant-logs.ts';
 import { type Address, hostAndPort } from './links/server-tls.ts';
@@ -86,7 +87,7 @@ export interface SqlEngineParts<Admin, L> {
   };
   readonly dumps: {
     dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
-    load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
+    load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void>;
   };
   /** Statements of the watchdog, for a server of the operator's. */
   readonly watched: Watched<Admin>;
@@ -195,14 +196,14 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     return this.#parts.dumps.dump(database, format, how);
   }
 
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     await this.prepare();
-    await this.#parts.dumps.load(database, dump, signal);
+    await this.#parts.dumps.load(database, dump, how);
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', { signal });
-    await this.load(to, stream, signal);
+    await this.load(to, stream, { signal });
   }
 
   /** The log of a server of ours, else the entries that Cloudlet wrote about the database. */

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Dump, DumpHow, EngineDatabase, TestDatabase } from '../../../databases/engine.ts';
+import type { LoadHow } from '../../../databases/left-out.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { randomName } from '../../../platform/ids.ts';
 import type { ManagedEngineOptions } from '../../managed-server/database-server.ts';
@@ -86,7 +87,7 @@ export class MysqlDumps {
   }
 
   /** See Engine.load(): into a second database, whose tables then replace those of the first. */
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, { signal }: LoadHow): Promise<void> {
     const { links } = this.#deps;
     const name = database.database;
     // An earlier load that was cut off at its end.

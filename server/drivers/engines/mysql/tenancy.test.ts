@@ -204,7 +204,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
       "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE kept;\n",
     ];
     for (const dump of dumps) {
-      const load = fixture.engine.load(own, Readable.from([Buffer.from(dump)]), STAYS);
+      const load = fixture.engine.load(own, Readable.from([Buffer.from(dump)]), { signal: STAYS });
       await assert.rejects(load, LoadFailed, dump);
     }
     assert.equal((await rowsOf('SELECT COUNT(*) AS n FROM kept'))[0]?.n, 1);

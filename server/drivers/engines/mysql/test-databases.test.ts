@@ -74,7 +74,7 @@ describe('databases for tests in MariaDB', { skip: noMysql }, () => {
     const dumpOf = async (database: EngineDatabase) =>
       (await fixture.engine.dump(database, 'sql', { signal: STAYS })).stream;
     assert.doesNotMatch(await text(await dumpOf(younger)), /test_kept/);
-    await fixture.engine.load(elsewhere, await dumpOf(own), STAYS);
+    await fixture.engine.load(elsewhere, await dumpOf(own), { signal: STAYS });
     assert.deepEqual(await names(elsewhere), ['test_kept-1']);
     const session = await connectMysql(fixture.engine, elsewhere, SECRET);
     const [rows] = await session.query<RowDataPacket[]>('SELECT n FROM `test_kept-1`.v');
@@ -82,7 +82,7 @@ describe('databases for tests in MariaDB', { skip: noMysql }, () => {
     await session.query('INSERT INTO `test_kept-1`.t VALUES (1)');
     await session.query('SELECT * FROM own');
     // A load leaves what is there.
-    await fixture.engine.load(elsewhere, await dumpOf(own), STAYS);
+    await fixture.engine.load(elsewhere, await dumpOf(own), { signal: STAYS });
     const [more] = await session
       .query<RowDataPacket[]>('SELECT n FROM `test_kept-1`.v')
       .catch(() =>

@@ -123,7 +123,7 @@ describe('extensions of a tenant', { skip: noPostgresql }, () => {
     for (const database of [fork, loaded]) await fixture.engine.provision(database, SECRET);
     await fixture.engine.fork(own, fork, STAYS);
     const { stream } = await fixture.engine.dump(own, 'sql', { signal: STAYS });
-    await fixture.engine.load(loaded, Readable.from([await buffer(stream)]), STAYS);
+    await fixture.engine.load(loaded, Readable.from([await buffer(stream)]), { signal: STAYS });
     for (const database of [fork, loaded]) {
       const session = await connect(fixture.engine, database, SECRET);
       t.after(() => session.end());

@@ -63,7 +63,7 @@ test('a database is made, used, restarted, limited and removed; what needs clien
   await first.query('CREATE TABLE notes AS SELECT uuid_generate_v4() AS id');
   for (const refused of [
     () => engine.dump(database, 'sql', { signal: NOBODY_LEAVES }),
-    () => engine.load(database, Readable.from([Buffer.from('SELECT 1;')]), NOBODY_LEAVES),
+    () => engine.load(database, Readable.from([Buffer.from('SELECT 1;')]), { signal: NOBODY_LEAVES }),
     () => engine.fork(database, database, NOBODY_LEAVES),
   ])
     await assert.rejects(refused, DumpsMissing);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import type { Access, Endpoint, EngineDatabase, Measured, TestDatabase } from '../../../databases/engine.ts';
+import type { LoadHow } from '../../../databases/left-out.ts';
 import type { ServerCopy } from '../../../databases/points/server-logs.ts';
 import { AppError, hostDiskFull } from '../../../platform/errors.ts';
 import type { AccountOptions, RecoverHow } from '../../managed-server/accounts/account-kind.ts';
@@ -113,7 +114,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     const on = sqlServer(kind, options, () => this.#begin());
     const { links, clients } = on;
     const guest = () => this.#guest;
-    const dumps = new PostgresqlDumps({ links, clients, guest, alarms, warn });
+    const dumps = new PostgresqlDumps({ links, clients, guest, alarms, warn, folder: join(folder, 'loads') });
     const statements = new PostgresqlStatements(links);
     const queries = new TenantQueries({ statements, links, isGuest });
     const logs = new TenantLogs({ folder: join(folder, 'logs') });
@@ -240,9 +241,9 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     return { sizeBytes: bytes, connections, statements, rowsReturned: null, rowsWritten };
   }
 
-  override async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  override async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     this.#assertSpace();
-    await super.load(database, dump, signal).catch((error) => {
+    await super.load(database, dump, how).catch((error) => {
       // A full disk may be why it was ended.
       this.#assertSpace();
       throw error;

@@ -78,7 +78,7 @@ describe('roles of a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     await client.query('DROP POLICY p ON closed; DROP ROLE "re ader"');
     const to = newDatabase();
     await fixture.engine.provision(to, SECRET);
-    await fixture.engine.load(to, Readable.from([dump]), STAYS);
+    await fixture.engine.load(to, Readable.from([dump]), { signal: STAYS });
     const { rows } = await client.query("SELECT rolcanlogin FROM pg_roles WHERE rolname = 're ader'");
     assert.deepEqual(rows, [{ rolcanlogin: false }]);
   });

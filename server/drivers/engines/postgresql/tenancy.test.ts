@@ -198,7 +198,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     await assert.rejects(connect(fixture.engine, { ...database, username: local }, 'own'), { code: /^28/ });
     assert.deepEqual((await fixture.engine.query(database, { statement: 'SELECT 1', ...query })).rows, [[1]]);
     await fixture.engine.query(database, { statement: change, ...query });
-    await fixture.engine.load(database, Readable.from([Buffer.from('SELECT 1;')]), STAYS);
+    await fixture.engine.load(database, Readable.from([Buffer.from('SELECT 1;')]), { signal: STAYS });
   });
 
   test('who holds the own role by a transaction is shut out all the same, and gets a new password', async () => {
@@ -302,7 +302,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
       'CREATE EXTENSION dblink;',
     ];
     for (const dump of dumps) {
-      const load = fixture.engine.load(own, Readable.from([Buffer.from(dump)]), STAYS);
+      const load = fixture.engine.load(own, Readable.from([Buffer.from(dump)]), { signal: STAYS });
       await assert.rejects(load, LoadFailed, dump);
     }
     assert.equal((await client.query('SELECT count(*) FROM kept')).rows[0]?.count, '1');

@@ -165,12 +165,12 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual(await madeBy(copy), ['test_Ä_copy']);
     assert.equal(await rows(copy, 'test_Ä_copy'), 2);
     const { stream } = await fixture.engine.dump(from, 'sql', { signal: STAYS, isForPoint: true });
-    await fixture.engine.load(elsewhere, stream, STAYS);
+    await fixture.engine.load(elsewhere, stream, { signal: STAYS });
     assert.deepEqual(await madeBy(elsewhere), ['test_Ä']);
     assert.equal(await rows(elsewhere, 'test_Ä'), 2);
     // A load leaves what is there.
     const again = await fixture.engine.dump(from, 'sql', { signal: STAYS });
-    await fixture.engine.load(from, again.stream, STAYS);
+    await fixture.engine.load(from, again.stream, { signal: STAYS });
     assert.deepEqual((await madeBy(from)).sort(), ['test_shut', 'test_Ä']);
     const own = await connect(fixture.engine, from, SECRET);
     assert.equal((await own.query('SELECT a FROM own')).rowCount, 1);

@@ -238,7 +238,7 @@ describe('a file that a stranger made', () => {
     for (const at of [16, 28, 44, 52, 100, 103, 4096, 4099, 5000, 8192, 8200, 20_000]) {
       const crafted = Buffer.from(whole);
       crafted.fill(0xff, at, at + 8);
-      const loaded = await engine.load(target, Readable.from([crafted]), NOBODY_LEAVES).then(
+      const loaded = await engine.load(target, Readable.from([crafted]), { signal: NOBODY_LEAVES }).then(
         () => true,
         (error) => {
           assert.ok(error instanceof LoadFailed, String(error));
@@ -257,7 +257,7 @@ describe('a file that a stranger made', () => {
     await run(source, 'CREATE TABLE a AS SELECT zeroblob(200000) AS b');
     await run(target, 'CREATE TABLE here (x)');
     const { stream } = await engine.dump(source, 'sqlite', { signal: NOBODY_LEAVES });
-    await assert.rejects(engine.load(target, stream, NOBODY_LEAVES), LoadFailed);
+    await assert.rejects(engine.load(target, stream, { signal: NOBODY_LEAVES }), LoadFailed);
     assert.deepEqual(await run(target, 'SELECT name FROM sqlite_schema'), [['here']]);
   });
 });
@@ -287,7 +287,10 @@ test('a full disk is reported as that, tears nothing, and does no harm when ther
     await assert.rejects(run(database, 'INSERT INTO a VALUES (zeroblob(9000000))'), isDiskFull);
     await run(database, 'INSERT INTO a VALUES (zeroblob(2000000))');
     await assert.rejects(engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }), isDiskFull);
-    await assert.rejects(engine.load(other, Readable.from([dump, dump]), NOBODY_LEAVES), isDiskFull);
+    await assert.rejects(
+      engine.load(other, Readable.from([dump, dump]), { signal: NOBODY_LEAVES }),
+      isDiskFull,
+    );
     assert.deepEqual(
       fs.readdirSync(join(folder, database.database)).filter((name) => /copy/.test(name)),
       [],

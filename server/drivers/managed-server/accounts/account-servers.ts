@@ -21,6 +21,7 @@ import type {
   Trouble,
   UserConnection,
 } from '../../../databases/engine.ts';
+import type { LoadHow } from '../../../databases/left-out.ts';
 import { hostDiskFull } from '../../../platform/errors.ts';
 import { DiskGuard } from '../processes/disk-guard.ts';
 import { ServerDirectory } from '../processes/server-directory.ts';
@@ -215,11 +216,11 @@ export class AccountServers implements Engine {
     return dump;
   }
 
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     const server = this.#of(database);
     this.#assertMayGrow(database);
     await server
-      .using((engine) => engine.load(database, dump, signal))
+      .using((engine) => engine.load(database, dump, how))
       .catch((error) => {
         // A server that is held has ended them.
         this.#assertMayGrow(database);
@@ -231,7 +232,7 @@ export class AccountServers implements Engine {
     // The databases stay on the same server, which serves all of its users.
     const how = { signal, hasTests: false };
     const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', how);
-    await this.load(to, stream, signal).finally(() => stream.destroy());
+    await this.load(to, stream, { signal }).finally(() => stream.destroy());
   }
 
   async testDatabases(database: EngineDatabase): Promise<readonly TestDatabase[]> {

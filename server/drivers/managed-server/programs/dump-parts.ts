@@ -28,6 +28,11 @@ export class DumpParts {
     return parts;
   }
 
+  /** Number of the first line of the content. */
+  get firstLine(): number {
+    return this.#mark === null ? 1 : 2;
+  }
+
   /** The content up to the next mark. What is not read of it is passed over by nextName(). */
   content(): Readable {
     this.#handed = Readable.from(this.#content(), { objectMode: false }).once('error', () => {});

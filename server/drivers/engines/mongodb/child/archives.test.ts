@@ -14,7 +14,7 @@ const fixture = openMongodb({ firstPort: 27_600 });
 after(() => fixture.close());
 
 const load = (database: EngineDatabase, archive: Buffer) =>
-  fixture.engine.load(database, Readable.from([archive]), NOBODY_LEAVES);
+  fixture.engine.load(database, Readable.from([archive]), { signal: NOBODY_LEAVES });
 const dump = async (database: EngineDatabase) =>
   buffer((await fixture.engine.dump(database, 'archive', { signal: NOBODY_LEAVES })).stream);
 

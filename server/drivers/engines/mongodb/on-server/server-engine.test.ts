@@ -160,11 +160,12 @@ describe("the operator's MongoDB", () => {
     await source.client.db().collection('notes').createIndex({ l: 1 }, { unique: true });
     await target.client.db().collection('goes').insertOne({});
     const dump = await buffer((await engine.dump(source.database, 'archive', { signal: STAYS })).stream);
-    const cut = engine.load(target.database, Readable.from([dump.subarray(0, -20)]), STAYS);
+    const cut = engine.load(target.database, Readable.from([dump.subarray(0, -20)]), { signal: STAYS });
     await assert.rejects(cut, LoadFailed);
     const namesOf = async () => (await engine.tables(target.database, STAYS)).map(({ name }) => name);
     assert.deepEqual(await namesOf(), ['goes']);
-    for (let time = 0; time < 2; time++) await engine.load(target.database, Readable.from([dump]), STAYS);
+    for (let time = 0; time < 2; time++)
+      await engine.load(target.database, Readable.from([dump]), { signal: STAYS });
     assert.deepEqual(await namesOf(), ['notes']);
     const notes = target.client.db().collection('notes');
     const exact = { promoteValues: false };

@@ -29,6 +29,7 @@ import {
   type Readiness,
   type Table,
 } from '../../../../databases/engine.ts';
+import type { LoadHow } from '../../../../databases/left-out.ts';
 import { receiveFile } from '../../../engine-children/load-file.ts';
 import type { EngineServer } from '../../../managed-server/database-server.ts';
 import { connectionEnded, timedOut } from '../../../managed-server/database-server.ts';
@@ -182,7 +183,7 @@ export class ServerMongodb implements Engine {
     return { contentType: 'application/octet-stream', extension: format, sizeBytes: null, stream };
   }
 
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, { signal }: LoadHow): Promise<void> {
     await this.#ready(database);
     const folder = join(this.#folder, 'loads', String(++this.#loads));
     rmSync(folder, { recursive: true, force: true });
@@ -207,7 +208,7 @@ export class ServerMongodb implements Engine {
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { stream } = await this.dump(from, 'archive', { signal });
-    await this.load({ ...to, sizeLimitBytes: Number.POSITIVE_INFINITY }, stream, signal);
+    await this.load({ ...to, sizeLimitBytes: Number.POSITIVE_INFINITY }, stream, { signal });
   }
 
   async drop(name: string): Promise<void> {

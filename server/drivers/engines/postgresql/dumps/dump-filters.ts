@@ -1,112 +1,163 @@
-/**
- * A dump in SQL on its way into psql. Its first line has psql refuse its own commands (`\restrict` with
- * a key that nobody knows); pg_dump's dumps do the same with a key of theirs, whose two lines are left out.
- * All else goes through as it is.
- */
+/** Dumps in SQL on their way into psql, and out of pg_dump. */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
+import type { LeftOut } from '../../../../databases/left-out.ts';
+import { textStart } from '../../../managed-server/programs/text-start.ts';
+import type { RefusedStatements } from './refused-statements.ts';
+import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
-const ARCHIVE = Buffer.from('PGDMP');
-const BEGIN_OF_DUMP = '-- PostgreSQL database dump';
-const END_OF_DUMP = '-- PostgreSQL database dump complete';
-/** Bytes of the beginning, up to the first statement. */
-const MAX_HEAD_BYTES = 65_536;
+const BEGIN_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump\s*$/m;
+const END_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump complete\s*$/m;
+/** Bytes of the beginning, which tell that it is a dump of pg_dump. */
+const HEAD_BYTES = 512;
 const TAIL_BYTES = 1024;
 /** The first statement of every dump of pg_dump; what stands before it are comments. */
 const FIRST_STATEMENT = Buffer.from('\nSET statement_timeout');
-const RESTRICT = /^\\restrict ([A-Za-z0-9]+)\s*$/;
+const RESTRICT = /^\\(?:un)?restrict\b/;
+const CONNECT = /^\\c(?:onnect)?\s+([\s\S]*)$/;
+const TEMPLATE = /^template[01]$/;
+/** Statements that are content of a database. */
+const CONTENT = new Set(['copy', 'create', 'insert']);
 
-export class DumpFilter extends Transform {
-  readonly #key: string;
+export interface Lenient {
+  readonly refused: RefusedStatements;
+  readonly leftOut: LeftOut;
+  /** False: the lines are of a text that we made of the file. */
+  readonly hasLines: boolean;
+}
+
+export interface DumpFilterOptions {
+  /** Letters and digits, nobody else's. */
+  readonly key: string;
+  /** Undefined: all but pg_dump's own commands of psql goes through. */
+  readonly lenient?: Lenient | undefined;
+  /** Number of the first line. */
+  readonly firstLine?: number;
+}
+
+/**
+ * A dump on its way into psql. Its first line has psql refuse its own commands (`\restrict` with a key that
+ * nobody knows); dumps do the same with a key of theirs, whose lines are left out. Every statement that this
+ * server or tenant cannot have is replaced by its empty lines.
+ */
+export class DumpFilter extends Transform implements StatementJudge {
+  readonly #options: DumpFilterOptions;
+  readonly #statements: SqlStatements;
   #head: Buffer | null = Buffer.alloc(0);
-  /** pg_dump's closing line, which is not passed on; null: there is none. */
-  #closing: Buffer | null = null;
   #isDump = false;
-  /** A piece that may be a part of what is looked for. */
-  #rest = Buffer.alloc(0);
-  #tail = Buffer.alloc(0);
+  #tail: Buffer = Buffer.alloc(0);
+  /** Names that `\connect` gave; null: none yet. */
+  #section: string | null = null;
+  /** The one with content. */
+  #filled: string | null = null;
+  #hasContent = false;
 
-  /** `key`: of letters and digits, nobody else's. */
-  constructor(key: string) {
+  constructor(options: DumpFilterOptions) {
     super();
-    this.#key = key;
+    this.#options = options;
+    this.#statements = new SqlStatements(this, options.firstLine);
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
-    this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-TAIL_BYTES);
-    if (this.#head === null) {
-      this.#pass(chunk);
+    try {
+      this.#tail = Buffer.concat([this.#tail, chunk.subarray(-TAIL_BYTES)]).subarray(-TAIL_BYTES);
+      if (this.#head === null) this.#take(chunk);
+      else {
+        this.#head = Buffer.concat([this.#head, chunk]);
+        if (this.#head.length >= HEAD_BYTES) this.#endHead();
+      }
       done();
-      return;
+    } catch (error) {
+      done(error as Error);
     }
-    this.#head = Buffer.concat([this.#head, chunk]);
-    done(this.#head.length < MAX_HEAD_BYTES ? null : this.#endHead());
   }
 
   override _flush(done: TransformCallback): void {
-    const problem = this.#head === null ? null : this.#endHead();
-    if (problem !== null) {
-      done(problem);
-      return;
+    try {
+      if (this.#head !== null) this.#endHead();
+      for (const piece of this.#statements.end()) this.push(piece);
+      if (this.#isDump && !END_OF_DUMP.test(this.#tail.toString('latin1')))
+        throw new LoadFailed('The dump is cut off: its last line, which pg_dump writes, is missing');
+      // Without a final line end, the last statement would not be sent.
+      this.push('\n');
+      done();
+    } catch (error) {
+      done(error as Error);
     }
-    this.push(this.#rest);
-    if (this.#isDump && !this.#tail.includes(END_OF_DUMP)) {
-      done(new LoadFailed('The dump is cut off: its last line, which pg_dump writes, is missing'));
-      return;
-    }
-    // Without a final line end, the last statement would not be sent.
-    this.push('\n');
-    done();
   }
 
-  #endHead(): LoadFailed | null {
-    const head = this.#head ?? Buffer.alloc(0);
-    this.#head = null;
-    if (head.subarray(0, ARCHIVE.length).equals(ARCHIVE)) {
-      return new LoadFailed(
-        'The file is an archive of pg_dump, but only SQL can be loaded: `pg_restore -f dump.sql FILE` makes it',
-      );
+  asksAbout(word: string): boolean {
+    const { lenient } = this.#options;
+    if (lenient === undefined) return false;
+    const isKnown = this.#hasContent && this.#filled === this.#section;
+    return lenient.refused.asksAbout(word) || (CONTENT.has(word) && !isKnown);
+  }
+
+  statement(text: string, line: number): string | null {
+    const { lenient } = this.#options;
+    if (lenient === undefined) return null;
+    if (this.#section !== null && TEMPLATE.test(this.#section)) {
+      const reason = `it is about ${this.#section}, the template of new databases`;
+      return this.#leaveOut({ reason }, text, line);
     }
-    if (head.length === 0) return new LoadFailed('The dump is empty');
-    this.push(`\\restrict ${this.#key}\n`);
-    let at = 0;
-    while (at < head.length) {
-      const end = head.indexOf(0x0a, at);
-      const line = head.subarray(at, end < 0 ? head.length : end).toString('latin1');
-      const theirs = RESTRICT.exec(line)?.[1];
-      if (line === BEGIN_OF_DUMP) this.#isDump = true;
-      // The first statement.
-      if (theirs === undefined && !/^\s*(?:--.*)?$/.test(line)) break;
-      if (end < 0) break;
-      if (theirs === undefined) this.push(head.subarray(at, end + 1));
-      else this.#closing = Buffer.from(`\n\\unrestrict ${theirs}\n`);
-      at = end + 1;
-    }
-    this.#pass(head.subarray(at));
+    const refused = lenient.refused.of(text);
+    if (refused !== null) return this.#leaveOut(refused, text, line);
+    if (CONTENT.has(/^\w*/.exec(text)?.[0].toLowerCase() ?? '')) this.#noteContent();
     return null;
   }
 
-  #pass(chunk: Buffer): void {
-    if (this.#closing === null) {
-      this.push(chunk);
-      return;
-    }
-    const all = Buffer.concat([this.#rest, chunk]);
-    const found = all.indexOf(this.#closing);
-    const kept = this.#closing.length - 1;
-    if (found < 0) {
-      const end = Math.max(0, all.length - kept);
-      this.push(all.subarray(0, end));
-      this.#rest = all.subarray(end);
-      return;
-    }
-    this.push(all.subarray(0, found + 1));
-    const after = all.subarray(found + this.#closing.length);
-    // The line occurs once per dump.
-    this.#closing = null;
-    this.#rest = Buffer.alloc(0);
-    this.push(after);
+  command(text: string, line: number): string | null {
+    if (RESTRICT.test(text)) return '';
+    const to = CONNECT.exec(text)?.[1];
+    if (to === undefined || this.#options.lenient === undefined) return null;
+    this.#section = databaseOf(to);
+    const reason = 'a load goes into one database, whatever its name was';
+    this.#leaveOut({ reason }, text, line);
+    return 'RESET ALL;';
   }
+
+  #leaveOut(
+    { reason, instead = '' }: { readonly reason: string; readonly instead?: string },
+    text: string,
+    line: number,
+  ): string {
+    const { leftOut, hasLines = true } = this.#options.lenient ?? {};
+    leftOut?.add({ line: hasLines ? line : null, text, reason });
+    return instead.replaceAll('\n', ' ');
+  }
+
+  #noteContent(): void {
+    if (this.#hasContent && this.#filled !== this.#section) {
+      const names = [this.#filled, this.#section]
+        .map((name) => name ?? 'that of its beginning')
+        .join(' and ');
+      throw new LoadFailed(
+        `The dump has more than one database, ${names}: make a dump of each with \`pg_dump NAME\`, and load it alone`,
+      );
+    }
+    this.#hasContent = true;
+    this.#filled = this.#section;
+  }
+
+  #endHead(): void {
+    const head = textStart(this.#head ?? Buffer.alloc(0), 'pg_dump -f dump.sql NAME');
+    this.#head = null;
+    if (head.length === 0) throw new LoadFailed('The dump is empty');
+    this.#isDump = BEGIN_OF_DUMP.test(head.toString('latin1'));
+    this.push(`\\restrict ${this.#options.key}\n`);
+    this.#take(head);
+  }
+
+  #take(chunk: Buffer): void {
+    for (const piece of this.#statements.take(chunk)) this.push(piece);
+  }
+}
+
+/** The name after `\connect`: `shop`, `"shop"`, `-reuse-previous=on "dbname='shop'"`. */
+function databaseOf(text: string): string {
+  const inString = /dbname='((?:[^'\\]|\\.)*)'/.exec(text)?.[1];
+  if (inString !== undefined) return inString.replaceAll(/\\(.)/g, '$1');
+  return text.trim().replace(/^["']([\s\S]*)["']$/, '$1');
 }
 
 /** Puts statements before the first one of a dump in SQL. */

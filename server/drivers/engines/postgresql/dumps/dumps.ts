@@ -1,7 +1,10 @@
 /** Whole databases out of PostgreSQL and into it. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dump, DumpHow, EngineDatabase } from '../../../../databases/engine.ts';
+import type { LoadHow } from '../../../../databases/left-out.ts';
 import { KeyedMutex } from '../../../../platform/concurrency.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import { randomBase62, randomName } from '../../../../platform/ids.ts';
@@ -18,7 +21,10 @@ import { scramVerifier } from '../../../scram-keys.ts';
 import type { PostgresqlLinks } from '../postgresql-links.ts';
 import * as store from '../postgresql-store.ts';
 import { freeName, grantToDumper, handOver } from '../test-databases-store.ts';
-import { DumpFilter, DumpPrelude } from './dump-filters.ts';
+import { DumpFilter, DumpPrelude, type Lenient } from './dump-filters.ts';
+import { type DumpText, textOf } from './dump-texts.ts';
+import { RefusedStatements } from './refused-statements.ts';
+import { factsOf } from './server-facts-store.ts';
 
 /** Settings by dump format. */
 const FORMATS = {
@@ -40,6 +46,8 @@ export interface DumpsDeps {
   readonly guest: () => store.Guest | null;
   readonly alarms: ManagedEngineOptions['alarms'];
   readonly warn: (text: string) => void;
+  /** Directory of Cloudlet's, for the files of archives that are being loaded. */
+  readonly folder: string;
 }
 
 interface Taking extends DumpHow {
@@ -49,10 +57,13 @@ interface Taking extends DumpHow {
   readonly roles: string;
 }
 
-interface Loading {
+interface Loading extends LoadHow {
   readonly database: EngineDatabase;
   readonly dump: Readable;
-  readonly signal: AbortSignal;
+  /** See Lenient. */
+  readonly hasLines: boolean;
+  /** Number of the first line of the dump. */
+  readonly firstLine: number;
 }
 
 const DUMPER_LOCK = 'dumper';
@@ -60,6 +71,7 @@ const DUMPER_LOCK = 'dumper';
 export class PostgresqlDumps {
   readonly #deps: DumpsDeps;
   readonly #locks = new KeyedMutex();
+  #loads = 0;
 
   constructor(deps: DumpsDeps) {
     this.#deps = deps;
@@ -126,15 +138,28 @@ export class PostgresqlDumps {
   }
 
   /** See Engine.load(): into a second database, which then replaces the first; those for tests are made. */
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
+    const folder = join(this.#deps.folder, String(++this.#loads));
+    const text = await textOf(dump, { folder, leftOut: how.leftOut });
+    try {
+      await this.#load(database, text, how);
+    } finally {
+      text.stream.destroy();
+      text.close();
+    }
+  }
+
+  async #load(database: EngineDatabase, { stream, hasLines }: DumpText, how: LoadHow): Promise<void> {
     const { links, guest } = this.#deps;
+    const { signal } = how;
     const roles = store.rolesOf(database.database);
     const fresh = `t_${randomName(16)}`;
     try {
       await links.asAdmin((client) => store.makeDatabase(client, fresh, { roles, guest: guest() }));
       await links.inDatabase(fresh, (client) => store.giveSchema(client, roles.group));
-      const parts = await DumpParts.of(dump);
-      await this.#fill(fresh, { database, dump: parts.content(), signal });
+      const parts = await DumpParts.of(stream);
+      const first = { firstLine: parts.firstLine, hasLines };
+      await this.#fill(fresh, { database, dump: parts.content(), ...first, ...how });
       for (let name = await parts.nextName(); name !== null; name = await parts.nextName())
         if (guest() === null) await this.#loadTest(name, parts, { database, signal });
       signal.throwIfAborted();
@@ -148,7 +173,7 @@ export class PostgresqlDumps {
   async #loadTest(
     name: string,
     parts: DumpParts,
-    { database, signal }: Omit<Loading, 'dump'>,
+    { database, signal }: Pick<Loading, 'database' | 'signal'>,
   ): Promise<void> {
     const { links, guest, warn } = this.#deps;
     const roles = store.rolesOf(database.database);
@@ -159,7 +184,8 @@ export class PostgresqlDumps {
       if (target === null) return;
       await links.asAdmin((client) => store.makeDatabase(client, fresh, { roles, guest: guest() }));
       await links.inDatabase(fresh, (client) => store.giveSchema(client, roles.group));
-      await this.#fill(fresh, { database, dump: parts.content(), signal });
+      const all = { database, dump: parts.content(), hasLines: false, firstLine: 1, signal };
+      await this.#fill(fresh, all);
       if (await parts.isBroken()) throw new Error('the dump is incomplete');
       await links.asAdmin((client) => handOver(client, { fresh, target, owner: roles.group }));
     } catch (error) {
@@ -172,7 +198,8 @@ export class PostgresqlDumps {
 
   /** Removes databases that crashes left. */
   async sweep(): Promise<void> {
-    const { links, guest, alarms, warn } = this.#deps;
+    const { links, guest, alarms, warn, folder } = this.#deps;
+    rmSync(folder, { recursive: true, force: true });
     const names = await links.asAdmin((client) => store.databases(client, guest()));
     const drop = (name: string) => links.asAdmin((client) => store.dropDatabase(client, name));
     const about = { name: 'postgresql', title: 'PostgreSQL', fix: LEFTOVERS_FIX, alarms, warn };
@@ -182,6 +209,12 @@ export class PostgresqlDumps {
   async #fill(fresh: string, what: Loading): Promise<void> {
     const { links, clients } = this.#deps;
     const { local } = store.rolesOf(what.database.database);
+    const { leftOut, hasLines, firstLine } = what;
+    let lenient: Lenient | undefined;
+    if (leftOut !== undefined) {
+      const facts = await links.inDatabase(fresh, (client) => factsOf(client, local));
+      lenient = { leftOut, hasLines, refused: new RefusedStatements(facts) };
+    }
     // The tenant may have changed it, as everyone may with his own.
     await links.putBackPassword(local);
     const work = {
@@ -198,11 +231,12 @@ export class PostgresqlDumps {
     const maxBytes = what.database.sizeLimitBytes * MAX_GROWTH;
     await loadInto(run, {
       dump: what.dump,
-      through: new DumpFilter(randomBase62(32)),
+      through: new DumpFilter({ key: randomBase62(32), lenient, firstLine }),
       signal: what.signal,
       isTooLarge: () =>
         links.asAdmin(async (client) => (await store.databaseBytes(client, fresh)) > maxBytes),
-      asSaid,
+      // Our own line comes before the dump's.
+      asSaid: (complaint) => asSaid(complaint, hasLines ? firstLine - 2 : null),
     });
   }
 
@@ -229,10 +263,14 @@ export class PostgresqlDumps {
   }
 }
 
-/** psql's first complaint without the names of its files. */
-function asSaid(complaint: string): string {
+/**
+ * psql's first complaint without the names of its files. `lines`: added to its number of a line; null: what
+ * it read has no lines that anyone sees.
+ */
+function asSaid(complaint: string, lines: number | null): string {
   const line = complaint.split('\n').find((text) => /error:|ERROR:|FATAL:/.test(text)) ?? complaint;
-  const plain = line.replace(/^psql:\S*?(\d+): /, 'line $1: ').slice(0, 500);
+  const where = (_: string, number: string) => (lines === null ? '' : `line ${Number(number) + lines}: `);
+  const plain = line.replace(/^psql:\S*?(\d+): /, where).slice(0, 500);
   return plain.trim() === '' ? 'psql ended before it had read the whole dump' : plain.trim();
 }
 

@@ -1,0 +1,50 @@
+/** Parts of a dump that a load leaves out, for this server or tenant cannot have them. */
+
+/** Notes that are kept and shown. */
+const MOST_NOTES = 10;
+const MOST_TEXT = 200;
+
+export interface LoadNote {
+  /** Line of the file; null: the file has no lines. */
+  readonly line: number | null;
+  /** The beginning of what was left out or altered. */
+  readonly text: string;
+  readonly reason: string;
+}
+
+export class LeftOut {
+  readonly #notes: LoadNote[] = [];
+  #count = 0;
+
+  add({ line, text, reason }: LoadNote): void {
+    this.#count++;
+    if (this.#notes.length >= MOST_NOTES) return;
+    const short = text.replace(/\s+/g, ' ').trim();
+    const shown = short.length > MOST_TEXT ? `${short.slice(0, MOST_TEXT)}…` : short;
+    this.#notes.push({ line, text: shown, reason });
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The first ones. */
+  get notes(): readonly LoadNote[] {
+    return this.#notes;
+  }
+
+  /** For an error that may come of it; undefined: nothing was left out. */
+  get hint(): string | undefined {
+    const [first] = this.#notes;
+    if (first === undefined) return undefined;
+    const where = first.line === null ? '' : ` in line ${first.line}`;
+    const more = this.#count === 1 ? '' : ` It was the first of ${this.#count}`;
+    return `"${first.text}"${where} was left out before: ${first.reason}.${more}`;
+  }
+}
+
+export interface LoadHow {
+  readonly signal: AbortSignal;
+  /** Takes what is left out; missing: what cannot be had is refused. */
+  readonly leftOut?: LeftOut | undefined;
+}

@@ -1,0 +1,115 @@
+/** Unpacks dumps that were compressed as a whole, which their first bytes tell. */
+import type { Readable, Transform } from 'node:stream';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { LoadFailed } from './engine.ts';
+
+interface Packing {
+  readonly name: string;
+  readonly magic: Buffer;
+  /** Missing: we cannot. */
+  readonly unpack?: () => Transform;
+  /** The command that unpacks. */
+  readonly command: string;
+}
+
+const PACKINGS: readonly Packing[] = [
+  { name: 'gzip', magic: Buffer.from([0x1f, 0x8b]), unpack: createGunzip, command: 'gunzip FILE' },
+  {
+    name: 'zstd',
+    magic: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]),
+    unpack: createZstdDecompress,
+    command: 'unzstd FILE',
+  },
+  { name: 'xz', magic: Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]), command: 'unxz FILE' },
+  { name: 'lz4', magic: Buffer.from([0x04, 0x22, 0x4d, 0x18]), command: 'unlz4 FILE' },
+  { name: 'bzip2', magic: Buffer.from('BZh'), command: 'bunzip2 FILE' },
+  { name: 'zip', magic: Buffer.from('PK\x03\x04'), command: 'unzip FILE' },
+  { name: '7z', magic: Buffer.from([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]), command: '7z x FILE' },
+];
+const MAGIC_BYTES = 6;
+/** One file may be packed twice, as by a web server. */
+const MOST_LAYERS = 2;
+
+/**
+ * The pieces, unpacked. Throws LoadFailed for a file that is damaged or packed in another way, with the
+ * command that unpacks it.
+ */
+export async function* unpacked(
+  pieces: AsyncIterable<Uint8Array>,
+  layers = MOST_LAYERS,
+): AsyncGenerator<Uint8Array> {
+  const source = pieces[Symbol.asyncIterator]();
+  let head: Buffer = Buffer.alloc(0);
+  let isOver = false;
+  while (head.length < MAGIC_BYTES && !isOver) {
+    const { value, done } = await source.next();
+    isOver = done === true;
+    if (value !== undefined) head = Buffer.concat([head, value]);
+  }
+  const whole = joined(head, source);
+  const packing = PACKINGS.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
+  if (packing === undefined) {
+    yield* whole;
+    return;
+  }
+  const { name, unpack, command } = packing;
+  if (unpack === undefined || layers === 0) {
+    const what = layers === 0 ? 'packed too often' : `packed with ${name}, which is not unpacked here`;
+    await source.return?.();
+    throw new LoadFailed(
+      `The file is ${what}: unpack it first (\`${command}\`), or pack it with gzip or zstd`,
+    );
+  }
+  yield* unpacked(through(whole, unpack(), name), layers - 1);
+}
+
+async function* joined(head: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    if (head.length > 0) yield head;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+async function* through(
+  pieces: AsyncIterable<Uint8Array>,
+  unpacker: Transform,
+  name: string,
+): AsyncGenerator<Uint8Array> {
+  let failure: unknown = null;
+  const feed = async () => {
+    for await (const piece of pieces) {
+      if (unpacker.destroyed) return;
+      if (!unpacker.write(piece)) await emptied(unpacker);
+    }
+    unpacker.end();
+  };
+  const feeding = feed().catch((error) => {
+    failure = error;
+    unpacker.destroy();
+  });
+  try {
+    yield* unpacker as Readable;
+  } catch (error) {
+    throw (
+      failure ?? new LoadFailed(`The file is damaged or cut off: ${name} cannot unpack it (${said(error)})`)
+    );
+  } finally {
+    unpacker.destroy();
+    await feeding;
+  }
+}
+
+/** Resolves when it takes more, or is gone. */
+function emptied(stream: Transform): Promise<void> {
+  return new Promise((resolve) => {
+    const over = () => {
+      stream.off('drain', over).off('close', over);
+      resolve();
+    };
+    stream.once('drain', over).once('close', over);
+  });
+}
+
+const said = (error: unknown) => (error instanceof Error ? error.message : String(error));

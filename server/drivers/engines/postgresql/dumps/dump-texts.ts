@@ -1,0 +1,70 @@
+/** A dump in any of pg_dump's formats, as SQL. */
+import { Readable } from 'node:stream';
+import type { LeftOut } from '../../../../databases/left-out.ts';
+import { ARCHIVE_MAGIC, ByteReader, readContents } from './archive-entries.ts';
+import { isTar, UnpackedArchive } from './archive-files.ts';
+import { archiveSql, StreamedData } from './archive-sql.ts';
+
+const HEAD_BYTES = 512;
+
+export interface DumpText {
+  readonly stream: Readable;
+  /** False: it was made of an archive, whose reader sees no lines. */
+  readonly hasLines: boolean;
+  /** Removes what it keeps on the disk. */
+  close(): void;
+}
+
+/** By its first bytes. `folder`: of ours, for the files of an archive; made when there are any. */
+export async function textOf(
+  dump: Readable,
+  { folder, leftOut }: { readonly folder: string; readonly leftOut: LeftOut | undefined },
+): Promise<DumpText> {
+  const source = dump[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let head: Buffer = Buffer.alloc(0);
+  let isOver = false;
+  while (head.length < HEAD_BYTES && !isOver) {
+    const { value, done } = await source.next();
+    isOver = done === true;
+    if (value !== undefined) head = Buffer.concat([head, value]);
+  }
+  const whole = joined(head, source);
+  const isCustom = head.subarray(0, ARCHIVE_MAGIC.length).equals(ARCHIVE_MAGIC);
+  if (isCustom) return { ...made(customSql(whole, leftOut)), close: () => {} };
+  if (!isTar(head)) return { stream: streamOf(whole), hasLines: true, close: () => {} };
+  const archive = await UnpackedArchive.of(whole, folder);
+  return { ...made(filesSql(archive, leftOut)), close: () => archive.close() };
+}
+
+const streamOf = (pieces: AsyncIterable<Uint8Array>) =>
+  // The stream may fail before anyone reads it.
+  Readable.from(pieces, { objectMode: false }).once('error', () => {});
+const made = (pieces: AsyncIterable<Uint8Array>) => ({ stream: streamOf(pieces), hasLines: false });
+
+async function* customSql(pieces: AsyncIterable<Buffer>, leftOut: LeftOut | undefined) {
+  const reader = new ByteReader(pieces);
+  try {
+    const contents = await readContents(reader);
+    yield* archiveSql(contents, new StreamedData(reader, contents.packed), leftOut);
+  } finally {
+    await reader.close();
+  }
+}
+
+async function* filesSql(archive: UnpackedArchive, leftOut: LeftOut | undefined) {
+  const reader = archive.contents();
+  try {
+    yield* archiveSql(await readContents(reader), archive, leftOut);
+  } finally {
+    await reader.close();
+  }
+}
+
+async function* joined(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    if (head.length > 0) yield head;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}

@@ -1,0 +1,237 @@
+/** Dumps that programs elsewhere made: what this server or tenant cannot have is left out, and told. */
+// A process of its own: it starts servers.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { Client } from 'pg';
+import { type EngineDatabase, LoadFailed } from '../../../../databases/engine.ts';
+import { LeftOut } from '../../../../databases/left-out.ts';
+import { newDatabase } from '../../../../testing/new-database.ts';
+import {
+  connect,
+  noPostgresql,
+  type PostgresqlFixture,
+  postgresqlFixture,
+} from '../../../../testing/postgresql-fixture.ts';
+import { findPrograms } from '../postgresql-programs.ts';
+
+const run = promisify(execFile);
+const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const { signal } = new AbortController();
+const BEGIN = '--\n-- PostgreSQL database dump\n--\n\n';
+const END = '\n--\n-- PostgreSQL database dump complete\n--\n\n';
+
+/** Statements of pg_dump 18.1 for a small database of somebody else's, and each line that is left out. */
+const FOREIGN: readonly (readonly [string, boolean])[] = [
+  ['\\restrict zJEQcgWWGX45n1mFeKxMKPbDoWvsGQKqDwQYkqa6xdcvd4UlTSBv1NDYk0ZjyGV', false],
+  ['SET statement_timeout = 0;', false],
+  ['SET transaction_timeout = 0;', true],
+  ["SET client_encoding = 'UTF8';", false],
+  ["SELECT pg_catalog.set_config('search_path', '', false);", false],
+  ['SET row_security = off;', false],
+  ['CREATE SCHEMA public;', true],
+  ['ALTER SCHEMA public OWNER TO pg_database_owner;', true],
+  ["COMMENT ON SCHEMA public IS 'standard public schema';", false],
+  ['CREATE EXTENSION IF NOT EXISTS plpgsql WITH SCHEMA pg_catalog;', false],
+  ["COMMENT ON EXTENSION plpgsql IS 'PL/pgSQL procedural language';", true],
+  ['CREATE EXTENSION IF NOT EXISTS postgis WITH SCHEMA public;', true],
+  ["COMMENT ON EXTENSION postgis IS 'geometry';", true],
+  ['CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA public;', false],
+  ["COMMENT ON EXTENSION citext IS 'data type for case-insensitive character strings';", false],
+  ['CREATE SCHEMA shop AUTHORIZATION postgres;', true],
+  ['SET default_tablespace = fast;', true],
+  ["SET default_tablespace = '';", false],
+  ['SET default_table_access_method = heap;', false],
+  ['SET default_table_access_method = columnar;', true],
+  ['CREATE TABLE shop.goods (\n    id integer NOT NULL,\n    name text,\n    code public.citext\n);', false],
+  ['ALTER TABLE shop.goods OWNER TO postgres;', true],
+  [
+    'COPY shop.goods (id, name, code) FROM stdin;\n1\tGRANT ALL ON x TO nobody;\tAb\n2\tALTER TABLE a OWNER TO b;\tc\n\\.',
+    false,
+  ],
+  [
+    "CREATE FUNCTION shop.f() RETURNS text LANGUAGE sql AS $$\nSELECT 'SET transaction_timeout = 0;';\n$$;",
+    false,
+  ],
+  ['ALTER FUNCTION shop.f() OWNER TO postgres;', true],
+  ['ALTER TABLE ONLY shop.goods\n    ADD CONSTRAINT goods_pkey PRIMARY KEY (id);', false],
+  ['CREATE INDEX by_name ON shop.goods USING btree (name) TABLESPACE fast;', true],
+  ['CREATE POLICY p ON shop.goods FOR SELECT TO readonly USING (true);', true],
+  ["CREATE PUBLICATION all_tables FOR ALL TABLES WITH (publish = 'insert');", true],
+  ['ALTER PUBLICATION all_tables OWNER TO postgres;', true],
+  ["CREATE SUBSCRIPTION s CONNECTION 'host=a' PUBLICATION p WITH (connect = false);", true],
+  ['CREATE EVENT TRIGGER t ON ddl_command_end\n   EXECUTE FUNCTION shop.f();', true],
+  ['GRANT USAGE ON SCHEMA shop TO readonly;', true],
+  ['GRANT SELECT ON TABLE shop.goods TO PUBLIC;', false],
+  ['GRANT SELECT(name) ON TABLE shop.goods TO "Read Only" WITH GRANT OPTION;', true],
+  ['REVOKE ALL ON FUNCTION shop.f() FROM postgres;', true],
+  ['GRANT readonly TO writer WITH INHERIT TRUE GRANTED BY postgres;', true],
+  ['ALTER DEFAULT PRIVILEGES FOR ROLE postgres IN SCHEMA shop GRANT SELECT ON TABLES TO readonly;', true],
+  ['CREATE ROLE readonly;', true],
+  ["ALTER ROLE readonly IN DATABASE shop SET search_path TO 'shop';", true],
+  ["ALTER DATABASE shop SET timezone TO 'UTC';", true],
+  ["SECURITY LABEL FOR anon ON COLUMN shop.goods.name IS 'MASKED';", true],
+  ['CREATE FOREIGN DATA WRAPPER w;', true],
+  ['CREATE SERVER other FOREIGN DATA WRAPPER w;', true],
+  [
+    "SELECT * FROM pg_catalog.pg_restore_relation_stats(\n\t'version', '180001'::integer,\n\t'relname', 'goods'\n);",
+    true,
+  ],
+  ['\\unrestrict zJEQcgWWGX45n1mFeKxMKPbDoWvsGQKqDwQYkqa6xdcvd4UlTSBv1NDYk0ZjyGV', false],
+];
+const FOREIGN_TEXT = `${BEGIN}${FOREIGN.map(([text]) => text).join('\n')}${END}`;
+
+describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
+  let fixture: PostgresqlFixture;
+  let own: EngineDatabase;
+  let client: Client;
+
+  before(async () => {
+    fixture = postgresqlFixture();
+    own = newDatabase();
+    await fixture.engine.provision(own, SECRET);
+    client = await connect(fixture.engine, own, SECRET);
+  });
+  after(async () => {
+    await client?.end();
+    await fixture?.close();
+  });
+
+  /** Loads it in pieces; the notes, and the rows of `query` afterwards. */
+  async function load(dump: string | Buffer, { isStrict = false, pieceBytes = 1000 } = {}): Promise<LeftOut> {
+    const all = Buffer.from(dump);
+    const leftOut = new LeftOut();
+    const pieces = Array.from({ length: Math.ceil(all.length / pieceBytes) }, (_, at) =>
+      all.subarray(at * pieceBytes, (at + 1) * pieceBytes),
+    );
+    await client.end();
+    const how = isStrict ? { signal } : { signal, leftOut };
+    const loading = fixture.engine.load(own, Readable.from(pieces), how);
+    await loading.finally(async () => {
+      client = await connect(fixture.engine, own, SECRET);
+    });
+    return leftOut;
+  }
+
+  const goods = async () => (await client.query('SELECT id, name, code FROM shop.goods ORDER BY id')).rows;
+  const GOODS = [
+    { id: 1, name: 'GRANT ALL ON x TO nobody;', code: 'Ab' },
+    { id: 2, name: 'ALTER TABLE a OWNER TO b;', code: 'c' },
+  ];
+
+  test('of a newer pg_dump leaves out and tells what is not here, and nothing else', async () => {
+    const { count, notes } = await load(FOREIGN_TEXT);
+    const expected = FOREIGN.flatMap(([text, isLeftOut], at) => {
+      const before =
+        BEGIN +
+        FOREIGN.slice(0, at)
+          .map(([one]) => `${one}\n`)
+          .join('');
+      return isLeftOut ? [{ line: before.split('\n').length, text: text.replace(/\s+/g, ' ') }] : [];
+    });
+    assert.deepEqual(
+      notes.map(({ line, text }) => ({ line, text })),
+      expected.slice(0, 10),
+    );
+    assert.equal(count, expected.length);
+    for (const { reason } of notes) assert.match(reason, /\w/);
+    assert.deepEqual(await goods(), GOODS);
+    assert.deepEqual(
+      (await client.query('SELECT shop.f() AS f')).rows[0].f.trim(),
+      'SET transaction_timeout = 0;',
+    );
+    const index = "SELECT FROM pg_indexes WHERE indexname = 'by_name'";
+    assert.equal((await client.query(index)).rowCount, 1);
+  });
+
+  test('takes a byte order mark and CRLF, and names UTF-16', async () => {
+    const { count } = await load(`\ufeff${FOREIGN_TEXT.replaceAll('\n', '\r\n')}`, { pieceBytes: 7 });
+    assert.ok(count > 20);
+    assert.deepEqual(await goods(), GOODS);
+    await assert.rejects(load(Buffer.from(`\ufeff${FOREIGN_TEXT}`, 'utf16le')), /UTF-16.*pg_dump -f/);
+  });
+
+  test('says of a true error its line in the file, and what was left out; nothing changes', async () => {
+    const wrong = FOREIGN_TEXT.replace('ALTER TABLE ONLY shop.goods\n', 'ALTER TABLE ONLY shop.nothing\n');
+    const line = wrong.split('\n').findIndex((text) => text.includes('goods_pkey')) + 1;
+    await assert.rejects(load(wrong), (error: Error) => {
+      assert.ok(error instanceof LoadFailed);
+      assert.match(error.message, new RegExp(`^line ${line}: ERROR: .*shop.nothing`));
+      return true;
+    });
+    assert.deepEqual(await goods(), GOODS);
+    await assert.rejects(load(FOREIGN_TEXT, { isStrict: true }), /line 7: ERROR: .*transaction_timeout/);
+    await assert.rejects(load(FOREIGN_TEXT.slice(0, -40)), /cut off/);
+  });
+
+  test('of pg_dumpall goes into one database; one with two databases is refused', async () => {
+    const section = (name: string, sql: string) =>
+      `\\connect ${name}\n\n${BEGIN}SET statement_timeout = 0;\n${sql}${END}`;
+    const all = (...parts: string[]) =>
+      `--\n-- PostgreSQL database cluster dump\n--\n\nCREATE ROLE shop;\nALTER ROLE shop WITH SUPERUSER;\n${parts.join('')}` +
+      '--\n-- PostgreSQL database cluster dump complete\n--\n';
+    const template = section(
+      'template1',
+      "SET transaction_timeout = 0;\nCOMMENT ON DATABASE template1 IS 't';\n",
+    );
+    const shop = section(
+      '-reuse-previous=on "dbname=\'sh op\'"',
+      'CREATE TABLE public.kept (x int);\nINSERT INTO public.kept VALUES (7);\n',
+    );
+    const { notes } = await load(all(template, section('postgres', ''), `CREATE DATABASE "sh op";\n`, shop));
+    assert.ok(notes.some(({ text }) => text.startsWith('\\connect')));
+    assert.deepEqual((await client.query('SELECT x FROM kept')).rows, [{ x: 7 }]);
+    const two = all(shop, section('blog', 'CREATE TABLE public.posts (x int);\n'));
+    await assert.rejects(load(two), /more than one database, sh op and blog/);
+    assert.deepEqual((await client.query('SELECT x FROM kept')).rows, [{ x: 7 }]);
+  });
+
+  test('with DROP before all else, as `pg_dump --clean` writes it, begins empty', async () => {
+    const drops =
+      'ALTER TABLE ONLY public.a DROP CONSTRAINT a_pkey;\nDROP TABLE public.a;\nDROP SCHEMA public;\n';
+    const { count } = await load(
+      `${BEGIN}${drops}CREATE SCHEMA public;\nCREATE TABLE public.a (x int PRIMARY KEY);\n${END}`,
+    );
+    assert.equal(count, 4);
+    assert.deepEqual((await client.query('SELECT x FROM a')).rows, []);
+  });
+
+  test('takes the archives of pg_dump', async () => {
+    await load(FOREIGN_TEXT);
+    await client.query("SELECT lo_from_bytea(4711, convert_to(repeat('large ', 9000), 'UTF8'))");
+    await client.query('CREATE MATERIALIZED VIEW shop.seen AS SELECT name FROM shop.goods');
+    const programs = await findPrograms(null);
+    assert.ok('bin' in programs);
+    const { uri } = await fixture.engine.endpoint(own);
+    const folder = mkdtempSync(join(tmpdir(), 'archives-'));
+    try {
+      const dump = (...args: string[]) =>
+        run(join(programs.bin, 'pg_dump'), [...args, uri(SECRET)], {
+          env: { ...process.env, ...programs.env },
+        });
+      await dump('-Fc', '-f', join(folder, 'custom'));
+      await dump('-Fc', '-Z0', '--inserts', '-f', join(folder, 'inserts'));
+      await dump('-Ft', '-f', join(folder, 'tar'));
+      await dump('-Fd', '-f', join(folder, 'd'));
+      await run('tar', ['-cf', join(folder, 'directory'), '-C', folder, 'd']);
+      for (const name of ['custom', 'inserts', 'tar', 'directory']) {
+        const bytes = readFileSync(join(folder, name));
+        const { count, notes } = await load(bytes);
+        assert.ok(count > 0 && notes.every(({ line }) => line === null), name);
+        assert.deepEqual(await goods(), GOODS, name);
+        const { rows } = await client.query(
+          'SELECT length(lo_get(4711))::int AS bytes, (SELECT count(*)::int FROM shop.seen) AS seen',
+        );
+        assert.deepEqual(rows, [{ bytes: 54_000, seen: 2 }], name);
+        if (name === 'custom') await assert.rejects(load(bytes.subarray(0, -30)), LoadFailed);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,279 @@
+/**
+ * Statements of dumps that this server or tenant cannot have: settings of newer versions, owners and rights
+ * of roles that are not here, things of the whole server, or what only its administrators may do. They are
+ * those of pg_dump and pg_dumpall 9 to 18, and of pg_restore.
+ */
+import type { ServerFacts } from './server-facts-store.ts';
+import { ID, namesIn, pattern, plainName } from './sql-names.ts';
+
+export interface Refused {
+  readonly reason: string;
+  /** SQL that is run in its place; missing: nothing. */
+  readonly instead?: string;
+}
+
+const SETTING = pattern('^(?:SET|RESET) (?:(?:SESSION|LOCAL) )?("?[A-Za-z_][\\w.]*"?)([\\s\\S]*?);?$');
+/** Words after SET that are no settings. */
+const NO_SETTINGS = new Set(
+  'all characteristics constraints names schema seed session time transaction xml'.split(' '),
+);
+const AS_ROLE = pattern(
+  '^(?:SET|RESET) (?:(?:SESSION|LOCAL) )?(?:ROLE|AUTHORIZATION|SESSION AUTHORIZATION)\\b(?! DEFAULT)',
+);
+const SET_CONFIG = /^SELECT\s+(?:pg_catalog\.)?set_config\s*\(\s*'([^']+)'/i;
+const STATISTICS =
+  /^SELECT\s+(?:\*\s+FROM\s+)?pg_catalog\.(pg_restore_\w+_stats|pg_replication_origin_\w+|binary_upgrade\w*)\s*\(/i;
+const OWNER = pattern('^ALTER [\\s\\S]+ OWNER TO (ID)\\s*;?$');
+const PUBLIC_SCHEMA = pattern('^ALTER SCHEMA (?:public|"public") OWNER ');
+const RIGHTS = pattern(
+  '^(?:GRANT|REVOKE)\\s[\\s\\S]+? (?:TO|FROM) (IDS)(?: WITH [\\w\\s,]+?)?(?: GRANTED BY (ID))?(?: CASCADE| RESTRICT)?\\s*;?$',
+);
+const RIGHTS_ON = pattern('^(?:GRANT|REVOKE)\\s[\\s\\S]+? ON (?:(ID)\\s)?');
+const FAR_RIGHTS = pattern(
+  ' ON (?:(?:LANGUAGE|FOREIGN|TABLESPACE|PARAMETER|DATABASE) |[\\s\\S]*?\\bpg_catalog\\.)',
+);
+const DEFAULT_RIGHTS = pattern('^ALTER DEFAULT PRIVILEGES(?: FOR (?:ROLE|USER) (IDS))?\\s[\\s\\S]*');
+const DEFAULT_TO = pattern(' (?:TO|FROM) (IDS)(?: WITH GRANT OPTION)?(?: CASCADE| RESTRICT)?\\s*;?$');
+const EXTENSION = pattern('^(CREATE|ALTER|DROP|COMMENT ON) EXTENSION (IF (?:NOT )?EXISTS )?(ID)');
+const SCHEMA = pattern(
+  '^CREATE SCHEMA (IF NOT EXISTS )?(?!AUTHORIZATION)(ID)(?: AUTHORIZATION (ID))?\\s*;?$',
+);
+const POLICY = pattern(
+  '^(?:CREATE|ALTER) POLICY ID ON [\\s\\S]+? TO (IDS)(?: (?:USING|WITH)[\\s\\S]*)?\\s*;?$',
+);
+const ALL_TRIGGERS = pattern('^(ALTER TABLE [\\s\\S]+ (?:DISABLE|ENABLE) TRIGGER) ALL\\s*;?$');
+const TABLESPACE = pattern(
+  '^(CREATE (?:UNIQUE )?(?:INDEX|TABLE|UNLOGGED TABLE|MATERIALIZED VIEW)\\s[\\s\\S]*\\)) TABLESPACE (ID)\\s*;?$',
+);
+const MOVED = pattern(
+  '^ALTER (?:TABLE|INDEX|MATERIALIZED VIEW)\\s[\\s\\S]+ SET (TABLESPACE|ACCESS METHOD) (ID)\\s*;?$',
+);
+const LANGUAGE = pattern(
+  '^(?:CREATE(?: OR REPLACE)?|ALTER|DROP|COMMENT ON)(?: TRUSTED)?(?: PROCEDURAL)? LANGUAGE ',
+);
+const NATIVE = pattern(
+  "^CREATE(?: OR REPLACE)? FUNCTION\\s(?:(?!\\sLANGUAGE\\s)[\\s\\S])* LANGUAGE '?(?:c|internal)'?\\s",
+);
+const DROPPED = pattern('^(?:DROP |ALTER [\\s\\S]*\\sDROP )');
+const NO_ROLE = new Set(['public', 'current_user', 'current_role', 'session_user']);
+
+const NO_FOREIGN = 'databases here do not read other servers';
+const MADE_ROLE = new RegExp(`CREATE\\s+ROLE\\s+(${ID})`, 'gi');
+/** Things that only a server or its administrators have, by the words after CREATE, ALTER and the like. */
+const FAR: readonly (readonly [RegExp, string])[] = (
+  [
+    ['PUBLICATION|SUBSCRIPTION', 'databases here neither publish changes nor subscribe to them'],
+    ['EVENT TRIGGER', 'only administrators of the server have event triggers'],
+    ['ROLE|USER(?! MAPPING)|GROUP', 'roles belong to the server, and a load changes one database only'],
+    [
+      'DATABASE|SYSTEM|TABLESPACE',
+      'it is about the server, and a load changes the content of one database only',
+    ],
+    [
+      'ACCESS METHOD|TRANSFORM|OPERATOR CLASS|OPERATOR FAMILY',
+      'only administrators of the server make these',
+    ],
+    ['FOREIGN DATA WRAPPER|SERVER|USER MAPPING|FOREIGN TABLE', NO_FOREIGN],
+  ] as const
+).map(([words, reason]) => [
+  pattern(`^(?:(?:CREATE|ALTER|DROP)(?: OR REPLACE)?|COMMENT ON) (?:${words})\\b`),
+  reason,
+]);
+const LABEL = /^SECURITY\s+LABEL\b/i;
+const FOREIGN_SCHEMA = /^IMPORT\s+FOREIGN\b/i;
+
+/** Words by which statements begin that may be refused. */
+const ASKED = new Set(
+  'alter comment create do drop grant import reset revoke security select set'.split(' '),
+);
+/** More of others than CREATE is not looked at. */
+const MOST_HEAD = 4096;
+/** The time of a pattern grows with the square of these. */
+const LONG_SPACE = /\s{100}/;
+
+export class RefusedStatements {
+  readonly #facts: ServerFacts;
+  readonly #roles: Set<string>;
+  /** Extensions that the dump creates. */
+  readonly #created = new Set<string>();
+  #hasBegun = false;
+
+  constructor(facts: ServerFacts) {
+    this.#facts = facts;
+    this.#roles = new Set(facts.roles);
+  }
+
+  /** Whether statements that begin with this word may be refused. */
+  asksAbout(word: string): boolean {
+    return ASKED.has(word);
+  }
+
+  /** Why it cannot be run here; null: it can, as far as is known. */
+  of(statement: string): Refused | null {
+    const text = statement.trim();
+    const word = /^\w+/.exec(text)?.[0].toLowerCase() ?? '';
+    if (LONG_SPACE.test(text)) return null;
+    const isCut = text.length > MOST_HEAD && word !== 'create';
+    if (isCut && (word === 'alter' || word === 'grant' || word === 'revoke')) return null;
+    const refused = this.#ofWord(word, isCut ? text.slice(0, MOST_HEAD) : text);
+    // A dump drops first what it creates afterwards; a database is empty when a load begins.
+    if (word === 'create' && refused === null) this.#hasBegun = true;
+    return refused;
+  }
+
+  #ofWord(word: string, text: string): Refused | null {
+    switch (word) {
+      case 'set':
+      case 'reset':
+        return this.#setting(text);
+      case 'select':
+        return this.#called(text);
+      case 'grant':
+      case 'revoke':
+        return this.#rights(text);
+      case 'do':
+        for (const [, name = ''] of text.matchAll(MADE_ROLE)) this.#roles.add(plainName(name));
+        return null;
+      case 'security':
+        return LABEL.test(text) ? because('there is no provider of security labels') : null;
+      case 'import':
+        return FOREIGN_SCHEMA.test(text) ? because(NO_FOREIGN) : null;
+      case 'create':
+        return this.#schema(text) ?? this.#policy(text) ?? this.#stored(text) ?? this.#far(text);
+      default:
+        return this.#changed(text) ?? this.#far(text);
+    }
+  }
+
+  #changed(text: string): Refused | null {
+    if (!this.#hasBegun && DROPPED.test(text))
+      return because('there is nothing to drop: a load begins empty');
+    const [, table] = ALL_TRIGGERS.exec(text) ?? [];
+    if (table !== undefined)
+      return { instead: `${table} USER;`, reason: 'triggers of foreign keys are not switched off here' };
+    return this.#owner(text) ?? this.#defaultRights(text) ?? this.#policy(text) ?? this.#moved(text);
+  }
+
+  #far(text: string): Refused | null {
+    if (LANGUAGE.test(text)) return because('languages belong to extensions here');
+    if (NATIVE.test(text)) return because('functions of programs in C are not loaded here');
+    const reason = FAR.find(([what]) => what.test(text))?.[1];
+    return reason === undefined ? this.#extension(text) : because(reason);
+  }
+
+  #setting(text: string): Refused | null {
+    if (AS_ROLE.test(text)) return because('what is loaded belongs to the user of this database');
+    const [, quoted, rest = ''] = SETTING.exec(text) ?? [];
+    if (quoted === undefined) return null;
+    const name = plainName(quoted);
+    if (NO_SETTINGS.has(name)) return null;
+    return this.#settable(name) ?? this.#value(name, rest.replace(/^\s*(?:=|TO\b)\s*/i, '').trim());
+  }
+
+  #settable(name: string): Refused | null {
+    const { settings, version } = this.#facts;
+    const isFree = settings.get(name.toLowerCase());
+    if (isFree === true || (isFree === undefined && name.includes('.'))) return null;
+    if (isFree === false) return because(`only administrators of the server set ${name}`);
+    return because(`PostgreSQL ${version} has no setting ${name}`);
+  }
+
+  #value(name: string, given: string): Refused | null {
+    const value = plainName(given.replace(/^'([\s\S]*)'$/, '$1'));
+    if (value === '' || value === 'default') return null;
+    if (name === 'default_tablespace' && value !== 'pg_default') return noTablespace(value);
+    if (name === 'default_table_access_method' && !this.#facts.accessMethods.has(value))
+      return because(`there is no table access method ${value} here`);
+    return null;
+  }
+
+  #called(text: string): Refused | null {
+    const setting = SET_CONFIG.exec(text)?.[1];
+    if (setting !== undefined) return this.#settable(setting);
+    const name = STATISTICS.exec(text)?.[1];
+    if (name === undefined) return null;
+    if (name.startsWith('pg_restore') && this.#facts.restoresStatistics) return null;
+    return because(`PostgreSQL ${this.#facts.version} has no ${name} for users; statistics are made anew`);
+  }
+
+  #owner(text: string): Refused | null {
+    if (PUBLIC_SCHEMA.test(text)) return because('the schema public belongs to the user of this database');
+    const name = OWNER.exec(text)?.[1];
+    if (name === undefined || NO_ROLE.has(name.toLowerCase()) || this.#facts.owners.has(plainName(name)))
+      return null;
+    return because(`what is loaded belongs to the user of this database, not to ${name}`);
+  }
+
+  #absent(list: string): string | undefined {
+    const isAbsent = (name: string) => !NO_ROLE.has(name.toLowerCase()) && !this.#roles.has(plainName(name));
+    return namesIn(list).find(isAbsent);
+  }
+
+  #rights(text: string): Refused | null {
+    if (!RIGHTS_ON.test(text)) return because('members of roles belong to the server');
+    if (FAR_RIGHTS.test(text)) return because('only administrators of the server give rights to this');
+    const [, roles = '', by = ''] = RIGHTS.exec(text) ?? [];
+    return noRole(this.#absent(roles) ?? this.#absent(by));
+  }
+
+  #defaultRights(text: string): Refused | null {
+    const found = DEFAULT_RIGHTS.exec(text);
+    if (found === null) return null;
+    const { owners } = this.#facts;
+    const other = namesIn(found[1] ?? '').find((name) => !owners.has(plainName(name)));
+    return noRole(other ?? this.#absent(DEFAULT_TO.exec(text)?.[1] ?? ''));
+  }
+
+  #extension(text: string): Refused | null {
+    const [, verb = '', condition, quoted] = EXTENSION.exec(text) ?? [];
+    if (quoted === undefined) return null;
+    const name = plainName(quoted);
+    const { installed, extensions } = this.#facts;
+    if (!verb.toUpperCase().startsWith('CREATE')) {
+      return this.#created.has(name) ? null : because(`the extension ${name} is not yours to change`);
+    }
+    if (installed.has(name)) return condition === undefined ? because(`${name} is here already`) : null;
+    if (!extensions.has(name)) return because(`databases here cannot have the extension ${name}`);
+    this.#created.add(name);
+    return null;
+  }
+
+  #schema(text: string): Refused | null {
+    const [, condition, name, owner] = SCHEMA.exec(text) ?? [];
+    if (name === undefined) return null;
+    if (plainName(name) === 'public') {
+      return condition === undefined ? because('the schema public is here already') : null;
+    }
+    if (owner === undefined || this.#facts.owners.has(plainName(owner))) return null;
+    return {
+      instead: `CREATE SCHEMA ${condition ?? ''}${name};`,
+      reason: `it belongs to you, not to ${owner}`,
+    };
+  }
+
+  #policy(text: string): Refused | null {
+    return noRole(this.#absent(POLICY.exec(text)?.[1] ?? ''));
+  }
+
+  #stored(text: string): Refused | null {
+    const [, made, space] = TABLESPACE.exec(text) ?? [];
+    if (made !== undefined && space !== undefined && plainName(space) !== 'pg_default')
+      return { ...noTablespace(space), instead: `${made};` };
+    return null;
+  }
+
+  #moved(text: string): Refused | null {
+    const [, what, name] = MOVED.exec(text) ?? [];
+    if (what === undefined || name === undefined) return null;
+    if (what.toUpperCase() === 'TABLESPACE')
+      return plainName(name) === 'pg_default' ? null : noTablespace(name);
+    if (this.#facts.accessMethods.has(plainName(name))) return null;
+    return because(`there is no table access method ${name} here`);
+  }
+}
+
+const because = (reason: string): Refused => ({ reason });
+const noTablespace = (name: string) =>
+  because(`there is no tablespace ${name} here; data are in the usual one`);
+const noRole = (name: string | undefined) =>
+  name === undefined ? null : because(`there is no role ${name} on this server`);

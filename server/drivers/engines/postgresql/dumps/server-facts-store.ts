@@ -1,0 +1,48 @@
+/** The SQL that asks a server of PostgreSQL which statements of a dump it can run. */
+import type { ClientBase } from 'pg';
+
+export interface ServerFacts {
+  readonly version: string;
+  /** Settings of the server, and whether everyone may set them. */
+  readonly settings: ReadonlyMap<string, boolean>;
+  readonly roles: ReadonlySet<string>;
+  /** Roles that may own what is loaded. */
+  readonly owners: ReadonlySet<string>;
+  /** Extensions that can be created. */
+  readonly extensions: ReadonlySet<string>;
+  /** Extensions of every new database. */
+  readonly installed: ReadonlySet<string>;
+  readonly accessMethods: ReadonlySet<string>;
+  readonly restoresStatistics: boolean;
+}
+
+/** `loader`: the role that runs the statements. */
+export async function factsOf(client: ClientBase, loader: string): Promise<ServerFacts> {
+  const names = async (sql: string, values: readonly unknown[] = []) => {
+    const { rows } = await client.query<{ name: string }>(sql, [...values]);
+    return new Set(rows.map(({ name }) => name));
+  };
+  const settings = await client.query<{ name: string; is_free: boolean }>(
+    "SELECT name, context = 'user' AS is_free FROM pg_settings",
+  );
+  const functions = await names(
+    "SELECT proname AS name FROM pg_proc WHERE proname = 'pg_restore_relation_stats'",
+  );
+  const version = await client.query<{ server_version: string }>('SHOW server_version');
+  return {
+    version: version.rows[0]?.server_version.split(' ')[0] ?? '',
+    settings: new Map(settings.rows.map(({ name, is_free }) => [name.toLowerCase(), is_free])),
+    roles: await names('SELECT rolname AS name FROM pg_roles'),
+    owners: await names("SELECT rolname AS name FROM pg_roles WHERE pg_has_role($1, oid, 'MEMBER')", [
+      loader,
+    ]),
+    extensions: await names(
+      `SELECT DISTINCT v.name FROM pg_available_extension_versions v
+       WHERE v.trusted OR (SELECT rolsuper FROM pg_roles WHERE rolname = $1)`,
+      [loader],
+    ),
+    installed: await names('SELECT extname AS name FROM pg_extension'),
+    accessMethods: await names('SELECT amname AS name FROM pg_am'),
+    restoresStatistics: functions.size > 0,
+  };
+}
