@@ -5,7 +5,7 @@ import { readVariables } from '../query/command-variables.ts';
 import { compileFilter, type FilterScope } from '../query/filter.ts';
 import { compilePipeline } from '../query/pipeline.ts';
 import { readSort, writeSort } from '../query/sorting.ts';
-import { readDocuments } from '../storage/documents-reading.ts';
+import { type Examined, readDocuments } from '../storage/documents-reading.ts';
 import type { Plan, SortSpec } from '../storage/plan.ts';
 import { planQuery } from '../storage/query-plan.ts';
 import { isDocument } from '../values/field-paths.ts';
@@ -176,7 +176,7 @@ function cursorOf({ base, read, rest, near, filter, hint }: Explained, told: Tol
   const plan: Plan =
     nearest === null ? (collection ? planQuery(collection, question) : scan) : { ...scan, ...nearest };
   const shown = isLong || Object.keys(read.filter).length === 0 ? null : read.filter;
-  const levels: Stage[] = collection ? readingStage(plan, question, shown) : [{ stage: 'EOF' }];
+  const levels: Stage[] = collection ? readingStage(plan, shown) : [{ stage: 'EOF' }];
   if (!plan.isSorted && sort.length > 0)
     levels.push({
       stage: 'SORT',
@@ -188,6 +188,9 @@ function cursorOf({ base, read, rest, near, filter, hint }: Explained, told: Tol
   if (isDocument(asked?.projection))
     levels.push({ stage: 'PROJECTION_DEFAULT', transformBy: asked.projection });
   levels.push(...above, ...(asked?.top ? [{ stage: asked.top }] : []));
+  // A server plans each branch of a filter that is nothing but `$or` by itself.
+  if (plan.branches !== undefined && Object.keys(read.filter).join() === '$or')
+    levels.push({ stage: 'SUBPLAN' });
   const queryPlanner = {
     namespace: namespaceOf(base, scope),
     indexFilterSet: false,
@@ -197,21 +200,28 @@ function cursorOf({ base, read, rest, near, filter, hint }: Explained, told: Tol
   };
   if (counts === null) return { queryPlanner };
   const { read: documents, examined, stages } = counts;
-  const keys = plan.index === null ? 0 : examined;
+  const isByIndex = plan.index !== null || plan.branches !== undefined;
+  const keys = isByIndex ? examined.keys : [];
+  const allKeys = keys.reduce((sum, each) => sum + each, 0);
+  const ms = { executionTimeMillisEstimate: documents.ms };
+  const scanned = (count = 0) => ({ nReturned: count, ...ms, keysExamined: count });
   const last = stages[above.length - 1] ?? documents;
   const executed = levels.map((stage) => ({
     ...stage,
-    nReturned: stage.stage === 'IXSCAN' ? examined : documents.n,
-    executionTimeMillisEstimate: documents.ms,
-    ...(stage.stage === 'IXSCAN' ? { keysExamined: keys } : {}),
-    ...(['FETCH', 'COLLSCAN'].includes(stage.stage) ? { docsExamined: examined } : {}),
+    nReturned: stage.stage === 'OR' ? examined.documents : documents.n,
+    ...ms,
+    ...(stage.stage === 'IXSCAN' ? scanned(allKeys) : {}),
+    ...(stage.stage === 'OR'
+      ? { inputStages: stage.inputStages.map((each: Stage, i: number) => ({ ...each, ...scanned(keys[i]) })) }
+      : {}),
+    ...(['FETCH', 'COLLSCAN'].includes(stage.stage) ? { docsExamined: examined.documents } : {}),
   }));
   const executionStats = {
     executionSuccess: true,
     nReturned: last.n,
     executionTimeMillis: documents.ms,
-    totalKeysExamined: keys,
-    totalDocsExamined: examined,
+    totalKeysExamined: allKeys,
+    totalDocsExamined: examined.documents,
     executionStages: nested(executed),
     ...(verbosity === 'allPlansExecution' ? { allPlansExecution: [] } : {}),
   };
@@ -233,14 +243,14 @@ interface Count {
 
 interface Counts {
   readonly read: Count;
-  readonly examined: number;
+  readonly examined: Examined;
   readonly stages: readonly Count[];
 }
 
 /** Reads what the command would read, and counts what comes out of each stage. */
 function run({ base, read, rest, near, filter, hint }: Explained, scope: CommandScope): Counts {
   const from = scope.clock.monotonic();
-  const examined = { documents: 0 };
+  const examined: Examined = { documents: 0, keys: [] };
   function* tally(documents: Iterable<Document>, count: Count): Generator<Document> {
     for (const document of documents) {
       count.n++;
@@ -266,5 +276,6 @@ function run({ base, read, rest, near, filter, hint }: Explained, scope: Command
     return count;
   });
   for (const _ of documents);
-  return { read: first, examined: near === null ? examined.documents : first.n, stages };
+  if (near !== null) Object.assign(examined, { documents: first.n, keys: [first.n] });
+  return { read: first, examined, stages };
 }

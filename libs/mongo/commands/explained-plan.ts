@@ -1,8 +1,7 @@
 /** The stages of a plan, as `explain` tells them. */
 import { type Document, EJSON, ObjectId } from 'bson';
 import type { Index } from '../storage/index-values.ts';
-import type { Demand, Plan, Question } from '../storage/plan.ts';
-import { queryOf } from '../storage/query-plan.ts';
+import type { Demand, Plan, Scan, Used } from '../storage/plan.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 
 export type Stage = Document & { readonly stage: string };
@@ -11,42 +10,65 @@ export type Stage = Document & { readonly stage: string };
 const MAX_VALUES = 1000;
 
 /** The stages that read, the first one first. `filter`: as it is told; null: it is not. */
-export function readingStage(plan: Plan, question: Question, filter: Document | null): Stage[] {
-  const { index } = plan;
+export function readingStage(plan: Plan, filter: Document | null): Stage[] {
+  const { index, branches } = plan;
   const direction = plan.isReverse ? 'backward' : 'forward';
   const tested = filter === null ? {} : { filter };
+  if (branches !== undefined) {
+    const inputStages = branches.map((scan) => indexStage(scan, direction));
+    return [
+      { stage: 'OR', inputStages },
+      { stage: 'FETCH', ...tested },
+    ];
+  }
   if (index === null) return [{ stage: 'COLLSCAN', ...tested, direction }];
-  const { name, spec, isMultikey } = index;
-  const about = { keyPattern: spec.key, indexName: name, isMultiKey: isMultikey, indexVersion: 2 };
-  if (plan.search !== undefined) return [{ stage: 'TEXT_MATCH', ...about, ...tested }];
+  if (plan.search !== undefined) return [{ stage: 'TEXT_MATCH', ...aboutIndex(index), ...tested }];
   if (plan.nearest !== undefined) {
     const isFlat = index.fields.some(({ kind }) => kind === '2d');
-    return [{ stage: isFlat ? 'GEO_NEAR_2D' : 'GEO_NEAR_2DSPHERE', ...about, ...tested }];
+    return [{ stage: isFlat ? 'GEO_NEAR_2D' : 'GEO_NEAR_2DSPHERE', ...aboutIndex(index), ...tested }];
   }
+  return [indexStage({ ...plan, index }, direction), { stage: 'FETCH', ...tested }];
+}
+
+function aboutIndex({ name, spec, isMultikey }: Index): Document {
+  return { keyPattern: spec.key, indexName: name, isMultiKey: isMultikey, indexVersion: 2 };
+}
+
+function indexStage({ index, used }: Scan, direction: string): Stage {
+  const { spec } = index;
   const flags = {
     isUnique: spec.unique === true,
     isSparse: spec.sparse === true,
     isPartial: spec.partialFilterExpression !== undefined,
   };
-  const bounds = plan.used === undefined ? {} : { indexBounds: boundsOf(index, plan.used, question) };
-  return [
-    { stage: 'IXSCAN', ...about, ...flags, direction, ...bounds },
-    { stage: 'FETCH', ...tested },
-  ];
+  const bounds = used === undefined ? {} : { indexBounds: boundsOf(index, used) };
+  return { stage: 'IXSCAN', ...aboutIndex(index), ...flags, direction, ...bounds };
 }
 
-function boundsOf(index: Index, used: NonNullable<Plan['used']>, question: Question): Document {
-  const { demands } = queryOf(question);
+function boundsOf(index: Index, used: Used): Document {
   const bounds = index.fields.map(({ path, isDescending }, i) => {
     const name = path.join('.');
-    const demand = demands.get(name);
+    const demand = used.demands.get(name);
     const values = demand?.values ?? [];
-    if (i < used.equal)
-      return [name, values.slice(0, MAX_VALUES).map((each) => `[${shown(each)}, ${shown(each)}]`)];
-    const hasRange = i === used.equal && used.hasRange && demand !== undefined;
-    return [name, [hasRange ? rangeOf(demand, index.isMultikey, isDescending) : wholeOf(isDescending)]];
+    if (i < used.equal) return [name, values.slice(0, MAX_VALUES).map(only)];
+    if (i !== used.equal || !used.hasRange || demand === undefined) return [name, [wholeOf(isDescending)]];
+    const { spans } = demand;
+    if (spans === null) return [name, [rangeOf(demand, index.isMultikey, isDescending)]];
+    return [name, spans.slice(0, MAX_VALUES).flatMap((span) => shownSpan(span, isDescending))];
   });
   return Object.fromEntries(bounds);
+}
+
+const only = (value: unknown) => `[${shown(value)}, ${shown(value)}]`;
+
+function shownSpan(span: NonNullable<Demand['spans']>[number], isDescending: boolean): string[] {
+  if ('value' in span) return [only(span.value)];
+  const { pattern, options } = span.regex;
+  const itself = `[/${pattern}/${options}, /${pattern}/${options}]`;
+  const characters = [...span.beginning];
+  const last = characters.pop()?.codePointAt(0) ?? 0;
+  const [low, high] = [span.beginning, `${characters.join('')}${String.fromCodePoint(last + 1)}`].map(shown);
+  return isDescending ? [itself, `(${high}, ${low}]`] : [`[${low}, ${high})`, itself];
 }
 
 const wholeOf = (isDescending: boolean) => (isDescending ? '[MaxKey, MinKey]' : '[MinKey, MaxKey]');

@@ -71,6 +71,14 @@ const list = (count: number) => ({ $range: [0, count] });
 
 const ATTACKS: readonly Attack[] = [
   {
+    name: 'many branches of $or that are planned with a long rest of the filter',
+    before: [{ createIndexes: 'a', indexes: [{ key: { b: 1 }, name: 'b' }] }],
+    command: find({
+      $and: numbers(2000).map((i) => ({ [`f${i}`]: i })),
+      $or: numbers(2000).map((b) => ({ b })),
+    }),
+  },
+  {
     name: 'a polygon of many corners, and many points',
     before: [insert(...numbers(500).map((i) => ({ p: [i % 20, i % 19] })))],
     command: find({ p: { $geoWithin: { $geometry: polygon(3000) } } }),

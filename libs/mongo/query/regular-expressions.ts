@@ -4,6 +4,7 @@ import { BSONRegExp } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { OutOfTime, spend, timeLeftMs } from '../command-time.ts';
 import { costOf } from './regex-cost.ts';
+import { asJavaScript } from './regex-syntax.ts';
 
 /** For one text. */
 const MATCH_MS = 1000;
@@ -26,8 +27,9 @@ export function compileRegex({ pattern, options }: BSONRegExp): (text: string) =
   const [, inline = '', rest = pattern] = /^\(\?([ims]+)\)(.*)$/s.exec(pattern) ?? [];
   try {
     const flags = [...new Set(options + inline)].join('');
-    const regex = new RegExp(rest, flags);
-    const { degree, factor } = costOf(rest, flags);
+    const source = asJavaScript(rest, flags);
+    const regex = new RegExp(source, flags);
+    const { degree, factor } = costOf(source, flags);
     const longestFree = (FREE_STEPS / factor) ** (1 / degree) - 1;
     const test = (text: string) => regex.test(text);
     return (text) => {

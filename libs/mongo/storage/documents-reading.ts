@@ -10,8 +10,9 @@ import { metadataOf, setMetadata } from '../values/metadata.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
 import type { Index } from './index-values.ts';
 import { nearestDocuments } from './nearest-documents.ts';
-import type { Plan, SortSpec } from './plan.ts';
+import type { Plan, Scan, SortSpec } from './plan.ts';
 import { planQuery } from './query-plan.ts';
+import { RowNumbers } from './row-numbers.ts';
 import type { FoundDocument, Row } from './stored-rows.ts';
 
 export interface ReadOptions extends FilterScope {
@@ -22,12 +23,18 @@ export interface ReadOptions extends FilterScope {
   readonly skip?: number;
   /** 0: all. */
   readonly limit?: number;
-  /** Counts the documents that were looked at. */
-  readonly examined?: { documents: number };
+  /** Counts what is looked at. */
+  readonly examined?: Examined;
   /** There: all documents after this row, in natural order. */
   readonly after?: number;
   /** Told of the index that is read. */
   readonly onUse?: (index: Index) => void;
+}
+
+export interface Examined {
+  documents: number;
+  /** Keys of indexes, for each branch of the plan; one without branches is a branch itself. */
+  readonly keys: number[];
 }
 
 const SCAN: Plan = { index: null, ranges: [], isReverse: false, isSorted: true };
@@ -46,7 +53,7 @@ export function readDocuments(
     skip = 0,
     limit = 0,
     after,
-    examined = { documents: 0 },
+    examined = { documents: 0, keys: [] },
     onUse,
     ...scope
   }: ReadOptions,
@@ -56,10 +63,10 @@ export function readDocuments(
   const test = compileFilter(filter, { ...scope, special });
   const plan =
     after === undefined ? planQuery(collection, { filter, sort, collation, hint }) : { ...SCAN, after };
-  if (plan.index !== null) onUse?.(plan.index);
+  for (const { index } of scansOf(plan)) onUse?.(index);
   const matching =
     special.name === null
-      ? matches(rowsOf(store, collection, plan), test, examined)
+      ? matches(rowsOf(store, collection, { plan, examined }), test, examined)
       : counted(specialDocuments(store, collection, { name: special.name, plan, test }), examined);
   const section = <T>(items: IteratorObject<T>) => {
     const rest = skip === 0 ? items : items.drop(skip);
@@ -94,7 +101,10 @@ function specialDocuments(
 ): Generator<FoundDocument> {
   const { index, nearest, search } = plan;
   if (name === '$text') {
-    if (search !== undefined) return found(rowsOf(store, collection, plan), { search, test });
+    if (search !== undefined) {
+      const examined = { documents: 0, keys: [] };
+      return found(rowsOf(store, collection, { plan, examined }), { search, test });
+    }
     throw new CommandError('IndexNotFound', 'text index required for $text query');
   }
   if (index === null || nearest === undefined)
@@ -119,18 +129,15 @@ function* found(rows: Iterable<Row>, { search, test }: Searching): Generator<Fou
   }
 }
 
-function* counted<T>(items: Iterable<T>, examined: { documents: number }): Generator<T> {
+function* counted<T>(items: Iterable<T>, examined: Examined): Generator<T> {
   for (const item of items) {
     examined.documents++;
+    examined.keys[0] = examined.documents;
     yield item;
   }
 }
 
-function* matches(
-  rows: Iterable<Row>,
-  test: Filter,
-  examined: { documents: number },
-): Generator<FoundDocument> {
+function* matches(rows: Iterable<Row>, test: Filter, examined: Examined): Generator<FoundDocument> {
   for (const row of rows) {
     spend(DOCUMENT_STEPS);
     examined.documents++;
@@ -139,9 +146,19 @@ function* matches(
   }
 }
 
-function* rowsOf(store: DocumentsStore, collection: Collection, plan: Plan): Generator<Row> {
-  const { index, ranges, isReverse, after } = plan;
-  if (index === null) {
+/** The indexes that a plan reads. */
+function scansOf({ index, ranges, used, branches }: Plan): readonly Scan[] {
+  return branches ?? (index === null ? [] : [{ index, ranges, used }]);
+}
+
+function* rowsOf(
+  store: DocumentsStore,
+  collection: Collection,
+  { plan, examined }: { plan: Plan; examined: Examined },
+): Generator<Row> {
+  const { isReverse, after } = plan;
+  const scans = scansOf(plan);
+  if (scans.length === 0) {
     const [ids] = collection.indexes;
     // The natural order of a clustered collection is that of its `_id`.
     const isClustered = ids !== undefined && collection.options.clusteredIndex !== undefined;
@@ -149,13 +166,15 @@ function* rowsOf(store: DocumentsStore, collection: Collection, plan: Plan): Gen
     else yield* store.scan(collection, isReverse, after);
     return;
   }
-  const seen = index.isMultikey ? new Set<number>() : null;
-  for (const range of isReverse ? ranges.toReversed() : ranges) {
-    spend(DOCUMENT_STEPS);
-    for (const row of store.scanIndex(collection, index, { ...range, isReverse })) {
-      if (seen?.has(row.rowNumber)) continue;
-      seen?.add(row.rowNumber);
-      yield row;
+  const seen = scans.length > 1 || scans[0]?.index.isMultikey ? new RowNumbers() : null;
+  for (const [i, { index, ranges }] of scans.entries()) {
+    examined.keys[i] = 0;
+    for (const range of isReverse ? ranges.toReversed() : ranges) {
+      spend(DOCUMENT_STEPS);
+      for (const row of store.scanIndex(collection, index, { ...range, isReverse })) {
+        examined.keys[i]++;
+        if (seen === null || seen.add(row.rowNumber)) yield row;
+      }
     }
   }
 }

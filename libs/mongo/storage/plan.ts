@@ -1,5 +1,5 @@
 /** Plans of queries: which index is read, and where. */
-import type { Document } from 'bson';
+import type { BSONRegExp, Document } from 'bson';
 import type { Near } from '../geo/regions.ts';
 import type { TextSearch } from '../text/text-index.ts';
 import type { Collation } from '../values/collations.ts';
@@ -14,16 +14,34 @@ export interface Nearest {
   readonly prefixes: readonly unknown[][];
 }
 
+/** How one index is read. */
+export interface Scan {
+  readonly index: Index;
+  /** Sorted. */
+  readonly ranges: readonly KeyRange[];
+  readonly used?: Used | undefined;
+}
+
+/** Bounds of the keys that are read of an index. */
+export interface Used {
+  /** How many of its first fields have equal values. */
+  readonly equal: number;
+  /** Whether the field after them has a range. */
+  readonly hasRange: boolean;
+  readonly demands: ReadonlyMap<string, Demand>;
+}
+
 export interface Plan {
-  /** Null: all documents in natural order. */
+  /** Null: all documents in natural order, unless there are branches. */
   readonly index: Index | null;
   /** Which keys are read, one range after the other, sorted. They hold at least all that match. */
   readonly ranges: readonly KeyRange[];
   readonly isReverse: boolean;
   /** Whether documents come in the requested order. */
   readonly isSorted: boolean;
-  /** How many fields of the index have equal values, and whether the one after them has a range. */
-  readonly used?: { readonly equal: number; readonly hasRange: boolean };
+  readonly used?: Used | undefined;
+  /** The index of each branch of `$or`, one read after the other; a document comes once. */
+  readonly branches?: readonly Scan[];
   /** Without an index: the row after which the scan begins. */
   readonly after?: number;
   /** The ranges are chosen while documents are read, nearest first. */
@@ -38,6 +56,14 @@ export interface Demand {
   values: unknown[] | null;
   low: { value: unknown; isOpen: boolean } | null;
   high: { value: unknown; isOpen: boolean } | null;
+  /** Allowed values and beginnings of texts, where there is a regular expression among them; null: any. */
+  spans: readonly (Beginning | { readonly value: unknown })[] | null;
+}
+
+/** Texts that a regular expression with a fixed beginning may match. */
+export interface Beginning {
+  readonly beginning: string;
+  readonly regex: BSONRegExp;
 }
 
 export type SortSpec = readonly (readonly [path: string, direction: 1 | -1])[];

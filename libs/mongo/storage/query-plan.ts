@@ -2,13 +2,19 @@
 import { BSONRegExp, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { holdsOperators } from '../query/filter.ts';
+import { fixedBeginning } from '../query/fixed-beginning.ts';
+import { readRegex } from '../query/regular-expressions.ts';
 import { isSameCollation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { equalValues, holdsText, keyOf, TAG, tagOf } from '../values/key-order.ts';
 import { afterPrefix, type Collection, type KeyRange } from './documents-store.ts';
 import type { Index } from './index-values.ts';
+import { mergedRanges, rangesOfSpans } from './key-ranges.ts';
+import { planBranches } from './or-plan.ts';
 import type { Demand, Plan, Query, Question, SortSpec } from './plan.ts';
 import { planSpecial } from './special-plan.ts';
+
+type Found = { readonly plan: Plan; readonly score: number };
 
 /** `$in` with more values is a scan in pieces either way. */
 const MAX_RANGES = 10_000;
@@ -18,13 +24,27 @@ export function planQuery(collection: Collection, question: Question): Plan {
   const { sort } = question;
   const scan: Plan = { index: null, ranges: [], isReverse: false, isSorted: sort.length === 0 };
   const hinted = hintedIndex(collection, question.hint);
-  if (hinted === 'natural') return naturalPlan(Object.entries(question.hint as Document) as never) ?? scan;
+  if (hinted === 'natural') {
+    const plan = naturalPlan(Object.entries(question.hint as Document) as never) ?? scan;
+    return { ...plan, isSorted: sort.length === 0 || sort[0]?.[0] === '$natural' };
+  }
   if (hinted !== null) return hintedPlan(hinted, query);
-  let best = naturalPlan(sort) ?? scan;
-  let bestScore = best.isSorted && sort.length > 0 ? 100 : 0;
-  for (const index of collection.indexes) {
+  const natural = naturalPlan(sort);
+  const none: Found = { plan: natural ?? scan, score: natural === null ? 0 : 100 };
+  const best = bestOf(collection.indexes, query) ?? none;
+  if (natural !== null) return best.score > none.score ? best.plan : none.plan;
+  const branched = planBranches(question, (filter) =>
+    bestOf(collection.indexes, queryOf({ ...question, filter, sort: [] })),
+  );
+  return branched !== null && branched.score > best.score ? branched.plan : best.plan;
+}
+
+/** The best single index for a query; null: none serves it. */
+function bestOf(indexes: readonly Index[], query: Query): Found | null {
+  let best: Found | null = null;
+  for (const index of indexes) {
     const found = index.isSpecial ? planSpecialIndex(index, query) : planIndex(index, query);
-    if (found !== null && found.score > bestScore) [best, bestScore] = [found.plan, found.score];
+    if (found !== null && found.score > (best?.score ?? 0)) best = found;
   }
   return best;
 }
@@ -48,7 +68,13 @@ function hintedIndex({ indexes }: Collection, hint: unknown): Index | 'natural' 
 function hintedPlan(index: Index, query: Query): Plan {
   const found = index.isSpecial ? planSpecial(index, query) : planIndex(index, query);
   const isSorted = query.sort.length === 0;
-  return found?.plan ?? { index, ranges: [{ low: null, high: null }], isReverse: false, isSorted };
+  const branched =
+    found === null
+      ? planBranches(query, (filter) => bestOf([index], queryOf({ ...query, filter, sort: [] })))
+      : null;
+  return (
+    (found ?? branched)?.plan ?? { index, ranges: [{ low: null, high: null }], isReverse: false, isSorted }
+  );
 }
 
 /** The filter's conditions on single fields. */
@@ -66,15 +92,32 @@ function naturalPlan([first]: SortSpec): Plan | null {
 function readDemands(filter: Document, demands: Map<string, Demand>): void {
   for (const [name, value] of Object.entries(filter)) {
     if (name === '$and' && Array.isArray(value)) for (const each of value) readDemands(each, demands);
-    if (name.startsWith('$') || value instanceof BSONRegExp) continue;
-    const demand = demands.get(name) ?? { values: null, low: null, high: null };
+    if (name.startsWith('$')) continue;
+    const demand = demands.get(name) ?? { values: null, low: null, high: null, spans: null };
     demands.set(name, demand);
     for (const [operator, operand] of holdsOperators(value)
       ? Object.entries(value)
-      : [['$eq', value] as const]) {
-      addDemand(demand, operator, operand);
+      : [[value instanceof BSONRegExp ? '$regex' : '$eq', value] as const]) {
+      if (operator === '$regex') demand.spans ??= spansOf([readRegex(operand, value.$options)]);
+      else addDemand(demand, operator, operand);
     }
   }
+}
+
+/** Null: an index does not find all that one of them matches. */
+function spansOf(values: readonly unknown[]): Demand['spans'] {
+  const spans: NonNullable<Demand['spans']>[number][] = [];
+  for (const value of values) {
+    if (!(value instanceof BSONRegExp)) {
+      if (!isFindable(value)) return null;
+      spans.push({ value });
+      continue;
+    }
+    const beginning = fixedBeginning(value);
+    if (beginning === null) return null;
+    spans.push({ beginning, regex: value });
+  }
+  return spans.length > MAX_RANGES ? null : spans;
 }
 
 /** A key of an index finds such a value: neither an array nor a pattern. */
@@ -84,7 +127,10 @@ function isFindable(value: unknown): boolean {
 
 function addDemand(demand: Demand, operator: string, operand: unknown): void {
   if (operator === '$eq' && isFindable(operand)) demand.values ??= [operand];
-  if (operator === '$in' && Array.isArray(operand) && operand.every(isFindable)) demand.values ??= operand;
+  if (operator === '$in' && Array.isArray(operand)) {
+    if (operand.every(isFindable)) demand.values ??= operand;
+    else demand.spans ??= spansOf(operand);
+  }
   // Only among values of the same type, and those without an inner order of their own are left to a scan.
   const tag = tagOf(operand);
   const hasOrder = tag >= TAG.number && tag < TAG.maxKey && tag !== TAG.object && isFindable(operand);
@@ -95,11 +141,11 @@ function addDemand(demand: Demand, operator: string, operand: unknown): void {
     demand.high ??= { value: operand, isOpen: operator === '$lt' };
 }
 
-function planSpecialIndex(index: Index, query: Query): { plan: Plan; score: number } | null {
+function planSpecialIndex(index: Index, query: Query): Found | null {
   return index.isHidden || !covers(index, query) ? null : planSpecial(index, query);
 }
 
-function planIndex(index: Index, query: Query): { plan: Plan; score: number } | null {
+function planIndex(index: Index, query: Query): Found | null {
   if (index.isHidden || !covers(index, query)) return null;
   let prefixes: unknown[][] = [[]];
   let used = 0;
@@ -113,24 +159,31 @@ function planIndex(index: Index, query: Query): { plan: Plan; score: number } | 
   }
   const next = index.fields[used];
   const demand = next && query.demands.get(next.path.join('.'));
-  const hasRange = Boolean(demand && (demand.low || demand.high)) && isOrdered(index, query, demand);
+  const spans = spansFor(index, query, { demand, prefixes: prefixes.length });
+  const isBounded = Boolean(demand && (demand.low || demand.high)) && isOrdered(index, query, demand);
+  const hasRange = spans !== null || isBounded;
   const isOnce = prefixes.length === 1 && index.collation === null && query.collation === null;
   const direction = isOnce ? sortedBy(index, { fixed, sort: query.sort }) : null;
   if (used === 0 && !hasRange && direction === null) return null;
   const isReverse = direction === -1;
-  const ranges = prefixes
-    .map((prefix) => rangeOf(index, prefix, hasRange ? (demand as Demand) : null))
-    .sort(byLow);
+  const ranges = prefixes.flatMap((prefix) =>
+    spans === null
+      ? [rangeOf(index, prefix, hasRange ? (demand as Demand) : null)]
+      : rangesOfSpans(index, prefix, spans),
+  );
   const isSorted = query.sort.length === 0 || direction !== null;
   const isWhole = index.isUnique && used === index.fields.length;
   const score =
-    used * 10 + (hasRange ? 5 : 0) + (isSorted && query.sort.length > 0 ? 4 : 0) + (isWhole ? 1000 : 0);
+    used * 10 +
+    (spans !== null ? 6 : hasRange ? 5 : 0) +
+    (isSorted && query.sort.length > 0 ? 4 : 0) +
+    (isWhole ? 1000 : 0);
   const plan = {
     index,
-    ranges: withoutDoubles(ranges),
+    ranges: mergedRanges(ranges),
     isReverse,
     isSorted,
-    used: { equal: used, hasRange },
+    used: { equal: used, hasRange, demands: query.demands },
   };
   return { plan, score };
 }
@@ -146,6 +199,19 @@ function isOrdered(index: Index, { collation }: Query, demand: Demand | undefine
   return isPlain || ![demand?.low?.value, demand?.high?.value].some(holdsText);
 }
 
+/** Values and beginnings by which keys of the field are read; null: there are none for this index. */
+function spansFor(
+  index: Index,
+  query: Query,
+  { demand, prefixes }: { demand: Demand | undefined; prefixes: number },
+): Demand['spans'] {
+  const spans = demand?.spans ?? null;
+  // An expression is held against a text's own characters, whatever the collation of the query.
+  if (spans === null || index.collation !== null || spans.length * prefixes > MAX_RANGES / 2) return null;
+  const values = spans.flatMap((span) => ('value' in span ? [span.value] : []));
+  return isComparable(index, query, values) ? spans : null;
+}
+
 /** Whether all documents that match are in the index. */
 function covers(index: Index, { demands, filter, collation }: Query): boolean {
   const partial: Document | undefined = index.spec.partialFilterExpression;
@@ -158,7 +224,10 @@ function covers(index: Index, { demands, filter, collation }: Query): boolean {
   if (!index.isSparse) return true;
   return index.fields.some(({ path }) => {
     const demand = demands.get(path.join('.'));
-    return Boolean(demand?.low || demand?.high || demand?.values?.every((value) => value !== null));
+    const isThere = demand?.spans?.every((span) => 'beginning' in span || span.value !== null);
+    return Boolean(
+      demand?.low || demand?.high || isThere || demand?.values?.every((value) => value !== null),
+    );
   });
 }
 
@@ -204,13 +273,4 @@ function rangeOf(index: Index, prefix: readonly unknown[], demand: Demand | null
           ? keyWith(last.value)
           : afterPrefix(keyWith(last.value)),
   };
-}
-
-function byLow(a: KeyRange, b: KeyRange): number {
-  return Buffer.compare(a.low ?? Buffer.alloc(0), b.low ?? Buffer.alloc(0));
-}
-
-/** `$in: [1, 1.0]` is one range. */
-function withoutDoubles(ranges: readonly KeyRange[]): KeyRange[] {
-  return ranges.filter((range, i) => i === 0 || byLow(range, ranges[i - 1] as KeyRange) !== 0);
 }

@@ -140,7 +140,31 @@ const question: fc.Arbitrary<Question> = fc.oneof(
     filter: { s: { $gt: s } },
     holds: (each: Item, texts: Texts) => each.s !== undefined && texts(each.s, s) > 0,
   })),
-  fc.constant({ filter: { s: { $regex: '^a' } }, holds: ({ s }: Item) => s?.startsWith('a') ?? false }),
+  fc.constantFrom('a', 'aB', 'B', 'á').map((start) => ({
+    filter: { s: { $regex: `^${start}` } },
+    holds: ({ s }: Item) => s?.startsWith(start) ?? false,
+  })),
+  fc.tuple(text, number).map(([start, n]) => ({
+    filter: { n, s: { $in: [/^a/, new RegExp(`^${start}.?`), 'Z'] } },
+    holds: (each: Item, texts: Texts) =>
+      isLike(each.n, n) &&
+      each.s !== undefined &&
+      (/^a/.test(each.s) || each.s.startsWith(start) || texts(each.s, 'Z') === 0),
+  })),
+  fc.tuple(number, text, number).map(([n, s, l]) => ({
+    filter: { $or: [{ n }, { s: new RegExp(`^${s}`) }, { $or: [{ l }, { n: { $gt: n } }] }] },
+    holds: (each: Item) =>
+      isLike(each.n, n) ||
+      (each.s?.startsWith(s) ?? false) ||
+      (each.l?.includes(l) ?? false) ||
+      (each.n ?? -99) > n,
+  })),
+  fc.tuple(number, text, number).map(([n, s, l]) => ({
+    filter: { n: { $gte: n }, $and: [{ $or: [{ l }, { s }] }] },
+    holds: (each: Item, texts: Texts) =>
+      (each.n ?? -99) >= n &&
+      ((each.l?.includes(l) ?? false) || (each.s !== undefined && texts(each.s, s) === 0)),
+  })),
   fc.array(number, { minLength: 1, maxLength: 2 }).map((list) => ({
     filter: { l: { $all: list } },
     holds: ({ l = [] }: Item) => list.every((each) => l.includes(each)),
@@ -322,6 +346,8 @@ class History {
   /** An equal number is found by an index of numbers, and what is within a circle by one of cells. */
   #assertIndexUsed(filter: Document, strength: Find['strength']): void {
     const has = (name: string) => INDEXES.some((each, i) => each.name === name && this.#indexes.has(i));
+    if (has('n') && has('l') && strength === 0 && filter.$or?.length === 2)
+      assert.equal(this.#documents.sourceOf({ find: 'a', filter }).stage, 'OR');
     const isServed =
       (has('n') && typeof filter.n === 'number') ||
       (has(filter.p?.$geoWithin?.$box ? 'plane' : 'sphere') && filter.p !== undefined) ||

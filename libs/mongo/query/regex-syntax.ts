@@ -1,0 +1,19 @@
+/** Syntax that PCRE has and JavaScript has not. */
+
+const ENDS: Readonly<Record<string, string>> = { '\\z': '(?![^])', '\\Z': '(?=\\n?(?![^]))' };
+
+/** `\Q…\E` as escaped characters. */
+export function withoutQuotes(pattern: string): string {
+  if (!pattern.includes('\\Q')) return pattern;
+  return pattern.replace(/\\Q(.*?)(?:\\E|$)|\\./gs, (all, quoted: string | undefined) =>
+    quoted === undefined ? all : quoted.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'),
+  );
+}
+
+/** The pattern for JavaScript: `\A`, `\z` and `\Z` are the ends of the text, at each line too (`m`). */
+export function asJavaScript(pattern: string, flags: string): string {
+  const start = flags.includes('m') ? '(?<![^])' : '^';
+  return withoutQuotes(pattern).replace(/\\.|\[(?:\\.|[^\]\\])*\]/gs, (all) =>
+    all === '\\A' ? start : (ENDS[all] ?? all),
+  );
+}
