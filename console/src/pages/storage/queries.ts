@@ -23,6 +23,12 @@ export const settingsQuery = (bucket: string) =>
     queryFn: () => cloud.getBucketSettings(bucket),
   });
 
+/** What a changed setting of it changes. */
+export const changedSettings = (bucket: string) => [
+  settingsQuery(bucket),
+  { queryKey: ['buckets', bucket, 'access'] },
+];
+
 /** The callers that may do something with an object of it. */
 export const accessQuery = (bucket: string, object: string) =>
   queryOptions({

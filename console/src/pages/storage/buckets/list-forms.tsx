@@ -1,13 +1,9 @@
 /** Who owns what others upload to a bucket, and its access control list. */
 import { Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
-import type { BucketGrant, BucketSettings } from '../../../../../sdk/index.ts';
-import { cloud } from '../../../cloud.ts';
-import { useCloudForm } from '../../../parts/cloud-form.ts';
+import type { BucketGrant } from '../../../../../sdk/index.ts';
 import { Choices } from '../../../parts/forms/choices.tsx';
-import { showDone } from '../../../parts/notices.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
-import { settingsQuery } from '../queries.ts';
-import { SettingForm } from './setting-form.tsx';
+import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
 import { RuleFrame, rowsOf, rulesOf, SettingRows } from './setting-rows.tsx';
 
 const words = s3Text.lists;
@@ -17,27 +13,23 @@ const GRANTEES = ['account', 'all', 'authenticated', 'logs'] as const;
 
 type Ownership = (typeof OWNERSHIPS)[number];
 
-const changed = (bucket: string) => [settingsQuery(bucket), { queryKey: ['buckets', bucket, 'access'] }];
-
-export function OwnershipForm({ bucket, ownership }: { bucket: string } & Pick<BucketSettings, 'ownership'>) {
-  const present: Ownership = ownership ?? 'ObjectWriter';
-  const form = useCloudForm({
-    values: { ownership: present },
-    send: (values) => cloud.changeBucketSettings(bucket, values),
-    invalidates: changed(bucket),
-    onDone: () => showDone(words.ownershipSaved(bucket)),
+export function OwnershipForm({ bucket, value }: SettingProps<'ownership'>) {
+  const form = useSettingForm({
+    bucket,
+    values: { ownership: value ?? 'ObjectWriter' },
+    changeOf: (values) => values,
+    saved: words.ownershipSaved,
   });
-  const { values } = form;
   return (
     <Stack component="section" gap="xs" aria-labelledby="ownership">
       <Title order={2} id="ownership">
         {words.ownership}
       </Title>
       <Text c="dimmed">{words.ownershipLead}</Text>
-      <SettingForm bucket={bucket} form={form} change={values} isSame={values.ownership === present}>
+      <SettingForm form={form}>
         <Choices
           label={words.ownership}
-          value={values.ownership}
+          value={form.values.ownership}
           options={OWNERSHIPS.map((value) => {
             const [title = '', lead = ''] = words.ownerships[value];
             return { value, title, notes: [lead] };
@@ -49,29 +41,22 @@ export function OwnershipForm({ bucket, ownership }: { bucket: string } & Pick<B
   );
 }
 
-export function ListForm({ bucket, acl }: { bucket: string } & Pick<BucketSettings, 'acl'>) {
-  const form = useCloudForm({
-    values: { rows: rowsOf<BucketGrant>(acl ?? []) },
-    send: ({ rows }) => cloud.changeBucketSettings(bucket, { acl: rulesOf(rows) }),
-    invalidates: changed(bucket),
-    onDone: () => showDone(words.saved(bucket)),
+export function ListForm({ bucket, value }: SettingProps<'acl'>) {
+  const form = useSettingForm({
+    bucket,
+    values: { rows: rowsOf<BucketGrant>(value ?? []) },
+    changeOf: ({ rows }) => ({ acl: rulesOf(rows) }),
+    saved: words.saved,
   });
-  const { rows } = form.values;
-  const grants = rulesOf(rows);
   return (
     <Stack component="section" gap="xs" aria-labelledby="list">
       <Title order={2} id="list">
         {words.title}
       </Title>
       <Text c="dimmed">{words.lead}</Text>
-      <SettingForm
-        bucket={bucket}
-        form={form}
-        change={{ acl: grants }}
-        isSame={JSON.stringify(grants) === JSON.stringify(acl)}
-      >
+      <SettingForm form={form}>
         <SettingRows
-          rows={rows}
+          rows={form.values.rows}
           words={words}
           newRule={{ account: '', permission: 'READ' }}
           onChange={(next) => form.set({ rows: next })}

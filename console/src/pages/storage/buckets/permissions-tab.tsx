@@ -1,20 +1,15 @@
-/** Access to a bucket: what its policy and lists come to, the public access block, the policy. */
+/** Access to a bucket: what its policy and lists come to, and the public access block. */
 import { Stack, Switch, Text, TextInput, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { BucketPublicAccess, BucketReach } from '../../../../../sdk/index.ts';
-import { cloud } from '../../../cloud.ts';
-import { useCloudForm } from '../../../parts/cloud-form.ts';
 import { Warning } from '../../../parts/forms/warning.tsx';
-import { showDone } from '../../../parts/notices.tsx';
 import { Loaded } from '../../../parts/page.tsx';
 import { type Column, DataTable } from '../../../parts/tables/data-table.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
-import { accessQuery, settingsQuery } from '../queries.ts';
-import { ListForm, OwnershipForm } from './list-forms.tsx';
-import { PolicyForm } from './policy-form.tsx';
-import { SettingForm, SettingsOf } from './setting-form.tsx';
+import { accessQuery } from '../queries.ts';
+import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
 
 const words = s3Text.access;
 const ASKED_AFTER_MS = 300;
@@ -27,25 +22,7 @@ const NOT_BLOCKED: BucketPublicAccess = {
   restrict: false,
 };
 
-export function PermissionsTab({ bucket }: { bucket: string }) {
-  return (
-    <Stack gap={36}>
-      <WhoMay bucket={bucket} />
-      <SettingsOf bucket={bucket}>
-        {({ acl, ownership, policy, public_access: blocked }) => (
-          <Stack gap={36}>
-            <BlockForm bucket={bucket} blocked={blocked ?? NOT_BLOCKED} />
-            <PolicyForm bucket={bucket} policy={policy} />
-            <OwnershipForm bucket={bucket} ownership={ownership} />
-            <ListForm bucket={bucket} acl={acl} />
-          </Stack>
-        )}
-      </SettingsOf>
-    </Stack>
-  );
-}
-
-function WhoMay({ bucket }: { bucket: string }) {
+export function WhoMay({ bucket }: { bucket: string }) {
   const [object, setObject] = useState('');
   const [asked] = useDebouncedValue(object, ASKED_AFTER_MS);
   const access = useQuery(accessQuery(bucket, asked));
@@ -97,21 +74,20 @@ const COLUMNS: readonly Column<BucketReach>[] = [
   })),
 ];
 
-function BlockForm({ bucket, blocked }: { bucket: string; blocked: BucketPublicAccess }) {
-  const form = useCloudForm({
-    values: { ...blocked },
-    send: (values) => cloud.changeBucketSettings(bucket, { public_access: values }),
-    invalidates: [settingsQuery(bucket), { queryKey: ['buckets', bucket, 'access'] }],
-    onDone: () => showDone(words.blockSaved(bucket)),
+export function BlockForm({ bucket, value }: SettingProps<'public_access'>) {
+  const form = useSettingForm({
+    bucket,
+    values: value ?? NOT_BLOCKED,
+    changeOf: (values) => ({ public_access: values }),
+    saved: words.blockSaved,
   });
-  const isSame = SWITCHES.every((name) => form.values[name] === blocked[name]);
   return (
     <Stack component="section" gap="xs" aria-labelledby="public-access">
       <Title order={2} id="public-access">
         {words.block}
       </Title>
       <Text c="dimmed">{words.blockLead}</Text>
-      <SettingForm bucket={bucket} form={form} change={{ public_access: form.values }} isSame={isSame}>
+      <SettingForm form={form}>
         {SWITCHES.map((name) => {
           const [label = '', description = ''] = words.switches[name];
           return <Switch key={name} label={label} description={description} {...form.check(name)} />;

@@ -3,37 +3,29 @@ import { Button, Group, Stack, Text, Textarea, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../../cloud.ts';
-import { useCloudForm } from '../../../parts/cloud-form.ts';
 import { Confirm } from '../../../parts/forms/dialog.tsx';
 import { showDone } from '../../../parts/notices.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
-import { settingsQuery } from '../queries.ts';
-import { SettingForm } from './setting-form.tsx';
+import { changedSettings } from '../queries.ts';
+import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
 
 const words = s3Text.access;
 
 type Policy = Readonly<Record<string, unknown>>;
 
-interface PolicyFormProps {
-  readonly bucket: string;
-  readonly policy: Policy | null;
-}
-
 const EXAMPLES = { openRead, oneAccount, onlyNetwork } as const;
 
-export function PolicyForm({ bucket, policy }: PolicyFormProps) {
+export function PolicyForm({ bucket, value: policy }: SettingProps<'policy'>) {
   const [isAsked, setAsked] = useState(false);
-  const present = shown(policy);
-  const invalidates = [settingsQuery(bucket), { queryKey: ['buckets', bucket, 'access'] }];
-  const form = useCloudForm({
-    values: { policy: present },
-    send: (values) => cloud.changeBucketSettings(bucket, { policy: parsed(values.policy).policy }),
-    invalidates,
-    onDone: () => showDone(words.policySaved(bucket)),
+  const form = useSettingForm({
+    bucket,
+    values: { policy: shown(policy) },
+    changeOf: (values) => ({ policy: parsed(values.policy).policy }),
+    saved: words.policySaved,
   });
   const remove = useMutation({
     mutationFn: () => cloud.changeBucketSettings(bucket, { policy: null }),
-    meta: { shown: true, invalidates },
+    meta: { shown: true, invalidates: changedSettings(bucket) },
     onSuccess: () => {
       setAsked(false);
       form.set({ policy: '' });
@@ -41,20 +33,14 @@ export function PolicyForm({ bucket, policy }: PolicyFormProps) {
     },
   });
   const { policy: written } = form.values;
-  const { policy: read, problem } = parsed(written);
+  const { problem } = parsed(written);
   return (
     <Stack component="section" gap="xs" aria-labelledby="policy">
       <Title order={2} id="policy">
         {words.policy}
       </Title>
       <Text c="dimmed">{words.policyLead}</Text>
-      <SettingForm
-        bucket={bucket}
-        form={form}
-        change={{ policy: read }}
-        isSame={written === present}
-        isWrong={problem !== undefined}
-      >
+      <SettingForm form={form} isWrong={problem !== undefined}>
         <Group gap="xs">
           <Text size="sm">{words.examples}</Text>
           {Object.entries(EXAMPLES).map(([name, example]) => (

@@ -1,46 +1,56 @@
 /** The form of one setting of a bucket, which is saved as a whole. */
 import { Button, Group, Stack, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { BucketSettings, BucketSettingsChange } from '../../../../../sdk/index.ts';
-import type { SentForm } from '../../../parts/cloud-form.ts';
+import { cloud } from '../../../cloud.ts';
+import { useCloudForm } from '../../../parts/cloud-form.ts';
 import { CallSample } from '../../../parts/commands/call-sample.tsx';
 import { Refused, Warning } from '../../../parts/forms/warning.tsx';
-import { Loaded } from '../../../parts/page.tsx';
+import { showDone } from '../../../parts/notices.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
-import { settingsQuery } from '../queries.ts';
+import { changedSettings } from '../queries.ts';
 
-interface SettingsOfProps {
+/** Props of the form of a setting. */
+export interface SettingProps<N extends keyof BucketSettings> {
   readonly bucket: string;
-  readonly lead?: string;
-  /** The form, of the settings as they were read. */
-  readonly children: (settings: BucketSettings) => ReactNode;
+  /** As it was read; null: not set. */
+  readonly value: BucketSettings[N];
 }
 
-export function SettingsOf({ bucket, lead, children }: SettingsOfProps) {
-  const settings = useQuery(settingsQuery(bucket));
-  return (
-    <Stack maw={760}>
-      {lead !== undefined && <Text c="dimmed">{lead}</Text>}
-      <Loaded query={settings}>{children}</Loaded>
-    </Stack>
-  );
+interface SettingFormOptions<Values> {
+  readonly bucket: string;
+  /** As they were read. */
+  readonly values: Values;
+  readonly changeOf: (values: Values) => BucketSettingsChange;
+  /** The notice after saving. */
+  readonly saved: (bucket: string) => string;
+}
+
+export function useSettingForm<Values extends object>(options: SettingFormOptions<Values>) {
+  const { bucket, values, changeOf, saved } = options;
+  const form = useCloudForm({
+    values,
+    send: (sent) => cloud.changeBucketSettings(bucket, changeOf(sent)),
+    invalidates: changedSettings(bucket),
+    onDone: () => showDone(saved(bucket)),
+  });
+  const change = changeOf(form.values);
+  const isSame = JSON.stringify(change) === JSON.stringify(changeOf(values));
+  return { ...form, bucket, change, isSame };
 }
 
 interface SettingFormProps {
-  readonly bucket: string;
-  readonly form: SentForm & { readonly errorOf: (name: string) => string | undefined };
-  readonly change: BucketSettingsChange;
-  /** Nothing was changed. */
-  readonly isSame: boolean;
+  readonly form: Pick<
+    ReturnType<typeof useSettingForm>,
+    'bucket' | 'change' | 'isSame' | 'errorOf' | 'isBusy' | 'refusal' | 'submit'
+  >;
   /** A field is invalid, so the form cannot be saved. */
   readonly isWrong?: boolean;
   readonly children: ReactNode;
 }
 
-export function SettingForm(props: SettingFormProps) {
-  const { bucket, form, change, isSame, isWrong = false, children } = props;
-  const wrong = Object.keys(change)
+export function SettingForm({ form, isWrong = false, children }: SettingFormProps) {
+  const wrong = Object.keys(form.change)
     .map(form.errorOf)
     .find((message) => message !== undefined);
   return (
@@ -53,13 +63,13 @@ export function SettingForm(props: SettingFormProps) {
           <Button type="submit" loading={form.isBusy} disabled={isWrong}>
             {s3Text.save}
           </Button>
-          {!isSame && (
+          {!form.isSame && (
             <Text size="sm" c="dimmed">
               {s3Text.unsaved}
             </Text>
           )}
         </Group>
-        <CallSample operation="changeBucketSettings" args={[bucket, change]} />
+        <CallSample operation="changeBucketSettings" args={[form.bucket, form.change]} />
       </Stack>
     </form>
   );

@@ -4,14 +4,13 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { BucketLock } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
-import { useCloudForm } from '../../../parts/cloud-form.ts';
 import { Choices } from '../../../parts/forms/choices.tsx';
 import { Confirm } from '../../../parts/forms/dialog.tsx';
 import { Warning } from '../../../parts/forms/warning.tsx';
 import { showDone } from '../../../parts/notices.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
 import { bucketQuery, bucketsQuery, settingsQuery } from '../queries.ts';
-import { SettingForm, SettingsOf } from './setting-form.tsx';
+import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
 
 const words = s3Text.lock;
 const MODES = ['none', 'GOVERNANCE', 'COMPLIANCE'] as const;
@@ -19,14 +18,8 @@ const UNITS = ['days', 'years'] as const;
 
 type Mode = (typeof MODES)[number];
 
-export function LockTab({ bucket }: { bucket: string }) {
-  return (
-    <SettingsOf bucket={bucket} lead={words.lead}>
-      {({ lock }) =>
-        lock === null ? <EnableLock bucket={bucket} /> : <LockForm bucket={bucket} lock={lock} />
-      }
-    </SettingsOf>
-  );
+export function LockForm({ bucket, value }: SettingProps<'lock'>) {
+  return value === null ? <EnableLock bucket={bucket} /> : <DefaultForm bucket={bucket} lock={value} />;
 }
 
 function EnableLock({ bucket }: { bucket: string }) {
@@ -63,27 +56,21 @@ function EnableLock({ bucket }: { bucket: string }) {
   );
 }
 
-function LockForm({ bucket, lock }: { bucket: string; lock: BucketLock }) {
+function DefaultForm({ bucket, lock }: { bucket: string; lock: BucketLock }) {
   const { default: present } = lock;
-  const form = useCloudForm({
+  const form = useSettingForm({
+    bucket,
     values: {
       mode: (present?.mode ?? 'none') as Mode,
       time: present?.years ?? present?.days ?? 30,
       unit: present?.years === undefined ? 'days' : 'years',
     },
-    send: (values) => cloud.changeBucketSettings(bucket, { lock: lockOf(values) }),
-    invalidates: [settingsQuery(bucket)],
-    onDone: () => showDone(words.saved(bucket)),
+    changeOf: (values) => ({ lock: lockOf(values) }),
+    saved: words.saved,
   });
   const { values } = form;
-  const change = lockOf(values);
   return (
-    <SettingForm
-      bucket={bucket}
-      form={form}
-      change={{ lock: change }}
-      isSame={JSON.stringify(change) === JSON.stringify(lockOf(lockedAs(present)))}
-    >
+    <SettingForm form={form}>
       <Text>{words.isOn}</Text>
       <Choices
         label={words.mode}
@@ -123,12 +110,6 @@ interface Values {
   readonly mode: Mode;
   readonly time: number;
   readonly unit: string;
-}
-
-function lockedAs(present: BucketLock['default']): Values {
-  if (present === null) return { mode: 'none', time: 0, unit: 'days' };
-  const { mode, days, years } = present;
-  return { mode, time: years ?? days ?? 0, unit: years === undefined ? 'days' : 'years' };
 }
 
 function lockOf({ mode, time, unit }: Values): BucketLock {

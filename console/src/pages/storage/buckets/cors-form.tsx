@@ -1,12 +1,8 @@
 /** The websites whose scripts may reach a bucket. */
 import { MultiSelect, NumberInput, TagsInput } from '@mantine/core';
 import type { BucketCorsRule } from '../../../../../sdk/index.ts';
-import { cloud } from '../../../cloud.ts';
-import { useCloudForm } from '../../../parts/cloud-form.ts';
-import { showDone } from '../../../parts/notices.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
-import { settingsQuery } from '../queries.ts';
-import { SettingForm, SettingsOf } from './setting-form.tsx';
+import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
 import { RuleFrame, rowsOf, rulesOf, SettingRows } from './setting-rows.tsx';
 
 const words = s3Text.cors;
@@ -14,28 +10,17 @@ const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'];
 
 const NEW_RULE: BucketCorsRule = { origins: [], methods: ['GET', 'HEAD'], headers: [], exposed_headers: [] };
 
-export function CorsTab({ bucket }: { bucket: string }) {
-  return (
-    <SettingsOf bucket={bucket} lead={words.lead}>
-      {({ cors }) => <CorsForm bucket={bucket} rules={cors ?? []} />}
-    </SettingsOf>
-  );
-}
-
-function CorsForm({ bucket, rules }: { bucket: string; rules: readonly BucketCorsRule[] }) {
-  const form = useCloudForm({
-    values: { rows: rowsOf(rules) },
-    send: ({ rows }) => cloud.changeBucketSettings(bucket, { cors: rulesOf(rows) }),
-    invalidates: [settingsQuery(bucket)],
-    onDone: () => showDone(words.saved(bucket)),
+export function CorsForm({ bucket, value }: SettingProps<'cors'>) {
+  const form = useSettingForm({
+    bucket,
+    values: { rows: rowsOf(value ?? []) },
+    changeOf: ({ rows }) => ({ cors: rulesOf(rows) }),
+    saved: words.saved,
   });
-  const { rows } = form.values;
-  const cors = rulesOf(rows);
-  const isSame = JSON.stringify(cors ?? []) === JSON.stringify(rules);
   return (
-    <SettingForm bucket={bucket} form={form} change={{ cors }} isSame={isSame}>
+    <SettingForm form={form}>
       <SettingRows
-        rows={rows}
+        rows={form.values.rows}
         words={words}
         newRule={NEW_RULE}
         onChange={(changed) => form.set({ rows: changed })}

@@ -3,16 +3,13 @@ import { Button, NumberInput, SimpleGrid, Stack, Switch, Text, TextInput } from 
 import { useMutation } from '@tanstack/react-query';
 import type { BucketLifecycleRule, LeavingObject, LifecyclePreview } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
-import { useCloudForm } from '../../../parts/cloud-form.ts';
 import { Refused } from '../../../parts/forms/warning.tsx';
-import { showDone } from '../../../parts/notices.tsx';
 import { sayBytes, sayName } from '../../../parts/say.ts';
 import { type Column, DataTable } from '../../../parts/tables/data-table.tsx';
 import { When } from '../../../parts/tables/when.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
 import { text } from '../../../texts/text.ts';
-import { settingsQuery } from '../queries.ts';
-import { SettingForm, SettingsOf } from './setting-form.tsx';
+import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
 import { type Row, RuleFrame, rowsOf, rulesOf, SettingRows } from './setting-rows.tsx';
 
 const words = s3Text.lifecycle;
@@ -25,20 +22,12 @@ const NUMBERS = {
   abort_days: words.abortDays,
 } as const;
 
-export function LifecycleTab({ bucket }: { bucket: string }) {
-  return (
-    <SettingsOf bucket={bucket} lead={words.lead}>
-      {({ lifecycle }) => <LifecycleForm bucket={bucket} rules={lifecycle ?? []} />}
-    </SettingsOf>
-  );
-}
-
-function LifecycleForm({ bucket, rules }: { bucket: string; rules: readonly BucketLifecycleRule[] }) {
-  const form = useCloudForm({
-    values: { rows: rowsOf(rules) },
-    send: ({ rows }) => cloud.changeBucketSettings(bucket, { lifecycle: rulesOf(rows) }),
-    invalidates: [settingsQuery(bucket)],
-    onDone: () => showDone(words.saved(bucket)),
+export function LifecycleForm({ bucket, value }: SettingProps<'lifecycle'>) {
+  const form = useSettingForm({
+    bucket,
+    values: { rows: rowsOf(value ?? []) },
+    changeOf: ({ rows }) => ({ lifecycle: rulesOf(rows) }),
+    saved: words.saved,
   });
   const preview = useMutation({
     mutationFn: (rows: readonly Row<BucketLifecycleRule>[]) =>
@@ -46,8 +35,6 @@ function LifecycleForm({ bucket, rules }: { bucket: string; rules: readonly Buck
     meta: { shown: true },
   });
   const { rows } = form.values;
-  const lifecycle = rulesOf(rows);
-  const isSame = JSON.stringify(lifecycle ?? []) === JSON.stringify(rules);
   const previewButton = rows.length > 0 && (
     <Button
       variant="default"
@@ -59,7 +46,7 @@ function LifecycleForm({ bucket, rules }: { bucket: string; rules: readonly Buck
     </Button>
   );
   return (
-    <SettingForm bucket={bucket} form={form} change={{ lifecycle }} isSame={isSame}>
+    <SettingForm form={form}>
       <SettingRows
         rows={rows}
         words={words}

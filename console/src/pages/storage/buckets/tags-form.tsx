@@ -1,12 +1,8 @@
 /** Names and values that the owner gives a bucket. */
 import { PlusIcon, XMarkIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { cloud } from '../../../cloud.ts';
-import { useCloudForm } from '../../../parts/cloud-form.ts';
-import { showDone } from '../../../parts/notices.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
-import { settingsQuery } from '../queries.ts';
-import { SettingForm, SettingsOf } from './setting-form.tsx';
+import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
 
 const words = s3Text.tags;
 
@@ -16,30 +12,20 @@ interface Tag {
   readonly value: string;
 }
 
-export function TagsTab({ bucket }: { bucket: string }) {
-  return (
-    <SettingsOf bucket={bucket} lead={words.lead}>
-      {({ tags }) => <TagsForm bucket={bucket} tags={tags ?? {}} />}
-    </SettingsOf>
-  );
-}
-
-function TagsForm({ bucket, tags }: { bucket: string; tags: Readonly<Record<string, string>> }) {
-  const form = useCloudForm({
-    values: { rows: Object.entries(tags).map(([name, value], id): Tag => ({ id, name, value })) },
-    send: ({ rows }) => cloud.changeBucketSettings(bucket, changeOf(rows)),
-    invalidates: [settingsQuery(bucket)],
-    onDone: () => showDone(words.saved(bucket)),
+export function TagsForm({ bucket, value: tags }: SettingProps<'tags'>) {
+  const form = useSettingForm({
+    bucket,
+    values: { rows: Object.entries(tags ?? {}).map(([name, value], id): Tag => ({ id, name, value })) },
+    changeOf,
+    saved: words.saved,
   });
   const { rows } = form.values;
   const isTwice = ({ id, name }: Tag) => rows.some((other) => other.id !== id && other.name === name);
   const write = (changed: Tag) =>
     form.set({ rows: rows.map((row) => (row.id === changed.id ? changed : row)) });
-  const change = changeOf(rows);
-  const isSame = JSON.stringify(change.tags ?? {}) === JSON.stringify(tags);
   const nextId = Math.max(-1, ...rows.map(({ id }) => id)) + 1;
   return (
-    <SettingForm bucket={bucket} form={form} change={change} isSame={isSame} isWrong={rows.some(isTwice)}>
+    <SettingForm form={form} isWrong={rows.some(isTwice)}>
       {rows.length === 0 && <Text size="sm">{words.none}</Text>}
       {rows.map((row) => (
         <Group key={row.id} gap="xs" wrap="nowrap" align="start">
@@ -84,7 +70,7 @@ function TagsForm({ bucket, tags }: { bucket: string; tags: Readonly<Record<stri
   );
 }
 
-function changeOf(rows: readonly Tag[]) {
+function changeOf({ rows }: { readonly rows: readonly Tag[] }) {
   const tags = Object.fromEntries(rows.map(({ name, value }) => [name, value]));
   return { tags: rows.length === 0 ? null : tags };
 }
