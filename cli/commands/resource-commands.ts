@@ -137,6 +137,14 @@ const BUCKET_COMMANDS: readonly Command[] = [
     }),
   },
   {
+    name: 'bucket settings',
+    words: 'BUCKET [NAME] [VALUE]',
+    summary: 'show the settings of a bucket that are also in S3, or set one',
+    details:
+      'VALUE is JSON, or plain text; null removes the setting. The names are those that --json prints.',
+    run: about(findBucket, bucketSettings),
+  },
+  {
     name: 'bucket points',
     words: 'BUCKET',
     summary: 'list the recovery points that contain a bucket, even a deleted one',
@@ -172,6 +180,29 @@ const BUCKET_COMMANDS: readonly Command[] = [
     }),
   },
 ];
+
+async function bucketSettings(
+  { name: bucket }: Bucket,
+  { cloud, output, words: [, name, value] }: Invocation & { readonly cloud: Cloud },
+): Promise<void> {
+  let settings = await cloud.getBucketSettings(bucket);
+  if (name !== undefined) {
+    const known = Object.keys(settings);
+    if (!known.includes(name)) throw new UsageError(`NAME must be one of ${known.join(', ')}`);
+    if (value === undefined) throw new UsageError('give a VALUE; null removes the setting');
+    settings = await cloud.changeBucketSettings(bucket, { [name]: jsonOr(value) });
+  }
+  if (Object.values(settings).every((each) => each === null)) output.note(`${bucket} has no settings`);
+  output.one(settings, () => linesOf(settings));
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
 
 async function restoreBucket({ words: [word = ''], options, session, output }: Invocation): Promise<void> {
   const [point_id, to, version] = ['point', 'to', 'version'].map((option) => options.text(option));

@@ -54,6 +54,12 @@ test('buckets, keys and usage', async () => {
   await user.ok(['mb', 'things']);
   await user.ok(['bucket', 'versioning', 'things', 'on']);
   assert.equal((await json(['bucket', 'show', 's3://things'])).versioning, true);
+  const settings = ['bucket', 'settings', 'things'];
+  assert.equal(await user.ok(settings), '');
+  assert.equal(await user.ok([...settings, 'tags', '{"team":"photos"}']), 'tags  {"team":"photos"}\n');
+  assert.equal((await json([...settings, 'ownership', 'ObjectWriter'])).ownership, 'ObjectWriter');
+  assert.equal((await json([...settings, 'tags', 'null'])).tags, null);
+  assert.match(await user.fails(2, [...settings, 'colour', 'red']), /must be one of acl, cors, /);
   await user.ok(['cp', '-', 's3://things/a'], { input: 'a' });
   await user.ok(['bucket', 'rm', 'things', '--yes']);
   await user.fails(2, ['key', 'create', 'ci']);
