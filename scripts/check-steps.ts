@@ -207,6 +207,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/faults/vm-disk-full',
     'test/faults/vm-reboot',
     'test/tidy/new-engine',
+    'test/tidy/new-setting',
   ].map((name) => `${name}.test.ts`),
 );
 export const SLOW = tests('slow', 2, ...SLOW_FILES);
