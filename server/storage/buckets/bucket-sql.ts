@@ -73,7 +73,7 @@ function pick<K extends keyof BucketRow>(row: Pick<BucketRow, K>, columns: reado
   return Object.fromEntries(columns.map((column) => [column, row[column]])) as Pick<BucketRow, K>;
 }
 
-/** What a bucket that is made like another one has of it. */
+/** Part of a row that a bucket made like it shares. */
 export type BucketLike = Pick<BucketRow, ColumnOf<'setting'>>;
 export const likeOf = (row: BucketRow): BucketLike => pick(row, columnsOf('setting'));
 

@@ -106,7 +106,7 @@ const AclShape = Type.Array(GrantShape, {
   description: "The access control list, without the owner's own entry",
 });
 
-/** What the restore of a bucket with its history tells each setting. */
+/** Facts of a restore with its history, for each setting. */
 export interface Restoring {
   /** The settings in the recovery point. */
   readonly then: BucketSettings;

@@ -23,7 +23,7 @@ export const settingsQuery = (bucket: string) =>
     queryFn: () => cloud.getBucketSettings(bucket),
   });
 
-/** What a changed setting of it changes. */
+/** Queries that a changed setting makes out of date. */
 export const changedSettings = (bucket: string) => [
   settingsQuery(bucket),
   { queryKey: ['buckets', bucket, 'access'] },
