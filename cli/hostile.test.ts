@@ -73,7 +73,8 @@ function listed(keys: readonly string[], mark = ''): string {
 }
 
 test('names, ETags, refusals and JSON move no cursor', async () => {
-  lie = (_, response) => void response.end(listed([`a${ESCAPE}`], ESCAPE));
+  const referred = ESCAPE.replace(/[^ -~]/g, (mark) => `&#x${mark.charCodeAt(0).toString(16)};`);
+  lie = (_, response) => void response.end(listed([`a${ESCAPE}`], referred));
   for (const args of [['ls', '-r'], ['ls', '-l'], ['ls', '--json'], ['tree']]) {
     const { out, err, code } = await run([...args, 's3://b']);
     assert.equal(code, 0, err);
@@ -81,6 +82,10 @@ test('names, ETags, refusals and JSON move no cursor', async () => {
     assert.doesNotMatch(out + err, RAW, args.join(' '));
   }
   assert.equal(JSON.parse((await run(['ls', '--json', 's3://b'])).out).key, `a${ESCAPE}`);
+  lie = (_, response) => void response.end(listed(['a'], ESCAPE));
+  const unread = await run(['ls', 's3://b']);
+  assert.match(unread.err, /not the XML of S3 \(a control character\)/);
+  assert.doesNotMatch(unread.err, RAW);
   lie = json({ code: 'not_found', detail: `gone ${ESCAPE}`, hint: ESCAPE, status: 404 }, 404);
   const refused = await run(['whoami']);
   assert.equal(refused.code, 5);

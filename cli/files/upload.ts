@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { textOf, xmlDocument } from '../../libs/s3-wire/index.ts';
 import { cacheFolder } from '../environment.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import { base64OfCrc32, combinedCrc32, crc32, crc32OfFile } from '../s3/checksums.ts';
 import type { FileRange, S3Answer } from '../s3/requests.ts';
 import type { S3Client } from '../s3/s3-client.ts';
-import { S3Failure } from '../s3/s3-failure.ts';
-import { textIn } from '../s3/xml.ts';
+import { readAnswer, S3Failure } from '../s3/s3-failure.ts';
 import { writePrivateFile } from '../sign-in/private-file.ts';
 import type { RemoteLocation } from './locations.ts';
 import type { Pool } from './pool.ts';
@@ -181,8 +181,8 @@ interface Completion {
 
 async function complete({ to, headers }: Upload, { uploadId, sent, s3 }: Completion): Promise<void> {
   const listed = sent.map(({ number, etag, crc }) => {
-    const checksum = `<ChecksumCRC32>${base64OfCrc32(crc)}</ChecksumCRC32>`;
-    return `<Part><PartNumber>${number}</PartNumber><ETag>${etag}</ETag>${checksum}</Part>`;
+    const part = { PartNumber: number, ETag: etag, ChecksumCRC32: base64OfCrc32(crc) };
+    return ['Part', Object.entries(part)] as const;
   });
   const whole = base64OfCrc32(combinedCrc32(sent));
   const conditions = Object.entries(headers).filter(([name]) => name.startsWith('if-'));
@@ -193,7 +193,7 @@ async function complete({ to, headers }: Upload, { uploadId, sent, s3 }: Complet
       ...to,
       query: { uploadId },
       headers: Object.fromEntries(conditions),
-      body: Buffer.from(`<CompleteMultipartUpload>${listed.join('')}</CompleteMultipartUpload>`),
+      body: Buffer.from(xmlDocument('CompleteMultipartUpload', listed)),
     });
   } catch (error) {
     // The answer to an attempt that succeeded may have been lost.
@@ -202,7 +202,7 @@ async function complete({ to, headers }: Upload, { uploadId, sent, s3 }: Complet
     if (there?.[CRC_HEADER] === whole) return;
     throw error;
   }
-  assertSame(to, textIn(answer.text, 'ChecksumCRC32'), whole);
+  assertSame(to, textOf(readAnswer(answer.text), 'ChecksumCRC32'), whole);
 }
 
 /** A folder that cannot be written, as in many containers, costs only that the upload begins anew. */

@@ -1,10 +1,10 @@
 /** The operations of S3 that the client needs. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { children, decodeKey, textOf, type XmlElement, xmlDocument } from '../../libs/s3-wire/index.ts';
 import { ClientError } from '../failures.ts';
 import type { Requests, S3Answer } from './requests.ts';
-import { S3Failure } from './s3-failure.ts';
-import { elementsIn, escaped, nameIn, textIn } from './xml.ts';
+import { readAnswer, S3Failure } from './s3-failure.ts';
 
 export interface ListedObject {
   readonly key: string;
@@ -62,9 +62,10 @@ export class S3Client {
           ...(token !== undefined && { 'continuation-token': token }),
         },
       });
-      yield* elementsIn(text, 'CommonPrefixes').map((each) => ({ prefix: nameIn(each, 'Prefix') }));
-      yield* elementsIn(text, 'Contents').map((each) => ({ object: objectIn(each) }));
-      const next = textIn(text, 'NextContinuationToken');
+      const root = readAnswer(text);
+      yield* children(root, 'CommonPrefixes').map((each) => ({ prefix: nameIn(each, 'Prefix') }));
+      yield* children(root, 'Contents').map((each) => ({ object: objectIn(each) }));
+      const next = textOf(root, 'NextContinuationToken');
       if (next !== undefined && next === token) throw endless();
       token = next;
     } while (token !== undefined);
@@ -79,19 +80,21 @@ export class S3Client {
       asked = JSON.stringify(after);
       const query = { versions: '', 'encoding-type': 'url', ...(prefix !== '' && { prefix }), ...after };
       const { text }: S3Answer = await this.requests.call({ method: 'GET', bucket, query });
-      for (const [, kind, inner = ''] of text.matchAll(/<(Version|DeleteMarker)>(.*?)<\/\1>/gs)) {
+      const root = readAnswer(text);
+      for (const each of root.children) {
+        if (each.name !== 'Version' && each.name !== 'DeleteMarker') continue;
         yield {
-          ...objectIn(inner),
-          version: textIn(inner, 'VersionId') ?? 'null',
-          isLatest: textIn(inner, 'IsLatest') === 'true',
-          isMarker: kind === 'DeleteMarker',
+          ...objectIn(each),
+          version: textOf(each, 'VersionId') ?? 'null',
+          isLatest: textOf(each, 'IsLatest') === 'true',
+          isMarker: each.name === 'DeleteMarker',
         };
       }
       after =
-        textIn(text, 'IsTruncated') === 'true'
+        textOf(root, 'IsTruncated') === 'true'
           ? {
-              'key-marker': nameIn(text, 'NextKeyMarker'),
-              'version-id-marker': textIn(text, 'NextVersionIdMarker') ?? '',
+              'key-marker': nameIn(root, 'NextKeyMarker'),
+              'version-id-marker': textOf(root, 'NextVersionIdMarker') ?? '',
             }
           : undefined;
     }
@@ -134,10 +137,9 @@ export class S3Client {
     objects: readonly { readonly key: string; readonly version?: string | undefined }[],
   ): Promise<{ key: string; message: string }[]> {
     const listed = objects.map(({ key, version }) => {
-      const id = version === undefined ? '' : `<VersionId>${escaped(version)}</VersionId>`;
-      return `<Object><Key>${escaped(key)}</Key>${id}</Object>`;
+      return ['Object', Object.entries({ Key: key, VersionId: version })] as const;
     });
-    const body = Buffer.from(`<Delete><Quiet>true</Quiet>${listed.join('')}</Delete>`);
+    const body = Buffer.from(xmlDocument('Delete', [['Quiet', true], ...listed]));
     const headers = { 'content-md5': createHash('md5').update(body).digest('base64') };
     const { text } = await this.requests.call({
       method: 'POST',
@@ -146,8 +148,8 @@ export class S3Client {
       headers,
       body,
     });
-    return elementsIn(text, 'Error').map((each) => {
-      return { key: textIn(each, 'Key') ?? '', message: textIn(each, 'Message') ?? 'refused' };
+    return children(readAnswer(text), 'Error').map((each) => {
+      return { key: textOf(each, 'Key') ?? '', message: textOf(each, 'Message') ?? 'refused' };
     });
   }
 
@@ -159,7 +161,7 @@ export class S3Client {
       query: { uploads: '' },
       headers,
     });
-    return textIn(text, 'UploadId') ?? '';
+    return textOf(readAnswer(text), 'UploadId') ?? '';
   }
 
   /** The parts of an upload in progress, or undefined if there is no such upload. */
@@ -175,9 +177,10 @@ export class S3Client {
         if (error instanceof S3Failure && error.status === 404) return undefined;
         throw error;
       }
-      parts.push(...elementsIn(text, 'Part').map(partIn));
+      const root = readAnswer(text);
+      parts.push(...children(root, 'Part').map(partIn));
       const next: string | undefined =
-        textIn(text, 'IsTruncated') === 'true' ? textIn(text, 'NextPartNumberMarker') : undefined;
+        textOf(root, 'IsTruncated') === 'true' ? textOf(root, 'NextPartNumberMarker') : undefined;
       if (next !== undefined && Number(next) <= Number(marker)) throw endless();
       marker = next;
     }
@@ -191,20 +194,25 @@ export class S3Client {
 
 const endless = () => new ClientError('the S3 endpoint repeats a page of the list');
 
-function objectIn(xml: string): ListedObject {
+/** A name in a list that was asked for with `encoding-type=url`. */
+function nameIn(element: XmlElement, name: string): string {
+  return decodeKey(textOf(element, name) ?? '');
+}
+
+function objectIn(element: XmlElement): ListedObject {
   return {
-    key: nameIn(xml, 'Key'),
-    size: Number(textIn(xml, 'Size') ?? 0),
-    modified: textIn(xml, 'LastModified') ?? '',
-    etag: unquoted(textIn(xml, 'ETag') ?? ''),
+    key: nameIn(element, 'Key'),
+    size: Number(textOf(element, 'Size') ?? 0),
+    modified: textOf(element, 'LastModified') ?? '',
+    etag: unquoted(textOf(element, 'ETag') ?? ''),
   };
 }
 
-function partIn(xml: string): ListedPart {
+function partIn(element: XmlElement): ListedPart {
   return {
-    number: Number(textIn(xml, 'PartNumber')),
-    etag: textIn(xml, 'ETag') ?? '',
-    size: Number(textIn(xml, 'Size')),
-    crc32: textIn(xml, 'ChecksumCRC32'),
+    number: Number(textOf(element, 'PartNumber')),
+    etag: textOf(element, 'ETag') ?? '',
+    size: Number(textOf(element, 'Size')),
+    crc32: textOf(element, 'ChecksumCRC32'),
   };
 }

@@ -1,6 +1,6 @@
 /** A refusal of the S3 endpoint. */
+import { readXml, textOf, type XmlElement } from '../../libs/s3-wire/index.ts';
 import { ClientError, exitCodeOf } from '../failures.ts';
-import { textIn } from './xml.ts';
 
 export class S3Failure extends ClientError {
   readonly status: number;
@@ -23,7 +23,28 @@ const WITHOUT_BODY: Readonly<Record<number, string>> = {
 
 /** From an answer that is not 2xx. */
 export function readFailure(status: number, body: string, requestId: string | undefined): S3Failure {
-  const code = textIn(body, 'Code') ?? String(status);
-  const message = textIn(body, 'Message') ?? WITHOUT_BODY[status] ?? `the endpoint returned status ${status}`;
+  const said = errorIn(body);
+  const code = (said && textOf(said, 'Code')) ?? String(status);
+  const message =
+    (said && textOf(said, 'Message')) ?? WITHOUT_BODY[status] ?? `the endpoint returned status ${status}`;
   return new S3Failure({ status, code, message, requestId });
+}
+
+/** undefined: the answer is of another program, such as a proxy. */
+function errorIn(body: string): XmlElement | undefined {
+  try {
+    return readXml(body.trim());
+  } catch {
+    return undefined;
+  }
+}
+
+/** The document of an answer that is 2xx. Throws ClientError where it is none. */
+export function readAnswer(text: string): XmlElement {
+  try {
+    return readXml(text.trim());
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new ClientError(`the response is not the XML of S3 (${why}); is this an S3 endpoint?`);
+  }
 }

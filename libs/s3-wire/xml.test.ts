@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import { randomFrom } from '../../server/testing/random.ts';
 import { S3Error } from './s3-error.ts';
 import {
   child,
   children,
+  decodeKey,
   encodeKey,
   errorDocument,
   parseXml,
+  readXml,
   textOf,
   type XmlElement,
+  XmlError,
   xmlDocument,
 } from './xml.ts';
 
@@ -22,6 +26,9 @@ const REFUSED: Readonly<Record<string, string>> = {
   'an entity of its own': '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
   'an undefined entity': '<a>&nbsp;</a>',
   'a bare ampersand': '<a>a & b</a>',
+  'a reference without an end': '<a>&amp</a>',
+  'an entity of its own in an attribute': '<a b="&c;"/>',
+  'a document type after the root': '<a/><!DOCTYPE a>',
   'a reference to NUL': '<a>&#0;</a>',
   'a reference to a surrogate': '<a>&#xD800;</a>',
   'a reference beyond Unicode': '<a>&#x110000;</a>',
@@ -48,12 +55,16 @@ const REFUSED: Readonly<Record<string, string>> = {
   ']]> in text': '<a>]]></a>',
   'a name that starts with a digit': '<1a/>',
   'a name with two colons': '<a:b:c/>',
+  '100,001 elements': `<a>${'<b/>'.repeat(100_000)}</a>`,
   '17 levels': `${'<a>'.repeat(17)}${'</a>'.repeat(17)}`,
 };
 
 describe('the reader refuses', () => {
   for (const [what, text] of Object.entries(REFUSED)) {
-    test(what, () => assert.throws(() => parse(text), isMalformed));
+    test(what, () => {
+      assert.throws(() => parse(text), isMalformed);
+      assert.throws(() => readXml(text), XmlError);
+    });
   }
 
   test('what is not UTF-8', () => {
@@ -103,6 +114,39 @@ describe('the reader', () => {
       const written = xmlDocument('R', [['Key', text]]);
       assert.equal(textOf(parse(written), 'Key'), text);
     }
+  });
+
+  test('reads as many elements as a list of 10,000 parts has', () => {
+    assert.equal(readXml(`<a>${'<b/>'.repeat(99_999)}</a>`).children.length, 99_999);
+  });
+
+  test('reads an answer or throws an XmlError, whatever comes', () => {
+    const tokens = fc.constantFrom(
+      '<',
+      '>',
+      '/',
+      'a',
+      '&',
+      ';',
+      '"',
+      '=',
+      ' ',
+      '<a>',
+      '</a>',
+      '<!',
+      '--',
+      '?',
+    );
+    fc.assert(
+      fc.property(fc.array(tokens), (parts) => {
+        try {
+          readXml(parts.join(''));
+        } catch (error) {
+          assert.ok(error instanceof XmlError);
+        }
+      }),
+      { numRuns: 2000 },
+    );
   });
 
   test('says that there is nothing', () => {
@@ -156,6 +200,12 @@ describe('the writer', () => {
 
   test('encodes keys as Amazon does for encoding-type=url', () => {
     assert.equal(encodeKey("a b/c+d~é!'()*\u0001%"), 'a+b/c%2Bd~%C3%A9%21%27%28%29%2A%01%25');
+  });
+
+  test('keys come back from there', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (key) => assert.equal(decodeKey(encodeKey(key)), key)),
+    );
   });
 
   test('an error names code, message, fields and place, escaped', () => {

@@ -1,4 +1,4 @@
-/** XML as S3 speaks it: a strict reader of request bodies, and a writer of answers. */
+/** XML as S3 speaks it: a strict reader, and a writer. */
 import { S3Error } from './s3-error.ts';
 
 /** An element that was read. Attributes are checked and forgotten. */
@@ -35,8 +35,11 @@ const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', qu
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those that XML forbids
 const FORBIDDEN = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/;
 
-function malformed(why: string): S3Error {
-  return new S3Error('MalformedXML', `The XML you provided was not well-formed or not as expected: ${why}`);
+/** The reason why a text is not read. */
+export class XmlError extends Error {}
+
+function malformed(why: string): XmlError {
+  return new XmlError(why);
 }
 
 function characterOf(code: number): string {
@@ -176,21 +179,37 @@ class Reader {
 }
 
 /**
- * Reads a document of at most `maxBytes`. Throws S3Error: MaxMessageLengthExceeded if it is longer,
- * MissingRequestBodyError if it is empty, MalformedXML for whatever is not well-formed UTF-8 XML, and for
- * document types, entities of its own, processing instructions and more than 16 levels. Prefixes of
- * namespaces are dropped.
+ * Reads a document, whose length the caller bounds. Throws XmlError for whatever is not well-formed, and for
+ * document types, entities of its own, processing instructions, more than 16 levels and too many elements.
+ * Prefixes of namespaces are dropped.
+ */
+export function readXml(text: string): XmlElement {
+  return new Reader(text.startsWith('\uFEFF') ? text.slice(1) : text).read();
+}
+
+/**
+ * Reads the body of a request, of at most `maxBytes`. Throws S3Error: MaxMessageLengthExceeded if it is
+ * longer, MissingRequestBodyError if it is empty, MalformedXML where readXml() does, and for what is not
+ * UTF-8.
  */
 export function parseXml(bytes: Uint8Array, maxBytes: number): XmlElement {
   if (bytes.length > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
   if (bytes.length === 0) throw new S3Error('MissingRequestBodyError');
-  let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return readXml(decodedUtf8(bytes));
+  } catch (error) {
+    if (!(error instanceof XmlError)) throw error;
+    const why = `The XML you provided was not well-formed or not as expected: ${error.message}`;
+    throw new S3Error('MalformedXML', why);
+  }
+}
+
+function decodedUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw malformed('not UTF-8');
   }
-  return new Reader(text).read();
 }
 
 /** The first child of that name. */
@@ -245,6 +264,11 @@ export function encodeKey(key: string): string {
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll('%2F', '/')
     .replaceAll('%20', '+');
+}
+
+/** The key that encodeKey() encoded. Throws URIError for what it never writes. */
+export function decodeKey(text: string): string {
+  return decodeURIComponent(text.replaceAll('+', ' '));
 }
 
 /**

@@ -1,11 +1,11 @@
 /** Facts about a bucket for `cloudlet doctor`. */
+import { readXml, textOf } from '../../../libs/s3-wire/index.ts';
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
 import { isS3Fault } from '../s3-client/s3-fault.ts';
 import { S3Objects } from '../s3-client/s3-objects.ts';
 import { S3Requests } from '../s3-client/s3-requests.ts';
-import { readXml, textOf } from '../s3-client/xml.ts';
 import { readMark, tryOut } from './ownership.ts';
 import { BLOBS } from './sealed-blob.ts';
 

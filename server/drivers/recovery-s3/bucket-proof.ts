@@ -1,12 +1,13 @@
 /** Tries out everything that recovery points need of a bucket. */
+
 import { createHash } from 'node:crypto';
+import { child, readXml, textOf, type XmlElement } from '../../../libs/s3-wire/index.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { Removal } from '../../recovery/repository/target.ts';
 import { isS3Fault, s3Fault } from '../s3-client/s3-fault.ts';
 import { bodyOf, type S3Objects, type S3Retention } from '../s3-client/s3-objects.ts';
 import type { S3Limits, S3Requests } from '../s3-client/s3-requests.ts';
-import { readXml, textOf, type XmlElement } from '../s3-client/xml.ts';
 
 export interface BucketLock {
   readonly mode: S3Retention['mode'];
@@ -128,13 +129,11 @@ async function readLock({ requests, limits, lockDays }: Trial): Promise<BucketLo
     const { message } = error as Error;
     throw s3Fault('refused', `CLOUDLET_RECOVERY_LOCK_DAYS needs object lock in the bucket: ${message}`);
   }
-  const rule = childOf(childOf(root, 'Rule'), 'DefaultRetention');
-  const mode = rule !== undefined && textOf(rule, 'Mode') === 'COMPLIANCE' ? 'COMPLIANCE' : 'GOVERNANCE';
-  const own = rule === undefined ? 0 : Number(textOf(rule, 'Days')) + 365 * Number(textOf(rule, 'Years'));
+  const rules = child(root, 'Rule');
+  const rule = rules && child(rules, 'DefaultRetention');
+  const mode = rule && textOf(rule, 'Mode') === 'COMPLIANCE' ? 'COMPLIANCE' : 'GOVERNANCE';
+  const figure = (name: string) => Number((rule && textOf(rule, name)) ?? 0);
+  const own = figure('Days') + 365 * figure('Years');
   const days = lockDays || own;
   return days > 0 ? { mode, days } : null;
-}
-
-function childOf(element: XmlElement | undefined, name: string): XmlElement | undefined {
-  return element?.children.find((child) => child.name === name);
 }

@@ -1,6 +1,6 @@
 /** Failures of S3: how they are told apart, and the words for the operator. */
+import { readXml, textOf } from '../../../libs/s3-wire/index.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
-import { readXml, textOf } from './xml.ts';
 
 /**
  * `away`: no answer, or one that says to try later; `denied`: wrong keys or rights; `clock`: the clocks
@@ -115,8 +115,8 @@ export function fixOf(fault: { readonly code: string }, setting = 'CLOUDLET_BLOB
 
 function readError(body: string): { readonly code: string; readonly message: string } {
   try {
-    const root = readXml(body);
-    return { code: textOf(root, 'Code'), message: textOf(root, 'Message') };
+    const root = readXml(body.trim());
+    return { code: textOf(root, 'Code') ?? '', message: textOf(root, 'Message') ?? '' };
   } catch {
     return { code: '', message: '' };
   }

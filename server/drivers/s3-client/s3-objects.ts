@@ -1,9 +1,9 @@
 /** The operations of S3 that Cloudlet needs. Failures are BlobFaults of kind `s3`. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { bareDocument, children, readXml, textOf, type XmlElement } from '../../../libs/s3-wire/index.ts';
 import { isS3Fault, s3Fault } from './s3-fault.ts';
 import type { S3Limits, S3Requests } from './s3-requests.ts';
-import { escapeXml, readXml, textOf, type XmlElement } from './xml.ts';
 
 /** Bytes to store, with their MD5, base64. */
 export interface S3Body {
@@ -89,7 +89,10 @@ export class S3Objects {
   /** Locks the current version until then. Rejects where that would shorten a lock. */
   async retain(key: string, { mode, until }: S3Retention, limits?: S3Limits): Promise<void> {
     const date = new Date(until).toISOString();
-    const xml = `<Retention><Mode>${mode}</Mode><RetainUntilDate>${date}</RetainUntilDate></Retention>`;
+    const xml = bareDocument('Retention', [
+      ['Mode', mode],
+      ['RetainUntilDate', date],
+    ]);
     const { parts, md5 } = bodyOf(Buffer.from(xml));
     const request = { key, query: { retention: '' }, headers: { 'content-md5': md5 }, body: parts };
     await this.#requests.sendForText({ method: 'PUT', ...request }, limits);
@@ -169,7 +172,7 @@ export class S3Objects {
   async initiate(key: string, limits?: S3Limits): Promise<string> {
     const answer = await this.#requests.sendForText({ method: 'POST', key, query: { uploads: '' } }, limits);
     const uploadId = textOf(parse(answer), 'UploadId');
-    if (uploadId === '') throw s3Fault('refused', 'the S3 service returned no upload id');
+    if (!uploadId) throw s3Fault('refused', 'the S3 service returned no upload id');
     return uploadId;
   }
 
@@ -197,15 +200,13 @@ export class S3Objects {
     { uploadId, etags, sizeBytes }: { uploadId: string; etags: readonly string[]; sizeBytes: number },
     limits?: S3Limits,
   ): Promise<void> {
-    const parts = etags.map(
-      (etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${escapeXml(etag)}</ETag></Part>`,
-    );
-    const xml = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
+    const parts = etags.map((ETag, i) => ['Part', Object.entries({ PartNumber: i + 1, ETag })] as const);
+    const xml = bareDocument('CompleteMultipartUpload', parts);
     const request = { method: 'POST', key, query: { uploadId }, body: [Buffer.from(xml)] } as const;
     try {
       const answer = await this.#requests.sendForText(request, { silenceMs: COMPLETE_SILENCE_MS, ...limits });
       // S3 answers 200 before it begins, and may still fail.
-      const root = parse(answer.trim());
+      const root = parse(answer);
       if (root.name === 'Error') throw s3Fault('away', `the S3 service returned ${textOf(root, 'Code')}`);
     } catch (error) {
       // An attempt may have succeeded although its answer was lost; then the upload is not known any more.
@@ -232,12 +233,12 @@ export class S3Objects {
         ...(token === '' ? {} : { 'continuation-token': token }),
       };
       const root = parse(await this.#requests.sendForText({ method: 'GET', key: '', query }, limits));
-      for (const entry of root.children.filter(({ name }) => name === 'Contents')) {
+      for (const entry of children(root, 'Contents')) {
         const modifiedAt = timeOf(entry, 'LastModified');
-        yield { key: this.#keyOf(entry), sizeBytes: Number(textOf(entry, 'Size')), modifiedAt };
+        yield { key: this.#keyOf(entry), sizeBytes: Number(textOf(entry, 'Size') ?? 0), modifiedAt };
       }
       if (textOf(root, 'IsTruncated') !== 'true') return;
-      token = textOf(root, 'NextContinuationToken');
+      token = textOf(root, 'NextContinuationToken') ?? '';
       if (token === '')
         throw s3Fault('refused', 'the S3 service truncated a list without a continuation token');
     }
@@ -256,21 +257,21 @@ export class S3Objects {
         });
       if (text === '') return;
       const root = parse(text);
-      for (const entry of root.children.filter(({ name }) => name === 'Upload')) {
-        const uploadId = textOf(entry, 'UploadId');
+      for (const entry of children(root, 'Upload')) {
+        const uploadId = textOf(entry, 'UploadId') ?? '';
         yield { key: this.#keyOf(entry), uploadId, startedAt: timeOf(entry, 'Initiated') };
       }
       if (textOf(root, 'IsTruncated') !== 'true') return;
       marker = {
-        'key-marker': textOf(root, 'NextKeyMarker'),
-        'upload-id-marker': textOf(root, 'NextUploadIdMarker'),
+        'key-marker': textOf(root, 'NextKeyMarker') ?? '',
+        'upload-id-marker': textOf(root, 'NextUploadIdMarker') ?? '',
       };
     }
   }
 
   /** Below the prefix. */
   #keyOf(entry: XmlElement): string {
-    const key = textOf(entry, 'Key');
+    const key = textOf(entry, 'Key') ?? '';
     if (!key.startsWith(this.#prefix))
       throw s3Fault('refused', 'the S3 service listed objects that were not requested');
     return key.slice(this.#prefix.length);
@@ -279,7 +280,7 @@ export class S3Objects {
 
 function parse(text: string): XmlElement {
   try {
-    return readXml(text);
+    return readXml(text.trim());
   } catch (error) {
     throw s3Fault('refused', `the response of the S3 service is malformed: ${(error as Error).message}`);
   }
@@ -287,6 +288,6 @@ function parse(text: string): XmlElement {
 
 /** A time that cannot be read counts as now, so that nothing is taken for old. */
 function timeOf(entry: XmlElement, name: string): number {
-  const at = Date.parse(textOf(entry, name));
+  const at = Date.parse(textOf(entry, name) ?? '');
   return Number.isNaN(at) ? Number.MAX_SAFE_INTEGER : at;
 }
