@@ -4,5 +4,5 @@ import { declaredRoutes } from '../server/cloud/edges.ts';
 import { openApi, renderOpenApi } from '../server/http/docs/openapi.ts';
 import { VERSION } from '../server/platform/version.ts';
 
-const text = renderOpenApi(openApi(declaredRoutes(), VERSION));
+const text = renderOpenApi(openApi(declaredRoutes(), { version: VERSION }));
 writeFileSync(new URL('../openapi.json', import.meta.url), text);

@@ -123,9 +123,9 @@ function renderOperations(document: Document): string {
     HEAD,
     "import type { CallShape } from '../../sdk/transport.ts';",
     "import type { Calls } from './schema.d.ts';",
-    'export const OPERATIONS = {',
+    'export const OPERATIONS: Readonly<Record<keyof Calls, CallShape>> = {',
     ...entries,
-    '} as const satisfies Record<keyof Calls, CallShape>;',
+    '};',
     '',
   ].join('\n');
 }

@@ -22,13 +22,13 @@ import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import type { ControlSockets } from '../http/caller.ts';
-import { ClientPackage } from '../http/client-package.ts';
 import type { SocketRoute } from '../http/connections/web-sockets.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { StaticFiles } from '../http/edge.ts';
 import { indexRoutes } from '../http/index-routes.ts';
 import { updatesSocket } from '../http/operation-routes.ts';
 import { OwnAddresses } from '../http/origins.ts';
+import { Packages } from '../http/packages.ts';
 import type { Route } from '../http/route.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -52,7 +52,11 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
 const CONSOLE_FOLDER = join(ROOT, 'build/console');
-const CLIENT_PACKAGE = join(ROOT, 'build/cli/cloudlet.tgz');
+/** Packages for npm, by path. */
+const PACKAGES = {
+  '/cli/cloudlet.tgz': join(ROOT, 'build/cli/cloudlet.tgz'),
+  '/sdk/cloudlet-sdk.tgz': join(ROOT, 'build/cli/cloudlet-sdk.tgz'),
+};
 
 export interface BuildOptions {
   readonly config: Config;
@@ -112,8 +116,8 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   ];
   const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
   const { setupLinks, authenticator } = accounts;
-  const needsSetup = () => setupLinks.needsSetup();
-  const index = indexRoutes({ config, needsSetup, apiUrl: () => addresses.apiUrl, pages });
+  const apiUrl = () => addresses.apiUrl;
+  const index = indexRoutes({ config, needsSetup: () => setupLinks.needsSetup(), apiUrl, pages });
   const s3 = s3Of(options, { domains, addresses });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
@@ -125,8 +129,8 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     control,
     idempotency,
     operations,
-    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3.routes, ...index]),
-    pages: withClient(pages, config),
+    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3.routes, ...index], apiUrl),
+    pages: withPackages(pages, config),
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
@@ -174,9 +178,9 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   };
 }
 
-function withClient(pages: ConsoleFiles, { publicUrl }: Config): StaticFiles {
-  const client = new ClientPackage({ file: CLIENT_PACKAGE, publicUrl });
-  return { answer: (...call) => client.answer(...call) || pages.answer(...call) };
+function withPackages(pages: ConsoleFiles, { publicUrl }: Config): StaticFiles {
+  const packages = new Packages({ files: PACKAGES, publicUrl });
+  return { answer: (...call) => packages.answer(...call) || pages.answer(...call) };
 }
 
 /** S3 beside the other edges: its own, and its calls of the JSON API. */

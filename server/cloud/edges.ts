@@ -47,9 +47,9 @@ export function declaredRoutes(): Route[] {
   return withDocuments(DOMAINS.flatMap((routes) => routes({} as never)));
 }
 
-/** All of these routes, and those that document them. */
-export function withDocuments(routes: readonly Route[]): Route[] {
-  return [...routes, ...documentRoutes(routes)];
+/** All of these routes, and those that document them. `apiUrl`: URL by which the caller came. */
+export function withDocuments(routes: readonly Route[], apiUrl = () => '/'): Route[] {
+  return [...routes, ...documentRoutes(routes, apiUrl)];
 }
 
 /** Operations that are answered before their end, and the stream of updates. */

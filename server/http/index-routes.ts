@@ -152,10 +152,16 @@ function firstFile(url: string): string {
   ].join('\n');
 }
 
-/** `routes`: all others; these two are documented as well. */
-export function documentRoutes(routes: readonly Route[]): Route[] {
+const DocumentQuery = Type.Object({
+  async: Type.Optional(
+    Type.Boolean({ description: 'Describe `Prefer: respond-async` and its 202 at each call that takes it' }),
+  ),
+});
+
+/** `routes`: all others; these two are documented as well. `apiUrl`: URL by which the caller came. */
+export function documentRoutes(routes: readonly Route[], apiUrl: () => string): Route[] {
   const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
-  let document: OpenApiDocument | undefined;
+  const documents = new Map<boolean, OpenApiDocument>();
   let page: string | undefined;
   const own: Route[] = [
     defineRoute({
@@ -163,10 +169,13 @@ export function documentRoutes(routes: readonly Route[]): Route[] {
       path: '/api/openapi.json',
       name: 'getOpenApi',
       summary: 'This API as an OpenAPI 3.1 document',
+      query: DocumentQuery,
       responses: { 200: Type.Record(Type.String(), Type.Unknown()) },
-      handler: () => {
-        document ??= openApi([...routes, ...own], VERSION);
-        return document;
+      handler: ({ query: { async: hasAsync = false } }) => {
+        const document =
+          documents.get(hasAsync) ?? openApi([...routes, ...own], { version: VERSION, hasAsync });
+        documents.set(hasAsync, document);
+        return { ...document, servers: [{ url: apiUrl() }] };
       },
     }),
     defineRoute({
@@ -177,7 +186,7 @@ export function documentRoutes(routes: readonly Route[]): Route[] {
       responses: { 200: Type.String() },
       produces: 'html',
       handler: ({ request }) => {
-        page ??= docsPage(inlineOpenApi([...routes, ...own], VERSION));
+        page ??= docsPage(inlineOpenApi([...routes, ...own], { version: VERSION, hasAsync: true }));
         Object.assign(request.responseHeaders, pageHeaders(page));
         return page;
       },

@@ -37,13 +37,14 @@ test('a linter finds nothing to say', () => {
 
 /** What a program of somebody else looks like; the lines after `@ts-expect-error` must not compile. */
 const PROGRAM = `
-import { ApiError, configure, createBucket, getAccount, getBucket, listInstanceTypes, type Account, type Bucket, type InstanceType, type NewVm, type Problem, type StorageObject, type Vm } from './client.ts';
+import { ApiError, configure, createBucket, createVm, getAccount, getBucket, listInstanceTypes, type Account, type Bucket, type InstanceType, type NewVm, type Problem, type StorageObject, type Vm } from './client.ts';
 
 configure({ serverUrl: process.env.CLOUD, auth: { apiKey: { apiKey: process.env.KEY ?? '' } } });
 const account: Account = await getAccount();
 const made: Bucket = await createBucket({ body: { name: 'photos', versioning: true } });
 const read: Bucket = await getBucket({ path: { name: made.name } });
 const types: InstanceType[] = await listInstanceTypes();
+const started = async (): Promise<string> => (await createVm({ body: { name: 'web', instance_type: 't2.micro' } })).vm_id;
 const wanted: NewVm = { name: 'web', instance_type: types[0].instance_type };
 let problem: Problem | undefined;
 try {
@@ -108,3 +109,23 @@ test('a client that is generated from it reads well, compiles and works', () => 
   assert.equal(wanted.instance_type, 't2.micro');
   assert.deepEqual([problem.status, problem.code], [404, 'bucket_not_found']);
 });
+
+test('202 is described at calls that last, and with ?async=true at each that takes the preference', async () => {
+  const accepted = async (query: string) => {
+    const document = await (await fetch(`${cloud.api}/api/openapi.json${query}`)).json();
+    const { paths } = document as { paths: Record<string, Record<string, Described>> };
+    return Object.values(paths)
+      .flatMap((item) => Object.values(item))
+      .filter(({ responses }) => responses['202'] !== undefined)
+      .map(({ operationId }) => operationId);
+  };
+  assert.deepEqual((await accepted('')).sort(), ['restoreAccount', 'restoreBucket']);
+  const all = await accepted('?async=true');
+  assert.ok(all.length > 60 && all.includes('createVm') && all.includes('restoreBucket'), all.join(' '));
+  assert.equal((await fetch(`${cloud.api}/api/openapi.json?async=maybe`)).status, 400);
+});
+
+interface Described {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, unknown>>;
+}

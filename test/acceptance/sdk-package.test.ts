@@ -1,4 +1,4 @@
-/** Strangers install the client from its tarball and use it, in JavaScript and in TypeScript. */
+/** Strangers install the SDK from the cloud and use it, in JavaScript and in TypeScript. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { packSdk } from '../../scripts/pack-sdk.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 
@@ -20,7 +19,10 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cloudlet-client-'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   const env = { ...process.env, npm_config_offline: 'true', npm_config_cache: join(folder, 'npm') };
-  execFileSync('npm', ['install', '--silent', packSdk()], { cwd: folder, env });
+  // As npm does beforehand with the address itself; offline it would not.
+  const served = await fetch(`${cloud.api}/sdk/cloudlet-sdk.tgz`);
+  writeFileSync(join(folder, 'cloudlet-sdk.tgz'), Buffer.from(await served.arrayBuffer()));
+  execFileSync('npm', ['install', '--silent', './cloudlet-sdk.tgz'], { cwd: folder, env });
 });
 
 after(async () => {
@@ -31,7 +33,7 @@ after(async () => {
 test('it runs where nothing else is installed', async () => {
   const { api_key: key } = await new Client(cloud.api).register();
   const script = `
-    import { CloudError, createCloud } from 'cloudlet-client';
+    import { CloudError, createCloud } from 'cloudlet-sdk';
     const cloud = createCloud({ baseUrl: ${JSON.stringify(cloud.api)}, apiKey: ${JSON.stringify(key)} });
     await cloud.createBucket({ name: 'photos', versioning: true });
     const { object_id: id } = await cloud.uploadObject('photos', { name: 'note.txt', file: new Blob(['hello']) });
@@ -51,26 +53,20 @@ test('it runs where nothing else is installed', async () => {
   });
 });
 
+const OPTIONS = '--noEmit --strict --module nodenext --target es2024 --lib es2024,esnext,dom'.split(' ');
+
+/** The compiler’s complaints about a program in TypeScript. */
+function check(code: string): string {
+  writeFileSync(join(folder, 'use.ts'), `import { createCloud } from 'cloudlet-sdk';\n${code}\n`);
+  try {
+    execFileSync(COMPILER, [...OPTIONS, 'use.ts'], { cwd: folder, encoding: 'utf8' });
+    return '';
+  } catch (error) {
+    return (error as { stdout: string }).stdout;
+  }
+}
+
 test('its types say what is wrong, and nothing about what is right', () => {
-  const options = [
-    '--noEmit',
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2024',
-    '--lib',
-    'es2024,esnext,dom',
-  ];
-  const check = (code: string) => {
-    writeFileSync(join(folder, 'use.ts'), `import { createCloud } from 'cloudlet-client';\n${code}\n`);
-    try {
-      execFileSync(COMPILER, [...options, 'use.ts'], { cwd: folder, encoding: 'utf8' });
-      return '';
-    } catch (error) {
-      return (error as { stdout: string }).stdout;
-    }
-  };
   const right = `const cloud = createCloud({ baseUrl: 'http://127.0.0.1' });
     const vm: { vm_id: string; state: string } = await cloud.createVm({ name: 'web', instance_type: 't2.micro' });
     const sizes: number[] = (await cloud.listObjects('photos', { prefix: 'a/' }).all()).map(({ size }) => size);
@@ -81,4 +77,24 @@ test('its types say what is wrong, and nothing about what is right', () => {
     check("export const vm = createCloud().creatVm({ name: 'web' });"),
     /did you mean 'createVm'/i,
   );
+});
+
+test('the sample of each operation in the OpenAPI document compiles', async () => {
+  const { paths, servers } = (await (await fetch(`${cloud.api}/api/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { 'x-codeSamples'?: { label: string; source: string }[] }>>;
+    servers: unknown;
+  };
+  assert.deepEqual(servers, [{ url: cloud.api }]);
+  const operations = Object.values(paths).flatMap((item) => Object.values(item));
+  const samples = operations.flatMap((operation) =>
+    (operation['x-codeSamples'] ?? []).filter(({ label }) => label === 'SDK'),
+  );
+  assert.ok(samples.length > 140, `${samples.length} of ${operations.length}`);
+  const calls = samples.map(({ source }) => source).join('\n');
+  const ids = new Set(
+    [...calls.replace(/"[^"]*"/g, '""').matchAll(/(?<=[(,:] ?)[a-z]\w*(?=[,)}])/g)].map(String),
+  );
+  for (const known of ['true', 'false', 'null']) ids.delete(known);
+  const declared = [...ids].map((name) => `declare const ${name}: string;`).join('\n');
+  assert.equal(check(`${declared}\nconst cloud = createCloud();\n${calls}\nexport {};`), '');
 });

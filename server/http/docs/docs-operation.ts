@@ -1,7 +1,8 @@
 /** One call on the docs page: parameters, an example, the response, the errors. */
 import { ERRORS, type ErrorCode } from '../../platform/errors.ts';
 import { escapeHtml } from '../page.ts';
-import { CALL_SAMPLES, type CallSample } from './call-samples.ts';
+import { CALL_SAMPLES } from './call-samples.ts';
+import { curlExample } from './code-samples.ts';
 import { COMMON_ERRORS } from './openapi.ts';
 import { describe, exampleOf, type Field, fieldsOf, type Schema, typeOf } from './schema-fields.ts';
 
@@ -165,57 +166,9 @@ function renderFailures({ responses }: Operation): string {
   return `<h4>Errors</h4><p class="codes">${own.length === 0 ? '' : `${errorLinks(own)}, and `}${more}.</p>`;
 }
 
-interface Called {
-  readonly method: string;
-  readonly path: string;
-  readonly operationId: string;
-  readonly permission: string;
-}
-
-/** undefined: curl cannot make the call. */
-function curlExample(called: Called): string | undefined {
-  const { method, operationId, permission } = called;
-  const sample = CALL_SAMPLES[operationId] ?? {};
-  if (sample.instead !== undefined) return undefined;
-  const url = `"$CLOUD${pathOf(called, sample)}${sample.query ?? ''}"`;
-  const isImplied = method === 'GET' || (method === 'POST' && (sample.body ?? sample.form) !== undefined);
-  const lines = [`curl ${isImplied ? '' : `-X ${method} `}${url}`];
-  if (permission !== 'public') lines.push('-H "X-API-Key: $KEY"');
-  if (sample.body)
-    lines.push("-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(sample.body))}`);
-  for (const [name, value] of Object.entries(sample.form ?? {})) {
-    const field = `${name}=${value}`;
-    lines.push(`-F ${/^[\w=@.-]+$/.test(field) ? field : quoted(field)}`);
-  }
-  if (sample.options) lines.push(sample.options);
-  return lines.join(' \\\n  ');
-}
-
 /** Shell variables that the example needs, besides `CLOUD` and `KEY`. */
 function variablesOf(example: string): string[] {
   return [...new Set([...example.matchAll(/\$([A-Z_]+)/g)].map(([, name]) => String(name)))].filter(
     (name) => name !== 'CLOUD' && name !== 'KEY',
   );
-}
-
-/** Quotes a shell word in single quotes, with variables in double ones. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`).replace(/\$[A-Z_]+/g, (variable) => `'"${variable}"'`)}'`;
-}
-
-function pathOf({ path }: Called, sample: CallSample): string {
-  const segments = path.split('/');
-  const filled = segments.map((segment, index) => {
-    const name = /^\{(\w+)\}$/.exec(segment)?.[1];
-    if (name === undefined) return segment;
-    return sample.path?.[name] ?? `$${variableFor(name, segments[index - 1] ?? '')}`;
-  });
-  return filled.join('/');
-}
-
-/** The variable for `{id}`, named after the resource. */
-function variableFor(name: string, folder: string): string {
-  if (name !== 'id') return name.toUpperCase();
-  const noun = folder === 'storage' ? 'object' : folder.replace(/s$/, '');
-  return `${noun.replaceAll('-', '_').toUpperCase()}_ID`;
 }

@@ -8,7 +8,7 @@ import type { Route } from '../route.ts';
 import { errorsOf, openApi, renderOpenApi } from './openapi.ts';
 
 const routes = declaredRoutes();
-const document = openApi(routes, VERSION);
+const document = openApi(routes, { version: VERSION });
 /** As a reader of the file sees it: plain JSON. */
 const json = JSON.parse(renderOpenApi(document));
 
@@ -126,8 +126,8 @@ describe('openapi.json', () => {
     const route = (name: string, members: object) =>
       ({ ...routes[0], path: `/${name}`, name, responses: { 200: { $id: 'Thing', ...members } } }) as Route;
     const both = [route('one', { type: 'string' }), route('two', { type: 'integer' })];
-    assert.throws(() => openApi(both, '1'), /Two schemas are called Thing/);
-    const [path = {}] = Object.values(openApi(both.slice(0, 1), '1').paths);
+    assert.throws(() => openApi(both, { version: '1' }), /Two schemas are called Thing/);
+    const [path = {}] = Object.values(openApi(both.slice(0, 1), { version: '1' }).paths);
     assert.match(JSON.stringify(path), /"\$ref":"#\/components\/schemas\/Thing"/);
   });
 

@@ -5,6 +5,7 @@ import { JSON_MAX_BYTES } from '../../platform/json/json.ts';
 import { ACCEPTED, OperationView } from '../operation-routes.ts';
 import { PROBLEM_SCHEMA } from '../response.ts';
 import { mayRespondAsync, type Route, takesIdempotencyKey } from '../route.ts';
+import { type Called, codeSamples } from './code-samples.ts';
 import { Components } from './openapi-components.ts';
 
 const WRONG_CREDENTIAL = [
@@ -88,12 +89,23 @@ const TAGS: Readonly<Record<Route['tag'], string>> = {
   admin: 'For administrators',
 };
 
-/** The document for these routes, with every schema inline. `version` is the product's. */
-export function inlineOpenApi(routes: readonly Route[], version: string): OpenApiDocument {
+export interface DocumentOptions {
+  /** The product's. */
+  readonly version: string;
+  /**
+   * Describes `Prefer: respond-async` and its 202 at each call that takes it, not only at those that last. In
+   * a client that is generated, the result of such a call is its body or an operation.
+   */
+  readonly hasAsync?: boolean;
+}
+
+/** The document for these routes, with every schema inline. */
+export function inlineOpenApi(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
+  const { version, hasAsync = false } = options;
   const paths: Record<string, Record<string, Record<string, unknown>>> = {};
   for (const route of routes) {
     const item = paths[route.path] ?? {};
-    item[route.method.toLowerCase()] = operation(route);
+    item[route.method.toLowerCase()] = operation(route, hasAsync);
     paths[route.path] = item;
   }
   return {
@@ -102,7 +114,9 @@ export function inlineOpenApi(routes: readonly Route[], version: string): OpenAp
       title: 'Cloudlet',
       version,
       description:
-        'A whole cloud in one process. Every response that is not 2xx is problem details with a stable `code`.',
+        'A whole cloud in one process. Every response that is not 2xx is problem details with a stable `code`. ' +
+        'Calls that change something also run in the background with `Prefer: respond-async`: ' +
+        '`/api/openapi.json?async=true` describes it at each call.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -119,11 +133,14 @@ export function inlineOpenApi(routes: readonly Route[], version: string): OpenAp
 }
 
 /** The document with references to named components, for client generators. */
-export function openApi(routes: readonly Route[], version: string): OpenApiDocument {
-  const inline = inlineOpenApi(routes, version);
+export function openApi(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
+  const inline = inlineOpenApi(routes, options);
   const components = new Components();
   const paths = Object.entries(inline.paths).map(([path, item]) => {
-    const operations = Object.entries(item).map(([method, each]) => [method, components.operation(each)]);
+    const operations = Object.entries(item).map(([method, each]) => [
+      method,
+      components.operation({ ...each, ...samplesOf(path, method, each) }),
+    ]);
     return [path, Object.fromEntries(operations)];
   });
   return {
@@ -131,6 +148,13 @@ export function openApi(routes: readonly Route[], version: string): OpenApiDocum
     paths: Object.fromEntries(paths),
     components: { ...components.sorted(), ...inline.components },
   };
+}
+
+function samplesOf(path: string, method: string, operation: Record<string, unknown>) {
+  const { operationId, 'x-permission': permission } = operation as Record<string, string>;
+  const called = { path, method: method.toUpperCase(), operationId, permission } as Called;
+  const samples = codeSamples(called);
+  return samples.length === 0 ? {} : { 'x-codeSamples': samples };
 }
 
 /** The text of the committed file openapi.json. */
@@ -152,7 +176,7 @@ function render(value: unknown, indent: number): string {
   return `${open}\n${members.map((member) => pad + member).join(',\n')}\n${' '.repeat(indent)}${close}`;
 }
 
-function operation(route: Route): Record<string, unknown> {
+function operation(route: Route, hasAsync: boolean): Record<string, unknown> {
   return {
     operationId: route.name,
     tags: [route.tag],
@@ -163,10 +187,10 @@ function operation(route: Route): Record<string, unknown> {
     parameters: [
       ...parameters(route.params, 'path'),
       ...parameters(route.query, 'query'),
-      ...headerParameters(route),
+      ...headerParameters(route, hasAsync),
     ],
     ...(route.body === undefined ? {} : { requestBody: requestBody(route) }),
-    responses: { ...successes(route), ...failures(route) },
+    responses: { ...successes(route, hasAsync), ...failures(route) },
   };
 }
 
@@ -205,10 +229,15 @@ const PREFER = {
   schema: { type: 'string' },
 };
 
-function headerParameters(route: Route): unknown[] {
+/** A call that can be cancelled lasts. */
+function saysAsync(route: Route, hasAsync: boolean): boolean {
+  return mayRespondAsync(route) && (hasAsync || route.isCancellable === true);
+}
+
+function headerParameters(route: Route, hasAsync: boolean): unknown[] {
   return [
     ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY] : []),
-    ...(mayRespondAsync(route) ? [PREFER] : []),
+    ...(saysAsync(route, hasAsync) ? [PREFER] : []),
   ];
 }
 
@@ -228,7 +257,7 @@ const MEDIA = {
   text: 'text/plain',
 };
 
-function successes(route: Route): Record<string, unknown> {
+function successes(route: Route, hasAsync: boolean): Record<string, unknown> {
   const media = MEDIA[route.produces ?? 'json'];
   const done = Object.entries(route.responses).map(([status, schema]) => [
     status,
@@ -237,7 +266,7 @@ function successes(route: Route): Record<string, unknown> {
       content: { [media]: { schema } },
     },
   ]);
-  return { ...Object.fromEntries(done), ...(mayRespondAsync(route) ? { [ACCEPTED]: OPERATION } : {}) };
+  return { ...Object.fromEntries(done), ...(saysAsync(route, hasAsync) ? { [ACCEPTED]: OPERATION } : {}) };
 }
 
 const OPERATION = {

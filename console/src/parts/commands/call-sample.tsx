@@ -74,7 +74,8 @@ function curlOf({ operation, args }: CallSampleProps): string {
 
 function sdkOf({ operation, args }: CallSampleProps): string {
   return [
-    'import { createCloud } from "cloudlet-client"; // node scripts/pack-sdk.ts makes it',
+    `// npm install ${location.origin}/sdk/cloudlet-sdk.tgz`,
+    'import { createCloud } from "cloudlet-sdk";',
     '',
     `const cloud = createCloud({ baseUrl: ${literal(location.origin)}, apiKey: process.env.KEY });`,
     `await cloud.${operation}(${args.map(literal).join(', ')});`,

@@ -1,16 +1,16 @@
 /**
- * Serves the client at /cli/cloudlet.tgz, for `npm install --global https://HOST/cli/cloudlet.tgz`, and its
- * SHA-256 beside it. Npm checks nothing of a package by address: over http anybody on the way could give the
- * user another program, so beyond this host it is served by https alone.
+ * Serves the client at /cli/cloudlet.tgz and the SDK at /sdk/cloudlet-sdk.tgz, for `npm install
+ * https://HOST/…`, and the SHA-256 of each beside it. Npm checks nothing of a package by address: over http
+ * anybody on the way could give the user another program, so beyond this host they are served by https alone.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 import { isLoopback } from './origins.ts';
 
-const PATH = '/cli/cloudlet.tgz';
-const HASH_PATH = `${PATH}.sha256`;
+const HASH = '.sha256';
 
 interface Package {
   readonly bytes: Buffer;
@@ -18,43 +18,44 @@ interface Package {
   readonly sha256: Buffer;
 }
 
-export class ClientPackage {
-  readonly #file: string;
+export class Packages {
+  readonly #files: Readonly<Record<string, string>>;
   readonly #publicUrl: string;
-  #read: Package | null | undefined;
+  readonly #read = new Map<string, Package | null>();
 
   /**
-   * `file`: built by scripts/build-cli.ts; where it is missing, the path belongs to nothing. `publicUrl`: by
-   * which users reach the API through a proxy; empty: they reach it as it listens.
+   * `files`: built by scripts/build-cli.ts, by path; the path of one that is missing belongs to nothing.
+   * `publicUrl`: by which users reach the API through a proxy; empty: they reach it as it listens.
    */
-  constructor({ file, publicUrl }: { readonly file: string; readonly publicUrl: string }) {
-    this.#file = file;
-    this.#publicUrl = publicUrl;
+  constructor(deps: { readonly files: Readonly<Record<string, string>>; readonly publicUrl: string }) {
+    this.#files = deps.files;
+    this.#publicUrl = deps.publicUrl;
   }
 
   /**
-   * Serves a GET of the package. False: another path, or it is not built. Throws `https_required` when it
+   * Serves a GET of a package. False: another path, or it is not built. Throws `https_required` when it
    * would go over a network in the clear.
    */
   answer(request: FastifyRequest, reply: FastifyReply): boolean {
     const { url, method, headers, responseHeaders } = request;
-    const path = url.split('?', 1)[0];
-    if ((path !== PATH && path !== HASH_PATH) || (method !== 'GET' && method !== 'HEAD')) return false;
-    // It is read once: a build that replaces it comes with sources for which the cloud starts again.
-    this.#read ??= readPackage(this.#file);
-    if (this.#read === null) return false;
+    const path = url.split('?', 1)[0] ?? '';
+    const name = path.endsWith(HASH) ? path.slice(0, -HASH.length) : path;
+    if (!Object.hasOwn(this.#files, name) || (method !== 'GET' && method !== 'HEAD')) return false;
+    const found = this.#package(name);
+    if (found === null) return false;
     if (!this.#isSafe(request.raw.socket.remoteAddress ?? '')) throw insecure();
-    const { bytes, etag, sha256 } = this.#read;
-    if (path === HASH_PATH) {
+    const { bytes, etag, sha256 } = found;
+    const fileName = basename(name);
+    if (path !== name) {
       const headers = { ...responseHeaders, 'content-type': 'text/plain; charset=utf-8' };
-      const line = `${sha256.toString('hex')}  cloudlet.tgz\n`;
+      const line = `${sha256.toString('hex')}  ${fileName}\n`;
       reply.hijack();
       reply.raw.writeHead(200, headers).end(method === 'HEAD' ? undefined : line);
       return true;
     }
     Object.assign(responseHeaders, {
       'content-type': 'application/gzip',
-      'content-disposition': 'attachment; filename="cloudlet.tgz"',
+      'content-disposition': `attachment; filename="${fileName}"`,
       'cache-control': 'no-cache',
       'repr-digest': `sha-256=:${sha256.toString('base64')}:`,
       etag,
@@ -69,6 +70,15 @@ export class ClientPackage {
     return true;
   }
 
+  /** Read once: a build that replaces it comes with sources for which the cloud starts again. */
+  #package(name: string): Package | null {
+    const known = this.#read.get(name);
+    if (known !== undefined) return known;
+    const read = readPackage(this.#files[name] ?? '');
+    this.#read.set(name, read);
+    return read;
+  }
+
   /** Through a proxy with TLS, or from this host alone. */
   #isSafe(remoteAddress: string): boolean {
     if (this.#publicUrl === '') return isLoopback(remoteAddress);
@@ -78,8 +88,8 @@ export class ClientPackage {
 }
 
 function insecure(): AppError {
-  return new AppError('https_required', 'The client is served over http only to this host', {
-    hint: 'Ask the operator for https (deploy/Caddyfile), or copy build/cli/cloudlet.tgz from the server',
+  return new AppError('https_required', 'Client and SDK are served over http only to this host', {
+    hint: 'Ask the operator for https (deploy/Caddyfile), or copy build/cli/*.tgz from the server',
   });
 }
 
