@@ -7,6 +7,8 @@
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../databases/engine.ts';
+import { textStart } from '../../managed-server/programs/text-start.ts';
+import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
 
 const SANDBOX = /^\/\*M?!999999\\- enable the sandbox mode \*\/\s*$/;
 const BEGIN_OF_DUMP = /^-- (?:MariaDB|MySQL) dump /;
@@ -26,6 +28,14 @@ const DELIMITER = /^DELIMITER (\S+)\s*$/i;
 /** Lines that are looked at are shorter; data are passed on piece by piece. */
 const MAX_LINE = 262_144;
 
+export interface DumpLinesOptions {
+  readonly from?: string;
+  /** Missing: all that cannot be had is refused by the server. */
+  readonly lenient?: LenientLoad | undefined;
+  /** Number of the first line in the file. */
+  readonly firstLine?: number;
+}
+
 export class DumpLines extends Transform {
   readonly #from: string;
   readonly #isLoad: boolean;
@@ -39,15 +49,31 @@ export class DumpLines extends Transform {
   #isDump = false;
   #isWhole = false;
   #isEmpty = true;
+  readonly #foreign: ForeignLines | null;
+  /** Counts lines of the file. */
+  #number: number;
+  /** Within a statement that is left out. */
+  #isLeftOut = false;
 
-  /** `from`: the database that it is taken of; empty: it is to be loaded. */
-  constructor(from = '') {
+  /** `from`: the database that it is taken of; missing: it is to be loaded. */
+  constructor({ from = '', lenient, firstLine = 1 }: DumpLinesOptions = {}) {
     super();
     this.#from = from === '' ? '' : `\`${from}\`.`;
     this.#isLoad = from === '';
+    this.#foreign = lenient === undefined ? null : new ForeignLines(lenient);
+    this.#number = firstLine - 1;
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
+    try {
+      this.#take(chunk);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  }
+
+  #take(chunk: Buffer): void {
     let all = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     for (let end = all.indexOf(0x0a); end >= 0; end = all.indexOf(0x0a)) {
       this.#line(all.subarray(0, end + 1));
@@ -59,11 +85,15 @@ export class DumpLines extends Transform {
       all = Buffer.alloc(0);
     }
     this.#rest = Buffer.from(all);
-    done();
   }
 
   override _flush(done: TransformCallback): void {
-    if (this.#rest.length > 0) this.#line(this.#rest);
+    try {
+      if (this.#rest.length > 0) this.#line(this.#rest);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
     if (!this.#isLoad) done();
     else if (this.#isEmpty) done(new LoadFailed('The dump is empty'));
     else if (this.#isDump && !this.#isWhole)
@@ -76,15 +106,18 @@ export class DumpLines extends Transform {
     this.push(bytes);
   }
 
-  #line(bytes: Buffer): void {
+  #line(given: Buffer): void {
+    const bytes =
+      this.#isEmpty && this.#isLoad ? textStart(given, 'mysqldump --result-file=dump.sql NAME') : given;
     this.#isEmpty = false;
+    this.#number++;
     const isLong = this.#isPassing || bytes.length > MAX_LINE;
     this.#isPassing = false;
     if (isLong) this.#pass(bytes);
     else {
       const text = bytes.toString('latin1');
       this.#ending = text;
-      const line = this.#altered(text);
+      const line = this.#foreignAltered(this.#altered(text));
       if (line !== '') this.push(Buffer.from(line, 'latin1'));
     }
     this.#note(isLong);
@@ -94,11 +127,21 @@ export class DumpLines extends Transform {
     if (this.#isAfterView) return text.replace(VIEW_MADE_BY, '$1');
     if (VIEW.test(text) && this.#from !== '') return text.replaceAll(this.#from, '');
     if (!this.#isFirstLine) return text;
-    if (SANDBOX.test(text)) return '';
+    // The client counts lines.
+    if (SANDBOX.test(text)) return this.#isLoad ? '\n' : '';
     if (BEGIN_OF_DUMP.test(text)) this.#isDump = true;
     if (END_OF_DUMP.test(text)) this.#isWhole = true;
     for (const [pattern, by] of MADE_BY) if (pattern.test(text)) return text.replace(pattern, by);
     return text;
+  }
+
+  #foreignAltered(text: string): string {
+    if (this.#foreign === null) return text;
+    const isFirst = this.#isFirstLine;
+    const altered =
+      this.#isLeftOut && !isFirst ? null : this.#foreign.altered(text, { line: this.#number, isFirst });
+    this.#isLeftOut = altered === null;
+    return altered ?? '\n';
   }
 
   /** Where in a statement the next line is. */
@@ -109,7 +152,9 @@ export class DumpLines extends Transform {
     const delimiter = this.#isFirstLine && !isLong ? DELIMITER.exec(line)?.[1] : undefined;
     if (delimiter !== undefined) this.#delimiter = delimiter;
     const isNoStatement =
-      !isLong && this.#isFirstLine && (line === '' || /^(?:--|#)/.test(line) || SANDBOX.test(line));
+      !isLong &&
+      this.#isFirstLine &&
+      (line === '' || /^(?:--|#|(?:mysqldump|mysqlpump|mariadb-dump): )/.test(line) || SANDBOX.test(line));
     this.#isFirstLine = delimiter !== undefined || isNoStatement || line.endsWith(this.#delimiter);
   }
 }

@@ -11,8 +11,9 @@ import { DumpParts } from '../../managed-server/programs/dump-parts.ts';
 import { dumpOf, joinedDump, loadInto, removeLeftovers } from '../../managed-server/programs/dump-streams.ts';
 import { MOST_TEST_DATABASES } from '../../managed-server/sql-engine.ts';
 import { type Admin, databases } from './admin-store.ts';
+import { collationsOf } from './collations-store.ts';
 import * as contents from './contents-store.ts';
-import { DumpLines } from './dump-lines.ts';
+import { DumpLines, type DumpLinesOptions } from './dump-lines.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
 import { Swaps } from './swaps.ts';
@@ -46,6 +47,12 @@ export interface DumpsDeps {
   readonly folder: string;
   readonly alarms: ManagedEngineOptions['alarms'];
   readonly warn: (text: string) => void;
+}
+
+interface Into extends Pick<DumpLinesOptions, 'lenient' | 'firstLine'> {
+  readonly database: string;
+  readonly user: string;
+  readonly most: number;
 }
 
 export class MysqlDumps {
@@ -87,7 +94,7 @@ export class MysqlDumps {
   }
 
   /** See Engine.load(): into a second database, whose tables then replace those of the first. */
-  async load(database: EngineDatabase, dump: Readable, { signal }: LoadHow): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, { signal, leftOut }: LoadHow): Promise<void> {
     const { links } = this.#deps;
     const name = database.database;
     // An earlier load that was cut off at its end.
@@ -100,7 +107,10 @@ export class MysqlDumps {
       });
       const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
       const parts = await DumpParts.of(dump);
-      await this.#fill({ database: fresh, user: fresh, most }, parts.content(), signal);
+      const lenient =
+        leftOut === undefined ? undefined : { leftOut, collations: await links.asAdmin(collationsOf) };
+      const into = { database: fresh, user: fresh, most, lenient, firstLine: parts.firstLine };
+      await this.#fill(into, parts.content(), signal);
       for (let test = await parts.nextName(); test !== null; test = await parts.nextName())
         await this.#loadTest(test, parts, { user: store.usersOf(name).writer, most, signal });
       signal.throwIfAborted();
@@ -178,16 +188,12 @@ export class MysqlDumps {
     const { clients, dumper } = this.#deps;
     const work = { program: 'dump', args: [...WORDS, ...args], ...dumper() } as const;
     const run = await clients.run(work, kind);
-    return dumpOf(run, { signal, through: new DumpLines(database), asError: dumpFailed });
+    return dumpOf(run, { signal, through: new DumpLines({ from: database }), asError: dumpFailed });
   }
 
-  async #fill(
-    into: { readonly database: string; readonly user: string; readonly most: number },
-    dump: Readable,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #fill(into: Into, dump: Readable, signal: AbortSignal): Promise<void> {
     const { links, clients, fileBytes } = this.#deps;
-    const { database, user, most } = into;
+    const { database, user, most, lenient, firstLine = 1 } = into;
     const bytes = /^[dt]_[a-z0-9]{16}$/.test(database) ? fileBytes : testBytes;
     const args = ['--sandbox', '--binary-mode', '--batch', '--skip-reconnect', '--max-allowed-packet=64M'];
     // A user of the tenant's has a limit.
@@ -201,10 +207,10 @@ export class MysqlDumps {
     const run = await clients.run(work, 'load');
     await loadInto(run, {
       dump,
-      through: new DumpLines(),
+      through: new DumpLines({ lenient, firstLine }),
       signal,
       isTooLarge: () => links.asAdmin(async (admin) => (await bytes(admin, database)) > most),
-      asSaid,
+      asSaid: (complaint) => asSaid(complaint, firstLine - 1),
     });
   }
 
@@ -223,10 +229,17 @@ export class MysqlDumps {
   }
 }
 
-/** The client's first complaint. */
-function asSaid(complaint: string): string {
-  const line = complaint.split('\n').find((text) => /^ERROR/.test(text)) ?? complaint;
-  const plain = line.trim().slice(0, 500);
+/**
+ * The client's complaint, the last of its lines: before it, it repeats the statement, which is data.
+ * `lines`: added to the number of its line.
+ */
+function asSaid(complaint: string, lines: number): string {
+  const line = complaint.split('\n').findLast((text) => /^ERROR\b/.test(text)) ?? '';
+  const where = (_: string, number: string) => `) at line ${Number(number) + lines}:`;
+  const plain = line
+    .replace(/\) at line (\d+):/, where)
+    .trim()
+    .slice(0, 500);
   return plain === '' ? 'the client ended before it had read the whole dump' : plain;
 }
 

@@ -54,7 +54,7 @@ export interface Clients {
 export interface ClientRun {
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Resolves when it is gone, with its exit code (null: it was killed) and its first words of complaint. */
+  /** Resolves when it is gone, with its exit code (null: it was killed), first and last complaints. */
   readonly ended: Promise<{ readonly code: number | null; readonly complaint: string }>;
   kill(): void;
 }
@@ -214,6 +214,11 @@ function tooMany(): AppError {
 
 async function firstOf(stream: Readable): Promise<string> {
   let text = '';
-  for await (const piece of stream.setEncoding('utf8')) if (text.length < MAX_COMPLAINT) text += piece;
-  return text.slice(0, MAX_COMPLAINT);
+  let last = '';
+  for await (const piece of stream.setEncoding('utf8')) {
+    if (text.length < MAX_COMPLAINT) text += piece;
+    last = (last + piece).slice(-MAX_COMPLAINT);
+  }
+  if (text.length <= MAX_COMPLAINT && text.endsWith(last)) return text;
+  return `${text.slice(0, MAX_COMPLAINT)}\n…\n${last}`;
 }

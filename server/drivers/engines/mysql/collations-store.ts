@@ -1,0 +1,17 @@
+/** The SQL that asks a server of MySQL or MariaDB for its collations. */
+import { type Admin, rowsOf } from './admin-store.ts';
+
+/** Full names: MariaDB has some for several character sets, from 10.10 on. */
+export async function collationsOf(admin: Admin): Promise<ReadonlySet<string>> {
+  const [full] = await rowsOf(
+    admin,
+    `SELECT 1 FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'information_schema'
+     AND TABLE_NAME = 'COLLATION_CHARACTER_SET_APPLICABILITY' AND COLUMN_NAME = 'FULL_COLLATION_NAME'`,
+  );
+  const column = full === undefined ? 'COLLATION_NAME' : 'FULL_COLLATION_NAME';
+  const rows = await rowsOf(
+    admin,
+    `SELECT ${column} AS name FROM information_schema.COLLATION_CHARACTER_SET_APPLICABILITY`,
+  );
+  return new Set(rows.map(({ name }) => String(name)));
+}

@@ -1,0 +1,179 @@
+/** Dumps that programs elsewhere made: what this server or tenant cannot have is left out, and told. */
+// A process of its own: it starts servers.
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import type { Connection } from 'mysql2/promise';
+import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
+import { LeftOut } from '../../../databases/left-out.ts';
+import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../../testing/mysql-fixture.ts';
+import { newDatabase } from '../../../testing/new-database.ts';
+
+const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const { signal } = new AbortController();
+
+/** Lines of mysqldump 8.0.36 with --databases, --routines and --set-gtid-purged, and those that are told. */
+const FOREIGN = `mysqldump: [Warning] Using a password on the command line interface can be insecure.
+-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)
+--
+-- Host: localhost    Database: shop
+-- ------------------------------------------------------
+-- Server version	8.0.36
+
+/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;
+/*!50503 SET NAMES utf8mb4 */;
+/*!40103 SET TIME_ZONE='+00:00' */;
+/*!40014 SET @OLD_FOREIGN_KEY_CHECKS=@@FOREIGN_KEY_CHECKS, FOREIGN_KEY_CHECKS=0 */;
+/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;
+SET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN;
+SET @@SESSION.SQL_LOG_BIN= 0;
+
+--
+-- GTID state at the beginning of the backup
+--
+
+SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5,
+4e11fa47-71ca-11e1-9e33-c80aa9429562:1-7';
+
+/*!40000 DROP DATABASE IF EXISTS \`shop\`*/;
+
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ \`shop\` /*!40100 DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci */ /*!80016 DEFAULT ENCRYPTION='N' */;
+
+USE \`shop\`;
+
+DROP TABLE IF EXISTS \`goods\`;
+/*!40101 SET @saved_cs_client     = @@character_set_client */;
+/*!50503 SET character_set_client = utf8mb4 */;
+CREATE TABLE \`goods\` (
+  \`id\` int NOT NULL AUTO_INCREMENT,
+  \`name\` varchar(50) COLLATE utf8mb4_de_pb_0900_as_cs DEFAULT NULL COMMENT 'was utf8mb4_0900_ai_ci; /*!80023 INVISIBLE */',
+  \`code\` varchar(9) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin DEFAULT NULL,
+  \`low\` varchar(50) GENERATED ALWAYS AS (lower(\`name\`)) STORED NOT NULL,
+  \`hidden\` int DEFAULT '7' /*!80023 INVISIBLE */,
+  PRIMARY KEY (\`id\`),
+  KEY \`by_name\` (\`name\`) /*!80000 INVISIBLE */
+) ENGINE=InnoDB AUTO_INCREMENT=3 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
+/*!40101 SET character_set_client = @saved_cs_client */;
+
+LOCK TABLES \`goods\` WRITE;
+/*!40000 ALTER TABLE \`goods\` DISABLE KEYS */;
+INSERT INTO \`goods\` (\`id\`, \`name\`, \`code\`) VALUES (1,'utf8mb4_0900_ai_ci /*!80023 INVISIBLE */','a;\\nUSE x;'),(2,'GRANT','b');
+/*!40000 ALTER TABLE \`goods\` ENABLE KEYS */;
+UNLOCK TABLES;
+/*!50003 SET @saved_sql_mode       = @@sql_mode */ ;
+/*!50003 SET collation_connection  = utf8mb4_0900_ai_ci */ ;
+ALTER DATABASE \`shop\` CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci ;
+DELIMITER ;;
+CREATE DEFINER=\`root\`@\`%\` PROCEDURE \`p\`()
+BEGIN
+  SELECT COUNT(*) AS n FROM goods WHERE name = 'x' COLLATE utf8mb4_0900_ai_ci;
+END ;;
+DELIMITER ;
+CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='binlog.000002', SOURCE_LOG_POS=157;
+GRANT SELECT ON shop.* TO 'reader'@'%';
+FLUSH PRIVILEGES;
+SET @@SESSION.SQL_LOG_BIN = @MYSQLDUMP_TEMP_LOG_BIN;
+/*!40101 SET CHARACTER_SET_CLIENT=@OLD_CHARACTER_SET_CLIENT */;
+
+-- Dump completed on 2026-11-29 10:00:00
+`;
+const TOLD = [
+  'mysqldump: [Warning]',
+  'SET @@SESSION.SQL_LOG_BIN= 0',
+  'SET @@GLOBAL.GTID_PURGED',
+  '/*!40000 DROP DATABASE',
+  'CREATE DATABASE',
+  'USE `shop`',
+  'utf8mb4_de_pb_0900_as_cs',
+  'utf8mb4_0900_bin',
+  'NOT NULL',
+  'utf8mb4_0900_ai_ci',
+];
+
+describe('a load into MariaDB', { skip: noMysql }, () => {
+  let fixture: MysqlFixture;
+  let own: EngineDatabase;
+  let client: Connection;
+
+  before(async () => {
+    fixture = mysqlFixture();
+    own = newDatabase();
+    await fixture.engine.provision(own, SECRET);
+    client = await connectMysql(fixture.engine, own, SECRET);
+  });
+  after(async () => {
+    client?.destroy();
+    await fixture?.close();
+  });
+
+  async function load(dump: string | Buffer, { isStrict = false, pieceBytes = 1000 } = {}): Promise<LeftOut> {
+    const all = Buffer.from(dump);
+    const leftOut = new LeftOut();
+    const pieces = Array.from({ length: Math.ceil(all.length / pieceBytes) }, (_, at) =>
+      all.subarray(at * pieceBytes, (at + 1) * pieceBytes),
+    );
+    client.destroy();
+    const loading = fixture.engine.load(
+      own,
+      Readable.from(pieces),
+      isStrict ? { signal } : { signal, leftOut },
+    );
+    await loading.finally(async () => {
+      client = await connectMysql(fixture.engine, own, SECRET);
+    });
+    return leftOut;
+  }
+
+  const rows = async (sql: string) => (await client.query(sql))[0] as Record<string, unknown>[];
+  const GOODS = [
+    {
+      id: 1,
+      name: 'utf8mb4_0900_ai_ci /*!80023 INVISIBLE */',
+      code: 'a;\nUSE x;',
+      low: 'utf8mb4_0900_ai_ci /*!80023 invisible */',
+    },
+    { id: 2, name: 'GRANT', code: 'b', low: 'grant' },
+  ];
+
+  test('of MySQL 8 leaves out and tells what is not here, and nothing else', async () => {
+    const { count, notes } = await load(FOREIGN, { pieceBytes: 50 });
+    const lines = FOREIGN.split('\n');
+    for (const [at, text] of TOLD.entries()) {
+      const note = notes[at];
+      assert.ok(note?.text.startsWith(text), `${text}: ${JSON.stringify(note)}`);
+      assert.ok(lines[(note?.line ?? 0) - 1]?.includes(text), JSON.stringify(note));
+    }
+    assert.equal(count, TOLD.length + 5);
+    assert.deepEqual(await rows('SELECT * FROM goods ORDER BY id'), GOODS);
+    assert.equal((await rows('SELECT hidden FROM goods'))[0]?.hidden, 7);
+    const [made] = await rows('SHOW CREATE TABLE goods');
+    const sql = String(made?.['Create Table']);
+    assert.match(sql, /utf8mb4_uca1400_german2_nopad_as_cs.*COMMENT 'was utf8mb4_0900_ai_ci; /);
+    assert.match(sql, /COLLATE=utf8mb4_uca1400_nopad_ai_ci/);
+    assert.match(sql, /KEY `by_name` \(`name`\) IGNORED/);
+    await client.query('CALL p()');
+  });
+
+  test('takes a byte order mark and CRLF, and names UTF-16', async () => {
+    assert.ok((await load(`\ufeff${FOREIGN.replaceAll('\n', '\r\n')}`, { pieceBytes: 7 })).count > 10);
+    assert.deepEqual(await rows('SELECT * FROM goods ORDER BY id'), GOODS);
+    await assert.rejects(load(Buffer.from(`\ufeff${FOREIGN}`, 'utf16le')), /UTF-16.*--result-file/);
+  });
+
+  test('says of a true error its line in the file, and no data; a second database is refused', async () => {
+    const long = `INSERT INTO nothing VALUES ('${'secret '.repeat(2000)}');`;
+    const wrong = FOREIGN.replace('UNLOCK TABLES;', `UNLOCK TABLES;\n${long}`);
+    const line = wrong.split('\n').indexOf(long) + 1;
+    await assert.rejects(load(wrong), ({ message }: Error) => {
+      assert.match(message, new RegExp(`^ERROR 1146 \\(42S02\\) at line ${line}: Table .*nothing`));
+      assert.doesNotMatch(message, /secret/);
+      return true;
+    });
+    await assert.rejects(
+      load(FOREIGN.replace('FLUSH PRIVILEGES', 'USE `blog`')),
+      /more than one database, shop and blog/,
+    );
+    await assert.rejects(load(FOREIGN, { isStrict: true }), LoadFailed);
+    assert.deepEqual(await rows('SELECT * FROM goods ORDER BY id'), GOODS);
+  });
+});

@@ -1,0 +1,177 @@
+/**
+ * Lines of a dump that this server or tenant cannot have: what mysqldump of MySQL 8 and 9 and mariadb-dump
+ * write about the server, its users, its replication and its other databases, and in tables what MariaDB
+ * spells in another way.
+ */
+import { LoadFailed } from '../../../databases/engine.ts';
+import type { LeftOut } from '../../../databases/left-out.ts';
+
+export interface LenientLoad {
+  readonly leftOut: LeftOut;
+  /** Full names of all that the server has. */
+  readonly collations: ReadonlySet<string>;
+}
+
+const ONE = 'a load goes into one database, whatever its name was';
+/** The beginning of a statement, which may be in a comment that servers from a version on read. */
+const OPEN = '^(?:/\\*M?!\\d* ?)?';
+const SPACE = '(?: |/\\*!\\d+ [^*]*\\*/)+';
+const REFUSED: readonly (readonly [RegExp, string])[] = (
+  [
+    [`(?:CREATE|ALTER|DROP)${SPACE}(?:DATABASE|SCHEMA)\\b`, ONE],
+    [
+      'SET (?:@@)?(?:GLOBAL|PERSIST|PERSIST_ONLY)(?:\\.| )',
+      'settings of the server belong to its administrators',
+    ],
+    ['SET (?:(?:@@)?SESSION(?:\\.| )|@@)?SQL_LOG_BIN\\b', 'there is no log of replication here'],
+    [
+      '(?:CHANGE (?:MASTER|REPLICATION)|(?:START|STOP|RESET) (?:SLAVE|REPLICA|MASTER|GROUP_REPLICATION)|PURGE )',
+      'databases here are not replicated',
+    ],
+    [
+      '(?:(?:CREATE|ALTER|DROP|RENAME)(?: OR REPLACE)? (?:USER|ROLE)|GRANT|REVOKE|SET (?:PASSWORD|DEFAULT ROLE|ROLE))\\b',
+      'users and rights belong to the server',
+    ],
+    ['FLUSH ', 'nothing has to be flushed'],
+    [
+      '(?:(?:UN)?INSTALL |(?:CREATE|ALTER|DROP)(?: OR REPLACE)? (?:SERVER|TABLESPACE|LOGFILE|UNDO)\\b)',
+      'it is about the server',
+    ],
+  ] as const
+).map(([words, reason]) => [new RegExp(OPEN + words, 'i'), reason]);
+const USE = new RegExp(`${OPEN}USE +(\`(?:[^\`]|\`\`)+\`|[\\w$-]+)`, 'i');
+const COMPLAINT = /^(?:mysqldump|mysqlpump|mariadb-dump): /;
+/** Statements whose lines are data. */
+const DATA = /^(?:INSERT|REPLACE|UPDATE|DELETE|--|#)/i;
+const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|as_ci|as_cs|bin)\b/g;
+const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
+const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
+/** In quotes of any kind, so that nothing in them is altered. */
+const QUOTED = /('(?:[^'\\]|\\.|'')*'|`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*")/;
+/** Languages of MySQL's collations, as MariaDB calls them. */
+const LANGUAGES: Readonly<Record<string, string>> = {
+  cs: 'czech',
+  da: 'danish',
+  de_pb: 'german2',
+  eo: 'esperanto',
+  es: 'spanish',
+  es_trad: 'spanish2',
+  et: 'estonian',
+  hr: 'croatian',
+  hu: 'hungarian',
+  is: 'icelandic',
+  la: 'roman',
+  lt: 'lithuanian',
+  lv: 'latvian',
+  nb: 'danish',
+  pl: 'polish',
+  ro: 'romanian',
+  sk: 'slovak',
+  sl: 'slovenian',
+  sv: 'swedish',
+  tr: 'turkish',
+  vi: 'vietnamese',
+};
+
+export class ForeignLines {
+  readonly #leftOut: LeftOut;
+  readonly #collations: ReadonlySet<string>;
+  readonly #told = new Set<string>();
+  #used: string | null = null;
+  #isData = false;
+
+  constructor({ leftOut, collations }: LenientLoad) {
+    this.#leftOut = leftOut;
+    this.#collations = collations;
+  }
+
+  /**
+   * The line as it may be read here; null: its statement is left out. Throws LoadFailed for a second
+   * database.
+   */
+  altered(
+    text: string,
+    { line, isFirst }: { readonly line: number; readonly isFirst: boolean },
+  ): string | null {
+    const plain = text.trim();
+    if (isFirst) {
+      this.#isData = DATA.test(plain);
+      const reason = this.#whyNot(plain);
+      if (reason !== null) {
+        this.#leftOut.add({ line, text: shown(plain), reason });
+        return null;
+      }
+    }
+    return this.#isData ? text : this.#translated(text, line);
+  }
+
+  #whyNot(text: string): string | null {
+    const name = USE.exec(text)?.[1]?.replaceAll('`', '');
+    if (name === undefined) {
+      if (COMPLAINT.test(text)) return 'it is a message of the program that made the dump';
+      return REFUSED.find(([pattern]) => pattern.test(text))?.[1] ?? null;
+    }
+    if (this.#used !== null && this.#used !== name) {
+      throw new LoadFailed(
+        `The dump has more than one database, ${shown(this.#used)} and ${shown(name)}: ` +
+          'make a dump of each with `mysqldump NAME`, and load it alone',
+      );
+    }
+    this.#used = name;
+    return ONE;
+  }
+
+  #translated(text: string, line: number): string {
+    if (!/_(?:0900|uca1400)_|\/\*!8|GENERATED/.test(text)) return text;
+    const without = (part: string) =>
+      part
+        .replaceAll(COLLATION, (whole) => this.#collation(whole, line))
+        .replaceAll(NEWER, (whole, content: string) => this.#newer(whole, content, { text, line }));
+    const parts = text.split(QUOTED).map((part, at) => (at % 2 === 1 ? part : without(part)));
+    const whole = parts.join('');
+    if (!GENERATED.test(whole)) return whole;
+    this.#tell(line, 'NOT NULL', 'generated columns have no NOT NULL here');
+    return whole.replace(GENERATED, '$1');
+  }
+
+  #collation(name: string, line: number): string {
+    if (this.#collations.has(name)) return name;
+    const near = nearest(name).find((other) => this.#collations.has(other));
+    if (near === undefined) return name;
+    this.#tell(line, name, `the server does not have this collation; the nearest is ${near}`);
+    return near;
+  }
+
+  /** A part that only MySQL 8 and newer reads. */
+  #newer(whole: string, content: string, at: { readonly text: string; readonly line: number }): string {
+    if (content === 'INVISIBLE')
+      return /^\s*(?:(?:UNIQUE|FULLTEXT|SPATIAL) )?KEY /.test(at.text) ? 'IGNORED' : content;
+    const isNothing = /^(?:SET |DEFAULT ENCRYPTION|ENCRYPTION)/.test(content);
+    if (!isNothing)
+      this.#leftOut.add({ line: at.line, text: whole, reason: 'only MySQL 8 and newer reads it' });
+    return whole;
+  }
+
+  #tell(line: number, text: string, reason: string): void {
+    if (this.#told.has(text)) return;
+    this.#told.add(text);
+    this.#leftOut.add({ line, text, reason });
+  }
+}
+
+/** A text of bytes, each a character, as people read it. */
+const shown = (bytes: string) => Buffer.from(bytes, 'latin1').toString();
+
+/** Other collations that sort alike, the nearest first: MySQL's ones of Unicode 9 do not pad with spaces. */
+function nearest(name: string): string[] {
+  const [, set = '', rest = '', , , how = ''] = new RegExp(COLLATION.source).exec(name) ?? [];
+  if (how === 'bin') return [`${set}_nopad_bin`, `${set}_bin`];
+  const language = LANGUAGES[rest.replace(/^_/, '')];
+  const names = (part: string) => [
+    `${set}_uca1400${part}_nopad_${how}`,
+    `${set}_uca1400${part}_${how}`,
+    ...(how === 'ai_ci' && part !== '' ? [`${set}${part}_ci`] : []),
+  ];
+  const all = language === undefined ? names('') : [...names(`_${language}`), ...names('')];
+  return [...all, `${set}_unicode_520_nopad_ci`, `${set}_unicode_520_ci`, `${set}_unicode_ci`];
+}
