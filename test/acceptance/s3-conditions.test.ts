@@ -3,7 +3,17 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { before, beforeEach, describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { type Mode, md5Of, newS3Bucket, pathOf, type S3Client, sharedS3, textOf, textsOf } from './s3-kit.ts';
+import {
+  type Mode,
+  md5Of,
+  newS3Bucket,
+  pathOf,
+  type S3Client,
+  setVersioning,
+  sharedS3,
+  textOf,
+  textsOf,
+} from './s3-kit.ts';
 
 let s3: S3Client;
 let bucket: string;
@@ -100,7 +110,19 @@ describe('conditions', () => {
     const { text } = await s3.ok('POST', `/${bucket}`, { query: 'delete', body: many });
     assert.deepEqual(textsOf(text, 'Code'), ['PreconditionFailed']);
     assert.equal((await remove({ 'if-match': ETAG, 'x-amz-if-match-size': '5' })).status, 204);
-    assert.equal((await remove({ 'if-match': ETAG })).status, 204);
+    // An absent object has no ETag.
+    for (const etag of [ETAG, '*']) {
+      await s3.refused(404, 'NoSuchKey', ['DELETE', path, { headers: { 'if-match': etag } }]);
+    }
+    const absent = await s3.ok('POST', `/${bucket}`, { query: 'delete', body: many });
+    assert.deepEqual(textsOf(absent.text, 'Code'), ['NoSuchKey']);
+    await setVersioning(s3, bucket, 'Enabled');
+    assert.equal((await remove({})).status, 204);
+    for (const etag of [ETAG, '*']) {
+      await s3.refused(412, 'PreconditionFailed', ['DELETE', path, { headers: { 'if-match': etag } }]);
+    }
+    assert.equal((await remove({ 'x-amz-if-match-size': '5' })).status, 412);
+    assert.equal((await remove({ 'x-amz-if-match-size': '0' })).status, 204);
   });
 });
 

@@ -85,9 +85,10 @@ async function removeOne(call: S3Call, bucketName: string, removal: Removal) {
   const bucket = await bucketOf(call);
   const { versionId } = removal;
   const removed = await call.tools.storage.removals.removeNamed(call, bucketName, removal).catch((error) => {
-    // A version that is gone already is no error.
-    if (toS3Error(error).code === 'NoSuchVersion') return null;
-    throw error;
+    // A version that is gone already is no error, unless one was expected.
+    if (toS3Error(error).code !== 'NoSuchVersion') throw error;
+    removal.condition?.(undefined);
+    return null;
   });
   const answer: Record<string, string> = {};
   if (versionId !== undefined) {

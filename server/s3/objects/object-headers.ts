@@ -10,6 +10,7 @@ import { shownId } from '../../storage/listing/name-listing.ts';
 import type { Content } from '../../storage/objects/downloads.ts';
 import type { LockRow, WantedLock } from '../../storage/objects/object-lock.ts';
 import type { Naming } from '../../storage/objects/objects.ts';
+import { VERSIONING } from '../../storage/schema.ts';
 import { accessOf, fromHeader, headerOf, isoTime, keyOf, type S3Call, toHeader } from '../s3-call.ts';
 import { assertLockable, invalidLock, isMode, readUntil } from './lock.ts';
 import { type Tags, tagText } from './tags.ts';
@@ -38,15 +39,16 @@ export function describedBy(headers: IncomingHttpHeaders): Omit<Naming, 'name' |
   if (type.length > TYPE_MAX_LENGTH) throw new S3Error('InvalidArgument', 'The Content-Type is too long');
   const storageClass = headers['x-amz-storage-class'];
   if (storageClass !== undefined && storageClass !== 'STANDARD') throw new S3Error('InvalidStorageClass');
-  const meta: Record<string, string> = {};
+  // No object: `x-amz-meta-__proto__` is a name like any other.
+  const meta = new Map<string, string>();
   let bytes = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (!name.startsWith(META) || typeof value !== 'string') continue;
-    meta[name.slice(META.length)] = fromHeader(value);
+    meta.set(name.slice(META.length), fromHeader(value));
     bytes += name.length - META.length + value.length;
   }
   if (bytes > MAX_META_BYTES) throw new S3Error('MetadataTooLarge');
-  const metadata = Object.keys(meta).length === 0 ? null : JSON.stringify(meta);
+  const metadata = meta.size === 0 ? null : JSON.stringify(Object.fromEntries(meta));
   return { mimeType: type === '' ? UNKNOWN_TYPE : type, metadata, headers: storedHeaders(headers) };
 }
 
@@ -100,6 +102,11 @@ export function versionHeader(
   version: { readonly version_id: string; readonly is_null: number },
 ): Record<string, string> {
   return versioning === 0 ? {} : { 'x-amz-version-id': shownId(version) };
+}
+
+/** The id of a new version; a bucket whose versioning is suspended gives it none that is worth telling. */
+export function newVersionHeader(bucket: BucketRow, versionId: string): Record<string, string> {
+  return bucket.versioning === VERSIONING.on ? { 'x-amz-version-id': versionId } : {};
 }
 
 /** All headers of an object but those that depend on the part of it that is sent. */
@@ -195,7 +202,7 @@ export function writeCondition(headers: IncomingHttpHeaders): Condition | undefi
   };
 }
 
-/** A delete's expectations of the object; a missing one meets it. */
+/** A delete's expectations of the object. A missing one has neither size nor time, but no ETag either. */
 export interface DeleteExpectation {
   readonly etag?: string | undefined;
   readonly size?: number | undefined;
@@ -205,12 +212,14 @@ export interface DeleteExpectation {
 
 export function deleteCondition({ etag, size, modifiedAt }: DeleteExpectation): Condition | undefined {
   if (etag === undefined && size === undefined && modifiedAt === undefined) return undefined;
-  return (current) => {
-    if (current === undefined) return;
+  return (current, marker) => {
+    const found = current ?? marker;
+    if (found === undefined && etag !== undefined) throw new S3Error('NoSuchKey');
+    if (found === undefined) return;
     const isOther =
-      (etag !== undefined && !names(etag, current.etag)) ||
-      (size !== undefined && size !== current.size_bytes) ||
-      (modifiedAt !== undefined && seconds(modifiedAt) !== seconds(current.created_at));
+      (etag !== undefined && (current === undefined || !names(etag, current.etag))) ||
+      (size !== undefined && size !== found.size_bytes) ||
+      (modifiedAt !== undefined && seconds(modifiedAt) !== seconds(found.created_at));
     if (isOther) throw failed('If-Match');
   };
 }

@@ -37,6 +37,7 @@ import {
   fullObject,
   isNotModified,
   labelsOf,
+  newVersionHeader,
   redirected,
   tagsOf,
   versionHeader,
@@ -103,7 +104,7 @@ export async function putObject(call: S3Call): Promise<S3Answer> {
       headers: {
         etag: `"${published.etag}"`,
         ...checksumHeaders(checksum),
-        ...versionHeader(bucket, { version_id: published.versionId, is_null: Number(published.isNull) }),
+        ...newVersionHeader(bucket, published.versionId),
         ...shownEncryption(call, encryption),
         ...expirationHeader(bucket, expiringOf(published, naming)),
       },
@@ -205,11 +206,10 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
       (version) => version,
     );
     const sum = checksumOf({ checksum: copied.checksum ?? null });
-    const version = { version_id: published.versionId, is_null: Number(published.isNull) };
     return {
       headers: {
         ...versionHeaders,
-        ...versionHeader(bucket, version),
+        ...newVersionHeader(bucket, published.versionId),
         ...shownEncryption(call, encryption),
         ...expirationHeader(bucket, expiringOf(published, naming)),
       },

@@ -23,7 +23,7 @@ import {
   abortHeaders,
   expirationHeader,
   labelsOf,
-  versionHeader,
+  newVersionHeader,
   wantedLock,
   writeCondition,
 } from '../objects/object-headers.ts';
@@ -269,10 +269,9 @@ async function complete(call: S3Call): Promise<S3Answer> {
     done.checksum === null
       ? null
       : (JSON.parse(done.checksum) as { algorithm: string; type: string; value: string });
-  const version = { version_id: done.version_id, is_null: Number(done.is_null) };
   return {
     headers: {
-      ...versionHeader(bucket, version),
+      ...newVersionHeader(bucket, done.version_id),
       ...(row && (await partEncryption(call, row, key))),
       ...(row && expirationHeader(bucket, { ...row, created_at: call.tools.now() })),
     },

@@ -125,9 +125,10 @@ export type Tagged = Pick<VersionRow, 'version_id' | 'etag' | 'size_bytes' | 'cr
 
 /**
  * Throws `precondition_failed` unless the current version is the expected one; undefined: no object, or a
- * delete marker. Must run where the change is built, so that only one of two concurrent changes succeeds.
+ * delete marker, which deletes give too. Must run where the change is built, so that only one of two
+ * concurrent changes succeeds.
  */
-export type Condition = (current: Tagged | undefined) => void;
+export type Condition = (current: Tagged | undefined, marker?: Tagged) => void;
 
 interface Headers {
   readonly 'if-match'?: string | undefined;

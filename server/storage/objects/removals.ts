@@ -140,7 +140,7 @@ export class Removals {
     const { store, clock } = this.#deps;
     const { id, object_id, current } = object;
     const live = current === null ? undefined : await this.#versionOf(current, object_id);
-    condition?.(live);
+    condition?.(live, live === undefined ? await store.newestVersion(id, 0) : undefined);
     const { versioning } = bucket;
     const target = { object, previous: live, versioning };
     const dropped = await this.#deps.objectChanges.replaced(target);
@@ -175,7 +175,8 @@ export class Removals {
         ? await store.nullVersion(object.id)
         : await store.versionById(object.id, versionId);
     if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
-    condition?.(version.blob === null ? undefined : version);
+    if (version.blob === null) condition?.(undefined, version);
+    else condition?.(version);
     const rest = await store.newestVersion(object.id, version.id);
     // The newest remaining version becomes live, unless it is a marker.
     const current = rest === undefined || rest.blob === null ? null : rest.id;
