@@ -113,6 +113,7 @@ describe('lists by name', () => {
     const bucket = await newBucket({ 'x-amz-acl': 'public-read' });
     assert.deepEqual(await listOf(`/${bucket}`), ['AllUsers READ', 'owner FULL_CONTROL']);
     const shown = await owner.s3.ok('GET', `/${bucket}`, { query: 'acl' });
+    assert.deepEqual(textsOf(shown.text, 'Permission'), ['READ', 'FULL_CONTROL']);
     assert.deepEqual(textsOf(shown.text, 'DisplayName'), [owner.name, owner.name]);
     assert.deepEqual(textsOf((await anonymous('GET', `/${bucket}`)).text, 'Key'), ['a']);
     // The list of a bucket says nothing of its objects.
@@ -148,6 +149,8 @@ describe('grants', () => {
       'x-amz-grant-full-control': `id=${owner.id}`,
     };
     await owner.s3.ok('PUT', `/${bucket}/b`, { headers, body: 'x' });
+    const inOrder = await owner.s3.ok('GET', `/${bucket}/b`, { query: 'acl' });
+    assert.deepEqual(textsOf(inOrder.text, 'Permission'), ['READ', 'READ', 'READ_ACP', 'FULL_CONTROL']);
     const grants = ['AuthenticatedUsers READ', 'other READ', 'owner FULL_CONTROL', 'third READ_ACP'];
     assert.deepEqual(await listOf(`/${bucket}/b`), grants);
     assert.deepEqual(await listOf(`/${bucket}/b`, third), grants);
@@ -289,12 +292,22 @@ describe('what others upload', () => {
 
   test('is always the owner’s where that is enforced, and no list counts', async () => {
     const bucket = await openBucket('BucketOwnerEnforced');
-    for (const acl of ['public-read', 'authenticated-read']) {
-      assertRefused(await upload(bucket, { 'x-amz-acl': acl }), 400, 'AccessControlListNotSupported');
+    for (const acl of ['public-read', 'authenticated-read', 'private', 'bucket-owner-read']) {
+      const headers = { 'x-amz-acl': acl };
+      assertRefused(await upload(bucket, headers), 400, 'AccessControlListNotSupported');
+      for (const [method, path, request] of [
+        ['PUT', `/${bucket}/b`, { headers: { ...headers, 'x-amz-copy-source': `/${bucket}/a` } }],
+        ['POST', `/${bucket}/b`, { headers, query: 'uploads' }],
+        ['PUT', `/${bucket}/a`, { headers, query: 'acl' }],
+        ...(acl === 'bucket-owner-read' ? [] : [['PUT', `/${bucket}`, { headers, query: 'acl' }] as const]),
+      ] as const) {
+        await owner.s3.refused(400, 'AccessControlListNotSupported', [method, path, request]);
+      }
     }
-    for (const acl of ['bucket-owner-full-control', 'private']) {
-      assert.equal((await upload(bucket, { 'x-amz-acl': acl })).status, 200);
-    }
+    const toOwner = { 'x-amz-acl': 'bucket-owner-full-control' };
+    assert.equal((await upload(bucket, toOwner)).status, 200);
+    await owner.s3.ok('PUT', `/${bucket}/a`, { query: 'acl', headers: toOwner });
+    assert.equal((await upload(bucket, { 'x-amz-grant-full-control': `id=${owner.id}` })).status, 200);
     assert.equal(await ownerOf(bucket), owner.id);
     await other.s3.refused(403, 'AccessDenied', ['GET', `/${bucket}/theirs`]);
     await setOwnership(bucket, 'ObjectWriter');

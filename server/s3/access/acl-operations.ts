@@ -3,7 +3,6 @@
 import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { settingsOf } from '../../storage/buckets/bucket-settings.ts';
 import { accessOf, contentOf, type S3Answer, type S3Call, type S3Operation } from '../s3-call.ts';
-import { grantsToOthers } from './grants.ts';
 import {
   ACL_MAX_BYTES,
   type AclPlace,
@@ -69,9 +68,7 @@ async function putBucketAcl(call: S3Call): Promise<S3Answer> {
     bucket.name,
     ['acl', acl],
     ({ ownership, publicAccess }) => {
-      if (ownership === 'BucketOwnerEnforced' && grantsToOthers(grants, owner)) {
-        throw new S3Error('AccessControlListNotSupported');
-      }
+      if (ownership === 'BucketOwnerEnforced') throw new S3Error('AccessControlListNotSupported');
       assertPublicAllowed(publicAccess, grants);
     },
   );

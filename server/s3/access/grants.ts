@@ -9,7 +9,10 @@ export const GROUP_URIS: Readonly<Record<Group, string>> = {
   logs: 'http://acs.amazonaws.com/groups/s3/LogDelivery',
 };
 
-/** A list that an upload or a bucket may ask for by name, for its owner and that of the bucket. */
+/**
+ * A list that an upload or a bucket may ask for by name, for its owner and that of the bucket. Groups come
+ * first: clients that sort grants by the names of accounts look at the first for one.
+ */
 export function cannedGrants(
   name: string,
   owner: AccountName,
@@ -20,16 +23,16 @@ export function cannedGrants(
     owner.id === bucketOwner.id ? [own] : [own, { ...bucketOwner, permission }];
   const lists: Readonly<Record<string, readonly Grant[]>> = {
     private: [own],
-    'public-read': [own, { group: 'all', permission: 'READ' }],
-    'public-read-write': [own, { group: 'all', permission: 'READ' }, { group: 'all', permission: 'WRITE' }],
-    'authenticated-read': [own, { group: 'authenticated', permission: 'READ' }],
+    'public-read': [{ group: 'all', permission: 'READ' }, own],
+    'public-read-write': [{ group: 'all', permission: 'READ' }, { group: 'all', permission: 'WRITE' }, own],
+    'authenticated-read': [{ group: 'authenticated', permission: 'READ' }, own],
     'aws-exec-read': [own],
     'bucket-owner-read': toBucketOwner('READ'),
     'bucket-owner-full-control': toBucketOwner('FULL_CONTROL'),
     'log-delivery-write': [
-      own,
       { group: 'logs', permission: 'WRITE' },
       { group: 'logs', permission: 'READ_ACP' },
+      own,
     ],
   };
   return Object.hasOwn(lists, name) ? lists[name] : undefined;

@@ -24,9 +24,6 @@ import {
 import { accessOf, accountNodes, keyOf, type S3Call } from '../s3-call.ts';
 import { cannedGrants, GROUP_URIS, type Group, grantsToOthers, isPublicGrant } from './grants.ts';
 
-/** Lists that leave all to the owner of the bucket. */
-const OWNERS: readonly unknown[] = [undefined, 'private', 'bucket-owner-full-control', 'bucket-owner-read'];
-
 /**
  * For the row of a new object; null: the bucket's owner, alone. Throws S3Error AccessDenied (a list that the
  * caller may not set, or that is public where that is blocked), AccessControlListNotSupported, and what
@@ -53,13 +50,17 @@ export async function newAcl(call: S3Call): Promise<string | null> {
   return aclText(owner, grants, bucketOwner);
 }
 
-/** Throws S3Error AccessControlListNotSupported unless the list leaves all to the owner of the bucket. */
+/**
+ * Throws S3Error AccessControlListNotSupported unless there is no list, or the one that gives all to the
+ * owner of the bucket. Amazon's do not take `private` either, which would say more than it does.
+ */
 export function assertNoLists(
   canned: unknown,
   grants: readonly Grant[] | undefined,
   bucketOwner: AccountName,
 ): void {
-  if (OWNERS.includes(canned) && (grants === undefined || !grantsToOthers(grants, bucketOwner))) return;
+  if (grants === undefined || (isOnly(grants, bucketOwner) && (canned ?? ALL_TO_OWNER) === ALL_TO_OWNER))
+    return;
   throw new S3Error('AccessControlListNotSupported');
 }
 
@@ -118,6 +119,7 @@ const HEADERS: Readonly<Record<string, GrantPermission>> = {
   'x-amz-grant-write': 'WRITE',
   'x-amz-grant-write-acp': 'WRITE_ACP',
 };
+const ALL_TO_OWNER = 'bucket-owner-full-control';
 /** Lists that only objects can have, and that only buckets can. */
 const OF_OBJECTS = ['aws-exec-read', 'bucket-owner-read', 'bucket-owner-full-control'];
 const OF_BUCKETS = ['log-delivery-write'];
@@ -139,7 +141,11 @@ export async function headerGrants(
   accounts: AccountDirectory,
 ): Promise<readonly Grant[] | undefined> {
   const canned = headers['x-amz-acl'];
-  const given = Object.entries(HEADERS).filter(([name]) => headers[name] !== undefined);
+  // In the order of the request.
+  const given = Object.keys(headers).flatMap((name) => {
+    const permission = Object.hasOwn(HEADERS, name) ? HEADERS[name] : undefined;
+    return permission === undefined ? [] : [[name, permission] as const];
+  });
   if (canned !== undefined && given.length > 0) {
     throw new S3Error('InvalidRequest', 'Specifying both Canned ACLs and Header Grants is not allowed');
   }
