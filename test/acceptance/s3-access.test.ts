@@ -172,6 +172,11 @@ describe('a policy', () => {
       const code = body === '' ? 'MissingRequestBodyError' : 'MalformedPolicy';
       await s3.refused(400, code, ['PUT', `/${bucket}`, { query: 'policy', body }]);
     }
+    const two = (Sid: string) => policy(statement(bucket, { Sid }), statement(bucket, { Sid }));
+    const same = { query: 'policy', body: two('a') };
+    await s3.refused(400, 'MalformedPolicy', ['PUT', `/${bucket}`, same]);
+    await setPolicy(s3, bucket, two(''));
+    await s3.ok('DELETE', `/${bucket}`, { query: 'policy' });
     const long = policy(statement(bucket, { Sid: 'x'.repeat(21_000) }));
     await s3.refused(400, 'MalformedPolicy', ['PUT', `/${bucket}`, { query: 'policy', body: long }]);
     await s3.refused(404, 'NoSuchBucketPolicy', ['GET', `/${bucket}`, { query: 'policy' }]);

@@ -79,6 +79,11 @@ describe('the rules of a bucket', () => {
     const { text, headers } = await s3.ok('GET', path, { query });
     for (const each of rules) assert.ok(text.includes(`<Rule>${each}</Rule>`), `${each} in ${text}`);
     assert.equal(headers['x-amz-transition-default-minimum-object-size'], 'all_storage_classes_128K');
+    // Old clients leave out `And`.
+    const bare = rule('bare', days(1), `<Filter><Prefix>a/</Prefix>${tag}</Filter>`);
+    await put(bucket, bare);
+    const said = bare.replace('<Filter>', '<Filter><And>').replace('</Filter>', '</And></Filter>');
+    assert.ok((await s3.ok('GET', path, { query })).text.includes(said));
     const body = configuration(`${within('x')}<Status>Enabled</Status>${days(1)}`);
     const varies = { 'x-amz-transition-default-minimum-object-size': 'varies_by_storage_class' };
     await s3.ok('PUT', path, { query, body, headers: varies });
@@ -107,6 +112,7 @@ describe('the rules of a bucket', () => {
       [400, 'MalformedXML', rule('r', days(1)).replace('>Enabled<', '>enabled<')],
       [400, 'MalformedXML', rule('r', days(1), '')],
       [400, 'MalformedXML', rule('r', days(1), '<Prefix/><Filter/>')],
+      [400, 'MalformedXML', rule('r', days(1), '<Filter><Prefix>a</Prefix><And/></Filter>')],
       [400, 'MalformedXML', rule('r', days(1), '<Filter><Prefix>a</Prefix><Tag/></Filter>')],
       [400, 'MalformedXML', rule('r', '<Expiration/>')],
       [400, 'MalformedXML', rule('r', `<Expiration><Days>1</Days><Date>2030-01-01</Date></Expiration>`)],

@@ -66,7 +66,8 @@ export function readPolicy(text: string): PolicyDraft {
   if (statements.length === 0 || !statements.every(isObject)) {
     throw new PolicyProblem('Could not parse the policy: Statement is empty!');
   }
-  const ids = statements.map(({ Sid }) => Sid).filter((id) => id !== undefined);
+  // MinIO's clients write an empty one into each statement.
+  const ids = statements.map(({ Sid }) => Sid).filter((id) => id !== undefined && id !== '');
   if (!ids.every((id) => typeof id === 'string') || new Set(ids).size < ids.length) {
     throw new PolicyProblem('Statement IDs (SID) in a single policy must be unique');
   }

@@ -64,6 +64,11 @@ describe('a form', () => {
     assert.ok(!meets(conditions, { acl: 'private', key: 'user/a' }));
     assert.ok(!meets(conditions, { ...good, bucket: 'other' }));
     assert.ok(!meets(conditions, good, Date.parse(expiration)));
+    // What may begin with anything may be absent.
+    const any = [...conditions, ['starts-with', '$x-amz-meta-b', '']];
+    assert.ok(meets(any, good));
+    assert.ok(!meets([...conditions, ['starts-with', '$x-amz-meta-b', 'b']], good));
+    assert.ok(!meets([...conditions, ['eq', '$x-amz-meta-b', '']], good));
   });
 
   test('has no field that no condition mentions', () => {

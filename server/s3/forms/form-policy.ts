@@ -122,7 +122,9 @@ export function assertMeets(
 ): void {
   if (nowMs >= expiresAt) throw unmet('Policy expired.');
   for (const condition of conditions) {
-    const value = fields.get(condition.name);
+    // "starts-with" and an empty text say that anything is allowed, so also nothing.
+    const absent = condition.kind === 'starts-with' ? '' : undefined;
+    const value = fields.get(condition.name) ?? absent;
     if (value === undefined || !isMet(condition, value))
       throw unmet(`Policy Condition failed: ${condition.text}`);
   }

@@ -91,11 +91,11 @@ function readFilter(rule: XmlElement): Conditions {
   if ((prefix === undefined) === (filter === undefined)) throw new S3Error('MalformedXML');
   if (filter === undefined) return { form: 'prefix', prefix: prefix ?? '' };
   const isKnown = filter.children.every(({ name }) => CONDITIONS.includes(name));
-  if (!isKnown || filter.children.length > 1) throw new S3Error('MalformedXML');
   const and = child(filter, 'And');
-  return and === undefined
-    ? { form: 'filter', ...readConditions(filter) }
-    : { form: 'and', ...readConditions(and) };
+  const isMany = filter.children.length > 1;
+  if (!isKnown || (and !== undefined && isMany)) throw new S3Error('MalformedXML');
+  // Old clients leave out `And`.
+  return { form: and !== undefined || isMany ? 'and' : 'filter', ...readConditions(and ?? filter) };
 }
 
 function readConditions(element: XmlElement): Omit<Conditions, 'form'> {
