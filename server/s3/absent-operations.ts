@@ -4,7 +4,7 @@
  * holds.
  */
 
-import { type S3Code, S3Error, type XmlNode, xmlDocument } from '../../libs/s3-wire/index.ts';
+import { bareDocument, type S3Code, S3Error, type XmlNode, xmlDocument } from '../../libs/s3-wire/index.ts';
 import { type Action, bucketOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 
 /** The actions of reading them, where AWS' name is not `s3:GetBucket` and the name of the parameter. */
@@ -92,6 +92,19 @@ const READS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) 
 }));
 
 export const ABSENT_OPERATIONS: readonly S3Operation[] = [...READS, ...REMOVALS];
+
+/** The refusal of a call to IAM, STS or SNS, in the form that SDKs read. */
+export function otherServiceDocument({ code, message }: S3Error, requestId: string): string {
+  const error = [
+    ['Type', 'Sender'],
+    ['Code', code],
+    ['Message', message],
+  ] as const;
+  return bareDocument('ErrorResponse', [
+    ['Error', error],
+    ['RequestId', requestId],
+  ]);
+}
 
 /** Throws S3Error NotImplemented, with the name of what was asked for. */
 export function refuseAbsent(what: string): never {

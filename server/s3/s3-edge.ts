@@ -23,7 +23,7 @@ import type { Door, Exchange, Level, TrustedProxies } from '../http/exchange.ts'
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
-import { ABSENT_OPERATIONS, refuseAbsent, SUB_RESOURCES } from './absent-operations.ts';
+import { ABSENT_OPERATIONS, otherServiceDocument, refuseAbsent, SUB_RESOURCES } from './absent-operations.ts';
 import { authorize, openBucket } from './access/access.ts';
 import { ACL_OPERATIONS } from './access/acl-operations.ts';
 import { POLICY_OPERATIONS } from './access/policy-operations.ts';
@@ -127,9 +127,17 @@ export class S3Edge {
     if (headers['x-amz-date'] !== undefined || headers['x-amz-content-sha256'] !== undefined) return true;
     if (/[?&](?:X-Amz-(?:Algorithm|Signature|Credential)|AWSAccessKeyId)=/.test(url)) return true;
     if (isForm(request) && !/^\/(?:cdn|db)\/./.test(url)) return true;
+    if (this.#isOfAnotherService(request)) return true;
     const hasOther =
       /^(?:Bearer|Basic) /i.test(headers.authorization ?? '') || headers['x-api-key'] !== undefined;
     return !hasOther && isForBucket(request, this.#deps.domains);
+  }
+
+  /** Calls by the query protocol: a form without a bucket. */
+  #isOfAnotherService(request: IncomingMessage): boolean {
+    const { method, url = '', headers } = request;
+    if (method !== 'POST' || !/^\/(?:\?|$)/.test(url) || isForm(request)) return false;
+    return bucketOfHost(headers.host ?? '', this.#deps.domains) === null;
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
@@ -142,6 +150,9 @@ export class S3Edge {
     this.#deps.door.admit(exchange);
     const { method = '', url = '', rawHeaders } = request;
     const host = request.headers.host ?? '';
+    if (this.#isOfAnotherService(request)) {
+      throw new S3Error('NotImplemented', 'This endpoint is S3: IAM, STS and SNS are not offered here');
+    }
     const target = readTarget(url, host, this.#deps.domains);
     const head = readHead({ method, rawUrl: url, rawHeaders });
     const claim = this.#claimOf(head, host);
@@ -316,7 +327,9 @@ export class S3Edge {
       send: () => {
         dropBody(request, response);
         const [resource = ''] = (request.url ?? '').split('?', 1);
-        const xml = errorDocument(error, { resource, requestId: id, hostId: id });
+        const xml = this.#isOfAnotherService(request)
+          ? otherServiceDocument(error, id)
+          : errorDocument(error, { resource, requestId: id, hostId: id });
         send({ request, response, common }, { status: error.status, headers: error.headers, xml });
       },
     });

@@ -4,6 +4,7 @@ import { before, beforeEach, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
+  anonymously,
   completion,
   newS3,
   newS3Bucket,
@@ -11,6 +12,7 @@ import {
   pathOf,
   type S3Client,
   sharedS3,
+  textOf,
   textsOf,
   transmit,
 } from './s3-kit.ts';
@@ -44,6 +46,18 @@ describe('buckets', () => {
 
   test('are made by the document for that only', async () => {
     await s3.refused(400, 'MalformedXML', ['PUT', '/s3-other-root', { body: '<Other/>' }]);
+  });
+
+  test('are no users: calls of IAM and STS are refused as their clients read it', async () => {
+    const body = 'Action=AssumeRoleWithWebIdentity&Version=2011-06-15';
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const { status, text } of [
+      await s3.call('POST', '/', { headers, body }),
+      await anonymously(cloud.data, 'POST', '/', { headers, body }),
+    ]) {
+      assert.deepEqual([status, textOf(text, 'Code')], [501, 'NotImplemented']);
+      assert.match(text, /<ErrorResponse><Error>.*<RequestId>req/s);
+    }
   });
 
   test('have no parts that are not offered', async () => {
