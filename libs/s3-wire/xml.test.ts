@@ -199,7 +199,7 @@ describe('the writer', () => {
   });
 
   test('encodes keys as Amazon does for encoding-type=url', () => {
-    assert.equal(encodeKey("a b/c+d~é!'()*\u0001%"), 'a+b/c%2Bd~%C3%A9%21%27%28%29%2A%01%25');
+    assert.equal(encodeKey("a b/c+d~é!'()*\u0001%"), 'a%20b/c%2Bd~%C3%A9%21%27%28%29%2A%01%25');
   });
 
   test('keys come back from there', () => {

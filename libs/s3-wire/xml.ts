@@ -256,14 +256,13 @@ export function bareDocument(root: string, content: XmlNode): string {
 }
 
 /**
- * A key or prefix for `encoding-type=url`: percent-encoded UTF-8 except for `A-Za-z0-9-._~/`, with `+` for a
- * space, as Amazon answers.
+ * A key or prefix for `encoding-type=url`: percent-encoded UTF-8 except for `A-Za-z0-9-._~/`. A space is
+ * `%20`, which any decoder reads; only those of forms read `+`.
  */
 export function encodeKey(key: string): string {
   return encodeURIComponent(key)
     .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-    .replaceAll('%2F', '/')
-    .replaceAll('%20', '+');
+    .replaceAll('%2F', '/');
 }
 
 /** The key that encodeKey() encoded. Throws URIError for what it never writes. */

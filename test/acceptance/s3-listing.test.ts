@@ -27,7 +27,7 @@ const list = async (bucket: string, query: string) => (await s3.ok('GET', `/${bu
 const prefixesOf = (xml: string) =>
   elementsOf(xml, 'CommonPrefixes').flatMap((inner) => textsOf(inner, 'Prefix'));
 /** As names are written with `encoding-type=url`. */
-const urlOf = (name: string) => encoded(name).replaceAll('%2F', '/').replaceAll('%20', '+');
+const urlOf = (name: string) => encoded(name).replaceAll('%2F', '/');
 
 const ODD = [
   '.',
