@@ -5,6 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { pipeline } from 'node:stream';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import {
   Binary,
@@ -262,20 +264,68 @@ describe('a server of MongoDB', () => {
 
   test('says what it has not as MongoDB does', async () => {
     await items.insertOne({ _id: 1 });
-    const session = client.startSession();
-    const inTransaction = () =>
-      session.withTransaction(() => items.insertOne({ _id: 2 }, { session }), { timeoutMS: 5000 });
-    await assert.rejects(
-      inTransaction(),
-      /does not support retryable writes|Transaction numbers are only allowed/,
-    );
-    await session.endSession();
     await assert.rejects(items.watch().next(), { code: 40573 });
     await assert.rejects(items.find({ $text: { $search: 'a' } }).toArray(), { code: 27 });
     await assert.rejects(items.find({ a: { $nothing: 1 } }).toArray(), { code: 2 });
     await assert.rejects(items.updateOne({ _id: 1 }, { $set: { _id: 2 } }), { code: 66 });
     await assert.rejects(db.command({ noSuchCommand: 1 }), { code: 59 });
     assert.deepEqual(await ids({}), [1]);
+  });
+
+  /** How many transactions count in turn, each by what it read. */
+  const countTogether = async (own: MongoClient, times: number) => {
+    const list = own.db(db.databaseName).collection<Item>('items');
+    const count = () =>
+      own.withSession((session) =>
+        session.withTransaction(async () => {
+          const { n } = (await list.findOne({ _id: 1 }, { session })) as Item;
+          await list.updateOne({ _id: 1 }, { $set: { n: n + 1 } }, { session });
+          return n;
+        }),
+      );
+    await Promise.all(Array.from({ length: times }, count));
+    return (await list.findOne({ _id: 1 }))?.n;
+  };
+
+  test('runs transactions, those that meet one after the other', async () => {
+    await items.insertOne({ _id: 1, n: 0 });
+    assert.equal(await countTogether(client, 6), 6);
+    const session = client.startSession();
+    session.startTransaction();
+    await items.insertOne({ _id: 2 }, { session });
+    assert.deepEqual(await ids({}), [1]);
+    const outside = items.insertOne({ _id: 3 });
+    await session.commitTransaction();
+    await session.commitTransaction();
+    await outside;
+    assert.deepEqual(await ids({}), [1, 2, 3]);
+    session.startTransaction();
+    await items.deleteMany({}, { session });
+    await session.abortTransaction();
+    await session.endSession();
+    assert.deepEqual(await ids({}), [1, 2, 3]);
+  });
+
+  test('has transactions for who finds it by a forward, with directConnection and without', async () => {
+    const { port, hostname } = new URL((url ?? '').replace('mongodb:', 'http:'));
+    const forward = createServer((near) => {
+      const far = connect(Number(port), hostname);
+      pipeline(near, far, near, () => {});
+    }).listen(0, '127.0.0.1');
+    await once(forward, 'listening');
+    const { port: own } = forward.address() as AddressInfo;
+    const address = (url ?? '').replace(`${hostname}:${port}`, `localhost:${own}`);
+    const ways = [address, address.replace('directConnection=true&', '')];
+    if (cloud !== null)
+      ways.push(address.replace('directConnection=true', 'loadBalanced=true&retryWrites=false'));
+    for (const way of ways) {
+      await items.drop();
+      await items.insertOne({ _id: 1, n: 0 });
+      const there = await new MongoClient(way, { serverSelectionTimeoutMS: 10_000 }).connect();
+      assert.equal(await countTogether(there, 3), 3, way.replace(/:[^:@]+@/, '@'));
+      await there.close();
+    }
+    forward.close();
   });
 
   test('keeps files of GridFS', async () => {

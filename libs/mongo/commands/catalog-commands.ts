@@ -28,7 +28,7 @@ const MAX_INDEXES = 64;
 const CREATE_OPTIONS = new Set(
   (
     'create viewOn pipeline capped size max clusteredIndex expireAfterSeconds validator validationLevel validationAction storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
-    'lsid maxTimeMS readConcern apiVersion apiStrict apiDeprecationErrors'
+    'lsid txnNumber startTransaction autocommit maxTimeMS readConcern apiVersion apiStrict apiDeprecationErrors'
   ).split(' '),
 );
 const COLL_MOD_OPTIONS = new Set(

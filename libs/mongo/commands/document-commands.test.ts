@@ -128,7 +128,7 @@ describe('inserting and finding', () => {
       [{ find: 'things', collation: { locale: 'de', strength: 4 } }, 2],
       [{ find: 'things', filter: { a: { $bitsAllSet: '1' } } }, 2],
       [{ find: 'things', filter: { a: { $regex: 'a', $options: 'x' } } }, 51108],
-      [{ find: 'things', txnNumber: 1, startTransaction: true, autocommit: false }, 20],
+      [{ find: 'things', txnNumber: 1, startTransaction: true, autocommit: false }, 72],
       [{ mapReduce: 'things' }, 31264],
       [{ aggregate: 'things', pipeline: [{ $changeStream: {} }], cursor: {} }, 40573],
       [{ aggregate: 'things', pipeline: [{ $nothing: {} }], cursor: {} }, 40324],

@@ -6,10 +6,11 @@ import type { Clock } from '../clock.ts';
 import { CommandError } from '../command-error.ts';
 import { withinCommandTime } from '../command-time.ts';
 import { asCommandError, noScripts } from '../query/expressions.ts';
-import { Cursors } from '../storage/cursors.ts';
+import { Cursors, waits } from '../storage/cursors.ts';
 import { DocumentsStore } from '../storage/documents-store.ts';
 import { DocumentsWriting } from '../storage/documents-writing.ts';
 import { renewCollations } from '../storage/renewed-collations.ts';
+import { openForTransaction, openStoreFile } from '../storage/store-file.ts';
 import { plainNumber } from '../values/numbers.ts';
 import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
 import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
@@ -17,6 +18,7 @@ import { type CommandScope, find } from './command-scope.ts';
 import { explain } from './explain.ts';
 import { FIGURE_COMMANDS, OperationCounters } from './figures.ts';
 import { READ_COMMANDS } from './read-commands.ts';
+import { type OpenScope, Transactions, WRITER_WAIT_MS, WriterTaken, writerTaken } from './transactions.ts';
 import { assertNoView } from './views.ts';
 import { WRITE_COMMANDS } from './write-commands.ts';
 
@@ -62,24 +64,42 @@ export class DocumentDatabase {
   readonly #scope: CommandScope;
   readonly #watcher: DatabaseSync;
   readonly #log: DurableLog;
+  readonly #transactions: Transactions;
   #expiredAt = 0;
 
   /** Throws when the file cannot be opened, or belongs to another engine. */
   constructor(options: DatabaseOptions) {
     const { file, databaseName, sizeLimit, clock } = options;
-    this.#store = new DocumentsStore(file, sizeLimit);
+    this.#store = new DocumentsStore(openStoreFile(file), sizeLimit);
     const writing = new DocumentsWriting(this.#store, databaseName);
     const counters = new OperationCounters(clock);
     const cursors = new Cursors(clock);
     this.#scope = { store: this.#store, writing, cursors, clock, counters, databaseName };
+    this.#store.load();
     renewCollations(this.#store, writing);
+    this.#transactions = new Transactions({
+      clock,
+      open: () => this.#openScope(options),
+      wasCommitted: (session, number) => this.#store.wasCommitted(session, number),
+      committed: () => this.#store.load(),
+    });
     this.#watcher = new DatabaseSync(file, { readOnly: true });
     this.#log = new DurableLog(file, this.#watcher);
   }
 
+  /** A transaction's own connection, with cursors of its own. */
+  #openScope({ file, databaseName, sizeLimit }: DatabaseOptions): OpenScope {
+    const connection = openForTransaction(file);
+    const store = new DocumentsStore(connection, sizeLimit);
+    const writing = new DocumentsWriting(store, databaseName);
+    const cursors = new Cursors(this.#scope.clock);
+    return { scope: { ...this.#scope, store, writing, cursors }, close: () => connection.close() };
+  }
+
   /** DocumentsStore.shrink(). */
   shrink(): void {
-    this.#store.shrink(this.#scope.clock.monotonic);
+    this.#transactions.endExpired();
+    if (!this.#transactions.hasWriter) this.#store.shrink(this.#scope.clock.monotonic);
   }
 
   /**
@@ -94,27 +114,28 @@ export class DocumentDatabase {
    */
   run(command: Document, context: CommandContext): Document {
     try {
-      this.#assertNoTransaction(command);
+      const part = this.#transactions.run(command, (scope) => this.#dispatch(command, context, scope));
+      if (part !== null) return part;
       this.#expire();
-      return this.#dispatch(command, context);
+      return this.#dispatch(command, context, this.#scope);
     } catch (error) {
+      if (error instanceof WriterTaken) return this.#waiting(error);
       const refused = asCommandError(error);
       if (refused instanceof CommandError) return refused.reply();
       throw error;
     }
   }
 
-  #assertNoTransaction({ txnNumber, startTransaction, autocommit }: Document): void {
-    if (txnNumber === undefined && startTransaction === undefined && autocommit === undefined) return;
-    throw new CommandError(
-      'IllegalOperation',
-      'Transaction numbers are only allowed on a replica set member or mongos',
-    );
+  /** The reply to a command that may be run again later; `waits` has how long. */
+  #waiting({ refused }: WriterTaken): Document {
+    const reply = refused.reply();
+    waits.set(reply, WRITER_WAIT_MS);
+    return reply;
   }
 
-  #dispatch(command: Document, { readOnly, withinMs = null }: CommandContext): Document {
+  #dispatch(command: Document, { readOnly, withinMs = null }: CommandContext, scope: CommandScope): Document {
     const [name = ''] = Object.keys(command);
-    const { databaseName, clock, counters } = this.#scope;
+    const { databaseName, clock, counters } = scope;
     if (command.$db !== undefined && command.$db !== databaseName)
       throw new CommandError(
         'Unauthorized',
@@ -131,19 +152,21 @@ export class DocumentDatabase {
         `not authorized on ${databaseName} to execute command { ${name}: … }`,
       );
     counters.count(name);
-    if (OF_COLLECTIONS.has(name)) assertNoView(command[name], this.#scope);
+    if (OF_COLLECTIONS.has(name)) assertNoView(command[name], scope);
     const limits = [plainNumber(command.maxTimeMS ?? 0), withinMs ?? 0].filter((limit) => limit > 0);
     const deadline = clock.monotonic() + Math.min(...limits);
     const remaining = limits.length > 0 ? () => deadline - clock.monotonic() : null;
-    this.#scope.writing.isUnchecked = command.bypassDocumentValidation === true;
-    const work = () => run(command, this.#scope);
-    return withinCommandTime(remaining, () => (isWrite ? this.#store.transaction(work) : work()));
+    const isOwn = scope === this.#scope;
+    if (isWrite && isOwn && this.#transactions.hasWriter) throw writerTaken();
+    scope.writing.isUnchecked = command.bypassDocumentValidation === true;
+    const work = () => run(command, scope);
+    return withinCommandTime(remaining, () => (isWrite ? scope.store.transaction(work) : work()));
   }
 
   /** Removes what its time is over of, at most once a minute. */
   #expire(): void {
     const { clock } = this.#scope;
-    if (clock.monotonic() - this.#expiredAt < EXPIRY_MS) return;
+    if (clock.monotonic() - this.#expiredAt < EXPIRY_MS || this.#transactions.hasWriter) return;
     this.#expiredAt = clock.monotonic();
     try {
       removeExpired(this.#scope);
@@ -162,6 +185,7 @@ export class DocumentDatabase {
   }
 
   close(): void {
+    this.#transactions.close();
     void this.#log.close();
     this.#watcher.close();
     this.#store.close();

@@ -1,20 +1,16 @@
 /** Documents as BSON, and the keys of their indexes, in one SQLite file. */
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { type Document, UUID } from 'bson';
 import { hostSpace, isShrinkable, shrinkFile } from '../../sqlite/index.ts';
 import { CommandError } from '../command-error.ts';
-import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
+import { encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { idIndex, indexOf } from './index-keys.ts';
 import type { Index } from './index-values.ts';
+import { noteCommit, wasCommitted } from './store-file.ts';
+import { readCatalog } from './stored-catalog.ts';
 import { asCommandError, asRow, checksumOf, pages, type Row } from './stored-rows.ts';
 
-/** 2: each document has a checksum; null where it was written by format 1 and not since. */
-const FORMAT = 2;
-/** Kept of the log once it was written back, bytes. */
-const LOG_KEPT_BYTES = 8 * 2 ** 20;
 const MAX_STATEMENTS = 500;
-/** Most pages that are kept in memory; the cache fills as they are used. */
-const CACHE_KIB = 8192;
 
 export interface Collection {
   readonly id: number;
@@ -46,77 +42,45 @@ export class DocumentsStore {
   readonly #changed = new Set<Collection>();
   /** The current transaction has changed the catalog. */
   #isCatalogChanged = false;
+  /** A transaction of many commands is under way, and has written. */
+  #isHeld = false;
+  #isWriting = false;
   #collections = new Map<string, Collection>();
   #limit: number | null | undefined;
   /** By which the host let it grow when that was taken into force. */
   #growth = 0;
 
-  constructor(file: string, sizeLimit: () => number | null) {
+  /** Its catalog is read by load() or begin(). */
+  constructor(database: DatabaseSync, sizeLimit: () => number | null) {
     this.#sizeLimit = sizeLimit;
-    this.#database = new DatabaseSync(file, { timeout: 0, allowExtension: false, defensive: true });
-    const { user_version: format } = this.#database.prepare('PRAGMA user_version').get() as {
-      user_version: number;
-    };
-    if (format > FORMAT) throw new Error(`the file is of a newer Cloudlet (format ${format})`);
-    this.#database.exec(`PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
-      PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-      PRAGMA temp_store = MEMORY; PRAGMA cache_size = -${CACHE_KIB}; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};
-      CREATE TABLE IF NOT EXISTS collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-        uuid BLOB NOT NULL, options BLOB NOT NULL, documents INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
-      CREATE TABLE IF NOT EXISTS indexes (id INTEGER PRIMARY KEY, collection INTEGER NOT NULL,
-        spec BLOB NOT NULL, multikey INTEGER NOT NULL) STRICT;
-      ${format === 1 ? this.#addChecksums() : ''}
-      PRAGMA user_version = ${FORMAT};`);
-    this.#load();
-  }
-
-  #addChecksums(): string {
-    const tables = this.#database.prepare('SELECT id FROM collections').all();
-    return `BEGIN; ${tables.map(({ id }) => `ALTER TABLE c${id} ADD COLUMN s INTEGER;`).join(' ')} COMMIT;`;
+    this.#database = database;
   }
 
   close(): void {
     this.#database.close();
   }
 
-  #load(): void {
-    this.#collections = new Map();
+  /** Reads the catalog, again when another connection changed it. */
+  load(): void {
+    this.#collections = readCatalog(this.#database);
     this.#isCatalogChanged = false;
-    const specs = Map.groupBy(this.#all('SELECT * FROM indexes ORDER BY id'), ({ collection }) => collection);
-    for (const row of this.#all('SELECT * FROM collections ORDER BY id')) {
-      const options = decodeDocument(row.options as Uint8Array);
-      const indexes = (specs.get(row.id as number) ?? []).map(({ id, spec, multikey }) =>
-        indexOf(decodeDocument(spec as Uint8Array), { id: Number(id), isMultikey: multikey === 1 }),
-      );
-      this.#collections.set(String(row.name), {
-        id: Number(row.id),
-        name: String(row.name),
-        uuid: new UUID(row.uuid as Uint8Array),
-        options,
-        indexes: [idIndex(options), ...indexes],
-        documents: Number(row.documents),
-        bytes: Number(row.bytes),
-      });
-    }
   }
 
   /** Reads again what a transaction changed that was rolled back. */
   #reload(): void {
-    if (this.#isCatalogChanged) this.#load();
-    else
-      for (const collection of this.#changed) {
-        const [row] = this.#all('SELECT documents, bytes FROM collections WHERE id = ?', collection.id);
-        Object.assign(collection, { documents: Number(row?.documents), bytes: Number(row?.bytes) });
-      }
+    if (this.#isCatalogChanged) this.load();
+    for (const collection of this.#changed) {
+      const [row] = this.#all('SELECT documents, bytes FROM collections WHERE id = ?', collection.id);
+      Object.assign(collection, { documents: Number(row?.documents), bytes: Number(row?.bytes) });
+    }
   }
 
   #prepare(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
+    const there = this.#statements.get(sql);
+    if (there !== undefined) return there;
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+    const statement = this.#database.prepare(sql);
+    this.#statements.set(sql, statement);
     return statement;
   }
 
@@ -128,26 +92,70 @@ export class DocumentsStore {
     return Number(this.#prepare(sql).run(...values).lastInsertRowid);
   }
 
-  /** Runs `work` in a transaction, rolled back when it throws. Throws CommandError when the file is full. */
+  /**
+   * Runs `work` in a transaction, rolled back when it throws; in one that began before, that is its caller's
+   * to do. Throws CommandError when the file is full.
+   */
   transaction<T>(work: () => T): T {
-    this.#limitSize();
-    this.#isCatalogChanged = false;
-    this.#database.exec('BEGIN IMMEDIATE');
+    if (this.#isHeld) {
+      // Throws at once when another one writes, or wrote since this one began.
+      if (!this.#isWriting) this.#run('UPDATE collections SET id = id WHERE id = -1');
+      this.#isWriting = true;
+      return this.#write(work);
+    }
+    this.#begin('IMMEDIATE');
     try {
-      const result = work();
-      for (const { id, documents, bytes } of this.#changed) {
-        this.#run('UPDATE collections SET documents = ?, bytes = ? WHERE id = ?', documents, bytes, id);
-      }
+      const result = this.#write(work);
       this.#database.exec('COMMIT');
       return result;
     } catch (error) {
       // SQLite has undone it by itself when the file is full.
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       this.#reload();
-      throw asCommandError(error);
+      throw error;
     } finally {
       this.#changed.clear();
     }
+  }
+
+  #begin(how: 'IMMEDIATE' | 'DEFERRED'): void {
+    this.#limitSize();
+    this.#isCatalogChanged = false;
+    this.#database.exec(`BEGIN ${how}`);
+  }
+
+  #write<T>(work: () => T): T {
+    try {
+      const result = work();
+      for (const { id, documents, bytes } of this.#changed)
+        this.#run('UPDATE collections SET documents = ?, bytes = ? WHERE id = ?', documents, bytes, id);
+      return result;
+    } catch (error) {
+      throw asCommandError(error);
+    }
+  }
+
+  /** Begins a transaction of many commands, of what there is now; `isWriting`: nobody else may write. */
+  begin(isWriting: boolean): void {
+    this.#begin(isWriting ? 'IMMEDIATE' : 'DEFERRED');
+    this.#isHeld = true;
+    this.#isWriting = isWriting;
+    this.load();
+  }
+
+  /** Commits what began with begin(), and remembers that. */
+  commit(session: string, number: bigint, at: number): void {
+    if (this.#isWriting) noteCommit(this.#database, { session, number, at });
+    this.#database.exec('COMMIT');
+  }
+
+  wasCommitted(session: string, number: bigint): boolean {
+    return wasCommitted(this.#database, session, number);
+  }
+
+  /** Whether a transaction of many commands keeps others from writing. */
+  get isWriting(): boolean {
+    return this.#isHeld && this.#isWriting && this.#database.isTransaction;
   }
 
   #limitSize(): void {
@@ -183,9 +191,7 @@ export class DocumentsStore {
 
   /** Tables of collections and of their indexes. */
   get tables(): number {
-    let count = 0;
-    for (const { indexes } of this.#collections.values()) count += indexes.length;
-    return count;
+    return this.collections().reduce((count, { indexes }) => count + indexes.length, 0);
   }
 
   collection(name: string): Collection | undefined {

@@ -33,6 +33,7 @@ import {
   verifiedEndpointOf,
 } from '../../managed-server/links/server-tls.ts';
 import { scramKeys } from '../../scram-keys.ts';
+import { asLostCommand } from './lost-transactions.ts';
 import { MongoRouter, type MongoRouterDeps } from './wire/mongo-router.ts';
 import { TenantLogins } from './wire/tenant-logins.ts';
 
@@ -192,7 +193,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
         await this.#tails.wait(database.database, leftMs);
       }
     } catch (error) {
-      return serialize(asReply(error).reply());
+      return serialize(asLostCommand(asReply(error), sections).reply());
     }
   }
 }

@@ -12,6 +12,7 @@ import {
   type Connected,
   OPEN_COMMANDS,
   SESSIONS_STAGE,
+  TRANSACTION_ENDS,
   USER_COMMANDS,
 } from './connection-commands.ts';
 import type { Login, TenantLogins } from './tenant-logins.ts';
@@ -187,7 +188,7 @@ export class ClientConnection implements Connected {
       const reply = await this.#listSessions(own, body);
       if (reply !== null) return reply;
     }
-    if (database !== own.database) {
+    if (database !== own.database && !(database === 'admin' && TRANSACTION_ENDS.has(name))) {
       const what = `not authorized on ${database} to execute command ${name}`;
       return failure(new CommandError('Unauthorized', what));
     }

@@ -1,7 +1,7 @@
 /** The commands that concern a connection and not what is in a database. */
 import { createHash } from 'node:crypto';
-import { Binary, type Document, Double } from 'bson';
-import { CommandError, SERVER_VERSION } from '../../../../../libs/mongo/index.ts';
+import { Binary, type Document, Double, ObjectId } from 'bson';
+import { CommandError, SERVER_VERSION, TRANSACTION_SECONDS } from '../../../../../libs/mongo/index.ts';
 import { wire } from '../../../../../libs/mongo-wire/index.ts';
 import type { ClientLogin } from './client-login.ts';
 import type { Login } from './tenant-logins.ts';
@@ -11,6 +11,7 @@ const MAX_WIRE_VERSION = 21;
 const MAX_DOCUMENT_BYTES = 16 * 2 ** 20;
 const MAX_BATCH = 100_000;
 const SESSION_MINUTES = 30;
+const SERVICE_ID = new ObjectId();
 
 /** A connection, as its commands know it. */
 export interface Connected {
@@ -43,6 +44,8 @@ const hello: Command = async (connected, command) => ({
   minWireVersion: 0,
   maxWireVersion: MAX_WIRE_VERSION,
   readOnly: false,
+  // Asked for by `loadBalanced=true`: the driver then takes its connections for one service's.
+  ...(command.loadBalanced === true ? { serviceId: SERVICE_ID } : {}),
   ...(command.saslSupportedMechs === undefined ? {} : { saslSupportedMechs: ['SCRAM-SHA-256'] }),
   ...(await speculative(connected, command.speculativeAuthenticate)),
   ok: 1,
@@ -106,15 +109,6 @@ const REFUSED: Readonly<Record<string, CommandError>> = {
   replSetGetStatus: new CommandError('NoReplicationEnabled', 'not running with --replSet'),
   replSetGetConfig: new CommandError('NoReplicationEnabled', 'not running with --replSet'),
   ...Object.fromEntries(
-    ['commitTransaction', 'abortTransaction'].map((name) => [
-      name,
-      new CommandError(
-        'IllegalOperation',
-        'Transaction numbers are only allowed on a replica set member or mongos',
-      ),
-    ]),
-  ),
-  ...Object.fromEntries(
     // `bulkWrite` would go to `admin`; drivers do not send it to our version.
     ['bulkWrite', 'listShards', 'enableSharding', 'shardCollection'].map((name) => [
       name,
@@ -135,6 +129,11 @@ const BUILD_INFO: Document = {
   ok: 1,
 };
 
+const PARAMETERS: Document = {
+  featureCompatibilityVersion: { version: SERVER_VERSION.slice(0, 3) },
+  transactionLifetimeLimitSeconds: TRANSACTION_SECONDS,
+};
+
 const USER: Readonly<Record<string, Command>> = {
   listDatabases: async (connected, command) => {
     const name = connected.user?.database.database;
@@ -145,9 +144,11 @@ const USER: Readonly<Record<string, Command>> = {
     return { databases, totalSize: bytes, totalSizeMb: Math.floor(bytes.value / 2 ** 20), ok: 1 };
   },
   getParameter: (_, command) => {
-    const isWanted = command.getParameter === '*' || 'featureCompatibilityVersion' in command;
-    if (!isWanted) throw new CommandError('InvalidOptions', 'no option found to get');
-    return { featureCompatibilityVersion: { version: SERVER_VERSION.slice(0, 3) }, ok: 1 };
+    const wanted = Object.entries(PARAMETERS).filter(
+      ([name]) => command.getParameter === '*' || name in command,
+    );
+    if (wanted.length === 0) throw new CommandError('InvalidOptions', 'no option found to get');
+    return { ...Object.fromEntries(wanted), ok: 1 };
   },
   refreshSessions: () => ({ ok: 1 }),
   // Drivers send it to `admin`; both names begin with that of the database.
@@ -211,5 +212,7 @@ export function asOwnSessions(connected: Connected, command: Document): Document
 
 /** Commands allowed without a login. */
 export const OPEN_COMMANDS: ReadonlyMap<string, Command> = new Map(Object.entries(OPEN));
+/** Drivers send these to `admin`, whichever database the transaction is on. */
+export const TRANSACTION_ENDS: ReadonlySet<string> = new Set(['commitTransaction', 'abortTransaction']);
 /** Commands for authenticated users on any database; they reveal nothing about others. */
 export const USER_COMMANDS: ReadonlyMap<string, Command> = new Map(Object.entries(USER));

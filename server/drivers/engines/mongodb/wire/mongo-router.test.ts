@@ -95,7 +95,7 @@ describe('who gets in', () => {
     for (const [command, code] of [
       [{ replSetGetStatus: 1 }, 76],
       [{ listShards: 1 }, 59],
-      [{ commitTransaction: 1 }, 20],
+      [{ commitTransaction: 1 }, 251],
       [{ atlasVersion: 1 }, 13],
     ] as const)
       await assert.rejects(admin.command(command), { code });

@@ -1,0 +1,23 @@
+/** Labels of errors by which drivers know what to try again, when the process of a database is gone. */
+import { deserialize } from 'bson';
+import { CommandError, readSections } from '../../../../libs/mongo/index.ts';
+
+/**
+ * The error of a command whose process ended, with its label: a transaction is gone with the process, and may
+ * be run again; of a commit nobody knows, and it may be asked for again.
+ */
+export function asLostCommand(error: CommandError, sections: Buffer): CommandError {
+  const label = labelOf(sections);
+  return label === null ? error : new CommandError(error.code, error.message, { errorLabels: [label] });
+}
+
+function labelOf(sections: Buffer): string | null {
+  try {
+    const command = deserialize(readSections(sections).body);
+    if (command.autocommit !== false) return null;
+    return 'commitTransaction' in command ? 'UnknownTransactionCommitResult' : 'TransientTransactionError';
+  } catch {
+    // No command could be read, so there is no transaction.
+    return null;
+  }
+}
