@@ -262,7 +262,7 @@ async function readAgain(part: string, bytes: number, expected: Expected | undef
 }
 
 async function assertRight({ from }: Download, expected: Expected | undefined, part: string): Promise<void> {
-  if (expected === undefined || expected.running.digest() === expected.value) return;
+  if (expected === undefined || expected.running.digest().equals(expected.value)) return;
   // Wrong bytes must not be continued.
   await rm(part, { force: true });
   throw new ClientError(`${shown(from)}: checksum mismatch in the downloaded bytes`, EXIT.failure);

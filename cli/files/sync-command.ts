@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT, type ExitCode, UsageError } from '../failures.ts';
 import { counted } from '../output.ts';
-import { base64OfCrc32, crc32OfFile, md5OfFile } from '../s3/checksums.ts';
+import { crc32OfFile, md5OfFile } from '../s3/checksums.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
 import { folderKey } from './below.ts';
 import { isFolder } from './download.ts';
@@ -149,7 +149,7 @@ class Plan {
     if (/^[0-9a-f]{32}$/.test(object.etag)) return (await md5OfFile(file.path, file.size)) === object.etag;
     const bucket = (this.#source.remote ?? this.#target.remote)?.bucket ?? '';
     const stored = (await this.#transfer.s3.head(bucket, object.key))?.['x-amz-checksum-crc32'];
-    return stored === base64OfCrc32(await crc32OfFile({ path: file.path, start: 0, end: file.size }));
+    return stored === (await crc32OfFile({ path: file.path, start: 0, end: file.size }));
   }
 
   #taskFor({ name, target }: Pair<SyncFile, SyncFile>, source: SyncFile): Task {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { textOf, xmlDocument } from '../../libs/s3-wire/index.ts';
 import { cacheFolder } from '../environment.ts';
 import { ClientError, EXIT } from '../failures.ts';
-import { base64OfCrc32, combinedCrc32, crc32, crc32OfFile } from '../s3/checksums.ts';
+import { combinedCrc32, crc32Of, crc32OfFile } from '../s3/checksums.ts';
 import type { FileRange, S3Answer } from '../s3/requests.ts';
 import type { S3Client } from '../s3/s3-client.ts';
 import { readAnswer, S3Failure } from '../s3/s3-failure.ts';
@@ -55,7 +55,7 @@ interface Part {
 interface SentPart {
   readonly number: number;
   readonly etag: string;
-  readonly crc: number;
+  readonly crc: string;
   readonly bytes: number;
 }
 
@@ -77,7 +77,7 @@ async function assertUnchanged({ path, size, mtimeMs }: Upload): Promise<void> {
 async function sendWhole({ path, size, to, headers }: Upload, means: UploadMeans): Promise<void> {
   const body = size <= SMALL_BYTES ? await readFile(path) : { path, start: 0, end: size };
   if (!('path' in body) && body.length !== size) throw changed(path);
-  const crc = base64OfCrc32('path' in body ? await crc32OfFile(body) : crc32(body));
+  const crc = 'path' in body ? await crc32OfFile(body) : crc32Of(body);
   const asked = { method: 'PUT', ...to, body, headers: { ...headers, [CRC_HEADER]: crc } };
   const answer = await means.s3.requests.call({ ...asked, onSent: counting(means.onMoved) });
   assertSame(to, answer.headers[CRC_HEADER], crc);
@@ -121,7 +121,7 @@ async function sendInParts(upload: Upload, means: UploadMeans): Promise<void> {
     const bytes = range.end - range.start;
     const crc = await crc32OfFile(range);
     const kept = there.get(number);
-    if (kept?.size === bytes && kept.crc32 === base64OfCrc32(crc)) {
+    if (kept?.size === bytes && kept.crc32 === crc) {
       means.onMoved(bytes);
       return { number, etag: kept.etag, crc, bytes };
     }
@@ -153,23 +153,22 @@ function begin({ to, headers }: Upload, s3: S3Client): Promise<string> {
 }
 
 interface PartCall {
-  readonly crc: number;
+  readonly crc: string;
   readonly uploadId: string;
   readonly to: RemoteLocation;
   readonly means: UploadMeans;
 }
 
 async function sendPart({ number, range }: Part, { crc, uploadId, to, means }: PartCall): Promise<string> {
-  const checksum = base64OfCrc32(crc);
   const answer = await means.s3.requests.call({
     method: 'PUT',
     ...to,
     query: { partNumber: String(number), uploadId },
-    headers: { [CRC_HEADER]: checksum },
+    headers: { [CRC_HEADER]: crc },
     body: range,
     onSent: counting(means.onMoved),
   });
-  assertSame(to, answer.headers[CRC_HEADER], checksum);
+  assertSame(to, answer.headers[CRC_HEADER], crc);
   return answer.headers['etag'] ?? '';
 }
 
@@ -181,10 +180,10 @@ interface Completion {
 
 async function complete({ to, headers }: Upload, { uploadId, sent, s3 }: Completion): Promise<void> {
   const listed = sent.map(({ number, etag, crc }) => {
-    const part = { PartNumber: number, ETag: etag, ChecksumCRC32: base64OfCrc32(crc) };
+    const part = { PartNumber: number, ETag: etag, ChecksumCRC32: crc };
     return ['Part', Object.entries(part)] as const;
   });
-  const whole = base64OfCrc32(combinedCrc32(sent));
+  const whole = combinedCrc32(sent);
   const conditions = Object.entries(headers).filter(([name]) => name.startsWith('if-'));
   let answer: S3Answer;
   try {
@@ -249,7 +248,7 @@ export async function uploadStream(
   const sent: Promise<SentPart>[] = [];
   for await (const { bytes, isLast } of piecesOf(input)) {
     if (isLast && uploadId === undefined) {
-      const crc = base64OfCrc32(crc32(bytes));
+      const crc = crc32Of(bytes);
       await s3.requests.call({
         method: 'PUT',
         ...to,
@@ -264,12 +263,12 @@ export async function uploadStream(
     const number = sent.length + 1;
     // The next piece is read while this one is sent; more would only fill the memory.
     const one = means.pool.run(async () => {
-      const crc = crc32(bytes);
+      const crc = crc32Of(bytes);
       const answer = await s3.requests.call({
         method: 'PUT',
         ...to,
         query: { partNumber: String(number), uploadId: id },
-        headers: { [CRC_HEADER]: base64OfCrc32(crc) },
+        headers: { [CRC_HEADER]: crc },
         body: bytes,
       });
       means.onMoved(bytes.length);

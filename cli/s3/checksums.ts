@@ -1,103 +1,21 @@
-/** Checksums of what is sent and received, and how those of parts make that of the whole. */
+/** Checksums, in base64, of what is sent and received, and that of a whole from those of its parts. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import * as zlib from 'node:zlib';
+import {
+  checksumHeader,
+  combineCrc,
+  type Digest,
+  IN_HEADERS,
+  newPortableDigest,
+} from '../../libs/s3-wire/index.ts';
 import type { FileRange } from './requests.ts';
 
 const READ_BYTES = 512 * 1024;
-const CRC32_POLYNOMIAL = 0xedb88320n;
-const CRC64_POLYNOMIAL = 0x9a6c9329ac4bc9b5n;
-
-/** Reflected; each entry is the CRC of one byte. */
-function crc32Table(): Uint32Array {
-  return Uint32Array.from({ length: 256 }, (_, byte) => {
-    let crc = byte;
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
-    return crc;
-  });
-}
-
-function slowCrc32(): (bytes: Uint8Array, before?: number) => number {
-  const table = crc32Table();
-  return (bytes, before = 0) => {
-    let crc = ~before;
-    for (const byte of bytes) crc = (table[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8);
-    return ~crc >>> 0;
-  };
-}
-
-/** zlib has it from Node 20.15 on. */
-export const crc32: (bytes: Uint8Array, before?: number) => number = zlib.crc32 ?? slowCrc32();
-
-/** The upper and lower half of each entry, since numbers hold 53 bits. */
-let halves: { readonly upper: Uint32Array; readonly lower: Uint32Array } | undefined;
-
-function crc64Halves() {
-  if (halves !== undefined) return halves;
-  const [upper, lower] = [new Uint32Array(256), new Uint32Array(256)];
-  for (let byte = 0; byte < 256; byte++) {
-    let crc = BigInt(byte);
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1n ? (crc >> 1n) ^ CRC64_POLYNOMIAL : crc >> 1n;
-    upper[byte] = Number(crc >> 32n);
-    lower[byte] = Number(crc & 0xffffffffn);
-  }
-  halves = { upper, lower };
-  return halves;
-}
-
-export interface Running {
-  update(bytes: Uint8Array): void;
-  /** Base64, as in headers. */
-  digest(): string;
-}
-
-function runningCrc32(): Running {
-  let crc = 0;
-  return {
-    update: (bytes) => {
-      crc = crc32(bytes, crc);
-    },
-    digest: () => base64OfCrc32(crc),
-  };
-}
-
-function runningCrc64(): Running {
-  const { upper, lower } = crc64Halves();
-  let [high, low] = [0xffffffff, 0xffffffff];
-  return {
-    update: (bytes) => {
-      for (const byte of bytes) {
-        const index = (low ^ byte) & 0xff;
-        low = (((low >>> 8) | (high << 24)) ^ (lower[index] as number)) >>> 0;
-        high = ((high >>> 8) ^ (upper[index] as number)) >>> 0;
-      }
-    },
-    digest: () => {
-      const bytes = Buffer.alloc(8);
-      bytes.writeUInt32BE(~high >>> 0, 0);
-      bytes.writeUInt32BE(~low >>> 0, 4);
-      return bytes.toString('base64');
-    },
-  };
-}
-
-function runningHash(name: string): Running {
-  const hash = createHash(name);
-  return { update: (bytes) => void hash.update(bytes), digest: () => hash.digest('base64') };
-}
-
-/** In the order in which they are preferred. */
-const BY_HEADER: Readonly<Record<string, () => Running>> = {
-  'x-amz-checksum-crc32': runningCrc32,
-  'x-amz-checksum-crc64nvme': runningCrc64,
-  'x-amz-checksum-sha256': () => runningHash('sha256'),
-  'x-amz-checksum-sha1': () => runningHash('sha1'),
-};
 
 export interface Expected {
-  readonly running: Running;
-  readonly value: string;
+  readonly running: Digest;
+  readonly value: Buffer;
 }
 
 /**
@@ -106,29 +24,31 @@ export interface Expected {
  */
 export function expectedChecksum(headers: Readonly<Record<string, unknown>>): Expected | undefined {
   const isWhole = headers['x-amz-checksum-type'] !== 'COMPOSITE';
-  for (const [header, begin] of isWhole ? Object.entries(BY_HEADER) : []) {
-    const value = headers[header];
-    if (typeof value === 'string') return { running: begin(), value };
+  for (const algorithm of isWhole ? IN_HEADERS : []) {
+    const value = headers[checksumHeader(algorithm)];
+    if (typeof value === 'string')
+      return { running: newPortableDigest(algorithm), value: Buffer.from(value, 'base64') };
   }
   const [, md5] = /^"([0-9a-f]{32})"$/.exec(String(headers['etag'])) ?? [];
-  if (md5 === undefined) return undefined;
-  return { running: runningHash('md5'), value: Buffer.from(md5, 'hex').toString('base64') };
+  return md5 === undefined
+    ? undefined
+    : { running: newPortableDigest('MD5'), value: Buffer.from(md5, 'hex') };
 }
 
-export function base64OfCrc32(crc: number): string {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(crc, 0);
-  return bytes.toString('base64');
+export function crc32Of(bytes: Uint8Array): string {
+  const crc = newPortableDigest('CRC32');
+  crc.update(bytes);
+  return crc.digest().toString('base64');
 }
 
 /** The CRC-32 of a part of a file. Throws what reading does. */
-export async function crc32OfFile({ path, start, end }: FileRange): Promise<number> {
-  if (end === start) return 0;
-  let crc = 0;
+export async function crc32OfFile({ path, start, end }: FileRange): Promise<string> {
+  if (end === start) return crc32Of(Buffer.alloc(0));
+  const crc = newPortableDigest('CRC32');
   for await (const chunk of createReadStream(path, { start, end: end - 1, highWaterMark: READ_BYTES })) {
-    crc = crc32(chunk, crc);
+    crc.update(chunk);
   }
-  return crc;
+  return crc.digest().toString('base64');
 }
 
 /** The MD5 of a file in hex, which is the ETag of an object that came in one piece. */
@@ -140,27 +60,11 @@ export async function md5OfFile(path: string, size: number): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Product of two polynomials modulo that of the CRC; the highest bit is the coefficient of x^0. */
-function multiply(one: bigint, other: bigint): bigint {
-  let [product, shifted] = [0n, other];
-  for (let bit = 1n << 31n; bit > 0n; bit >>= 1n) {
-    if (one & bit) product ^= shifted;
-    shifted = shifted & 1n ? (shifted >> 1n) ^ CRC32_POLYNOMIAL : shifted >> 1n;
-  }
-  return product;
-}
-
 /** The CRC-32 of a text from those of its parts, in their order. Reads none of them. */
-export function combinedCrc32(parts: readonly { readonly crc: number; readonly bytes: number }[]): number {
-  return Number(
-    parts.reduce((whole, { crc, bytes }) => {
-      let power = 1n << 31n;
-      let square = 1n << 30n;
-      for (let left = BigInt(bytes) * 8n; left > 0n; left >>= 1n) {
-        if (left & 1n) power = multiply(power, square);
-        square = multiply(square, square);
-      }
-      return multiply(power, whole) ^ BigInt(crc);
-    }, 0n),
+export function combinedCrc32(parts: readonly { readonly crc: string; readonly bytes: number }[]): string {
+  const whole = parts.reduce<Buffer>(
+    (before, { crc, bytes }) => combineCrc('CRC32', before, Buffer.from(crc, 'base64'), bytes),
+    Buffer.alloc(4),
   );
+  return whole.toString('base64');
 }

@@ -3,7 +3,8 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { bigEndian, type CrcName, DIGEST_BYTES, type DigestName, type Digests } from './digests.ts';
+import type { Digests } from './digests.ts';
+import { bigEndian, type CrcName, DIGEST_BYTES, type DigestName, POLYNOMIALS } from './portable-digests.ts';
 import { S3Error } from './s3-error.ts';
 
 /** MD5 is for `Content-MD5` and ETags; it has no header of its own. */
@@ -12,13 +13,7 @@ export type ChecksumAlgorithm = DigestName;
 export type ChecksumType = 'COMPOSITE' | 'FULL_OBJECT';
 
 /** The algorithms with a header of their own. */
-const IN_HEADERS: readonly ChecksumAlgorithm[] = ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'];
-/** Reflected, as the algorithms are. */
-const POLYNOMIALS: Readonly<Record<CrcName, bigint>> = {
-  CRC32: 0xedb88320n,
-  CRC32C: 0x82f63b78n,
-  CRC64NVME: 0x9a6c9329ac4bc9b5n,
-};
+export const IN_HEADERS: readonly ChecksumAlgorithm[] = ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'];
 
 /** Polynomials over GF(2) modulo that of a CRC; the highest bit is the coefficient of x^0. */
 class Field {

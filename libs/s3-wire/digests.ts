@@ -1,54 +1,25 @@
-/**
- * Digests of bytes, the same on the event loop and on threads. CRC-64/NVME goes eight bytes at a time, in
- * WebAssembly that is made here: JavaScript has no fast 64-bit integers (five times slower). Its memory holds
- * eight tables of 256 entries, and behind them the bytes to go through.
- */
-import { createHash, hash } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+/** Digests of bytes, the same on the event loop and on threads, with the CRC-32C of the processor. */
+import { hash } from 'node:crypto';
 import { crc32c } from '@node-rs/crc32';
-
-export type CrcName = 'CRC32' | 'CRC32C' | 'CRC64NVME';
-export type DigestName = CrcName | 'SHA1' | 'SHA256' | 'MD5';
+import {
+  bigEndian,
+  DIGEST_BYTES,
+  type Digest,
+  type DigestName,
+  isCrc,
+  newPortableDigest,
+  PORTABLE_CRCS,
+} from './portable-digests.ts';
+import type { Crc } from './sliced-crc.ts';
 
 /** Lower-case hex by name; CRCs are big-endian. */
 export type Digests = Readonly<Partial<Record<DigestName, string>>>;
 
-/** A digest of bytes that come in pieces. */
-export interface Digest {
-  update(bytes: Uint8Array): void;
-  /** Once only: hashes end with it. */
-  digest(): Buffer;
-}
-
-/** Length of a digest, bytes. */
-export const DIGEST_BYTES: Readonly<Record<DigestName, number>> = {
-  CRC32: 4,
-  CRC32C: 4,
-  CRC64NVME: 8,
-  SHA1: 20,
-  SHA256: 32,
-  MD5: 16,
-};
-
-/** From a CRC of no bytes, 0, to that of all so far. */
-const CRCS: Readonly<Record<CrcName, (bytes: Uint8Array, before: bigint) => bigint>> = {
-  CRC32: (bytes, before) => BigInt(crc32(bytes, Number(before))),
-  CRC32C: (bytes, before) => BigInt(crc32c(bytes, Number(before))),
-  CRC64NVME: crc64nvme,
-};
+const nativeCrc32c: Crc = (bytes, before) => BigInt(crc32c(bytes, Number(before)));
+const CRCS = { ...PORTABLE_CRCS, CRC32C: nativeCrc32c };
 
 export function newDigest(name: DigestName): Digest {
-  if (!isCrc(name)) {
-    const made = createHash(name.toLowerCase());
-    return { update: (bytes) => void made.update(bytes), digest: () => made.digest() };
-  }
-  let crc = 0n;
-  return {
-    update: (bytes) => {
-      crc = CRCS[name](bytes, crc);
-    },
-    digest: () => bigEndian(crc, DIGEST_BYTES[name]),
-  };
+  return newPortableDigest(name, CRCS);
 }
 
 /** The digests of bytes that are there as a whole. */
@@ -60,127 +31,4 @@ export function digestsOf(bytes: Uint8Array, names: readonly DigestName[]): Dige
       return [name, bigEndian(CRCS[name](bytes, 0n), DIGEST_BYTES[name]).toString('hex')];
     }),
   );
-}
-
-function isCrc(name: DigestName): name is CrcName {
-  return name in CRCS;
-}
-
-/** A number as so many bytes. */
-export function bigEndian(value: bigint, sizeBytes: number): Buffer {
-  return Buffer.from(value.toString(16).padStart(2 * sizeBytes, '0'), 'hex');
-}
-
-/**
- * CRC-64/NVME, eight bytes at a time. In WebAssembly, made here: JavaScript has no fast 64-bit integers (five
- * times slower). The memory holds eight tables of 256 entries, and behind them the bytes to go through.
- */
-const POLYNOMIAL = 0x9a6c9329ac4bc9b5n;
-const ONES = 0xffffffffffffffffn;
-const TABLE_BYTES = 256 * 8;
-const DATA_AT = 8 * TABLE_BYTES;
-const PAGES = 2;
-const DATA_BYTES = PAGES * 65_536 - DATA_AT;
-
-/** A number in the variable-length form of WebAssembly; signed, as constants are. */
-function signed(value: number): number[] {
-  const low = value & 0x7f;
-  const rest = value >> 7;
-  const isLast = (rest === 0 && (low & 0x40) === 0) || (rest === -1 && (low & 0x40) !== 0);
-  return isLast ? [low] : [low | 0x80, ...signed(rest)];
-}
-
-function unsigned(value: number): number[] {
-  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >>> 7)];
-}
-
-const section = (id: number, content: readonly number[]) => [id, ...unsigned(content.length), ...content];
-const get = (local: number) => [0x20, local];
-const set = (local: number) => [0x21, local];
-const i32 = (value: number) => [0x41, ...signed(value)];
-const i64 = (value: number) => [0x42, ...signed(value)];
-const loadI64 = (offset: number) => [0x29, 3, ...unsigned(offset)];
-const XOR = 0x85;
-
-/** The entry for byte `lane` of the CRC, which is local 0. */
-function lookUp(lane: number): number[] {
-  const shifted = [...get(0), ...i64(8 * lane), 0x88];
-  const address = [...shifted, ...i64(255), 0x83, 0xa7, ...i32(3), 0x74];
-  return [...address, ...loadI64((7 - lane) * TABLE_BYTES)];
-}
-
-/** `advance(crc: i64, at: i32, end: i32): i64`, over `end - at` bytes: eight, or a multiple. */
-function program(): Uint8Array<ArrayBuffer> {
-  const mixed = [...get(1), ...loadI64(0), ...get(0), XOR, ...set(0)];
-  const lanes = [1, 2, 3, 4, 5, 6, 7].flatMap((lane) => [...lookUp(lane), XOR]);
-  const next = [...get(1), ...i32(8), 0x6a, 0x22, 1, ...get(2), 0x49, 0x0d, 0];
-  const loop = [0x03, 0x40, ...mixed, ...lookUp(0), ...lanes, ...set(0), ...next, 0x0b];
-  const body = [0, ...loop, ...get(0), 0x0b];
-  return new Uint8Array([
-    ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...section(1, [1, 0x60, 3, 0x7e, 0x7f, 0x7f, 1, 0x7e]),
-    ...section(3, [1, 0]),
-    ...section(5, [1, 0, PAGES]),
-    ...section(7, [2, 1, 0x6d, 2, 0, 1, 0x66, 0, 0]),
-    ...section(10, [1, ...unsigned(body.length), ...body]),
-  ]);
-}
-
-function fillTables(tables: BigUint64Array): void {
-  for (let at = 0; at < 256; at += 1) {
-    let entry = BigInt(at);
-    for (let bit = 0; bit < 8; bit += 1) entry = entry & 1n ? (entry >> 1n) ^ POLYNOMIAL : entry >> 1n;
-    tables[at] = entry;
-  }
-  for (let at = 256; at < tables.length; at += 1) {
-    const before = tables[at - 256] ?? 0n;
-    tables[at] = (before >> 8n) ^ (tables[Number(before & 255n)] ?? 0n);
-  }
-}
-
-/** The part that is used here: the types of Node leave it to those of browsers. */
-declare const WebAssembly: {
-  readonly Module: new (code: Uint8Array) => object;
-  readonly Instance: new (
-    module: object,
-  ) => {
-    readonly exports: { readonly m: { readonly buffer: ArrayBuffer }; readonly f: Engine['advance'] };
-  };
-};
-
-interface Engine {
-  readonly advance: (crc: bigint, at: number, end: number) => bigint;
-  readonly data: Uint8Array;
-  readonly table: BigUint64Array;
-}
-
-let engine: Engine | undefined;
-
-function makeEngine(): Engine {
-  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(program()));
-  const { buffer } = exports.m;
-  fillTables(new BigUint64Array(buffer, 0, DATA_AT / 8));
-  return {
-    advance: exports.f,
-    data: new Uint8Array(buffer, DATA_AT),
-    table: new BigUint64Array(buffer, 0, 256),
-  };
-}
-
-/** The CRC of what `before` is the CRC of, followed by `bytes`; `before` is 0n at the beginning. */
-export function crc64nvme(bytes: Uint8Array, before: bigint): bigint {
-  engine ??= makeEngine();
-  const { advance, data, table } = engine;
-  let crc = before ^ ONES;
-  let at = 0;
-  while (bytes.length - at >= 8) {
-    const length = Math.min(DATA_BYTES, (bytes.length - at) & ~7);
-    data.set(bytes.subarray(at, at + length));
-    crc = BigInt.asUintN(64, advance(crc, DATA_AT, DATA_AT + length));
-    at += length;
-  }
-  for (; at < bytes.length; at += 1) {
-    crc = (crc >> 8n) ^ (table[Number(crc & 255n) ^ (bytes[at] ?? 0)] ?? 0n);
-  }
-  return crc ^ ONES;
 }

@@ -8,12 +8,14 @@ export {
   combineCrc,
   type HeaderChecksums,
   headerChecksums,
+  IN_HEADERS,
   readChecksum,
 } from './checksums.ts';
 export { ChunkedBody } from './chunked-body.ts';
 export { type Payload, readFormScope } from './credentials.ts';
-export { type Digest, type DigestName, type Digests, digestsOf, newDigest } from './digests.ts';
+export { type Digests, digestsOf, newDigest } from './digests.ts';
 export { oldClaim } from './old-signature.ts';
+export { type Digest, type DigestName, newPortableDigest } from './portable-digests.ts';
 export { S3_ERRORS, type S3Code, S3Error } from './s3-error.ts';
 export {
   type AmzPair,
