@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import { checkBands } from './tidy/band-rules.ts';
-import { checkCircles } from './tidy/circle-rules.ts';
+import { checkCircles, checkFileCircles } from './tidy/circle-rules.ts';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
 import { checkDurableFiles } from './tidy/durable-rules.ts';
 import { checkEngineNames } from './tidy/engine-rules.ts';
@@ -17,6 +17,7 @@ import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } fro
 const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]>> = {
   'imports stay within their bands': checkBands,
   'folders import each other in one direction': checkCircles,
+  'no circle of files at run time': checkFileCircles,
   'SQL names the tables of its folder, and of others those in the list': checkTables,
   'engines of databases are named in their folders': checkEngineNames,
   'migrations are numbered without gaps': checkMigrations,

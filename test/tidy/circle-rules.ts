@@ -1,5 +1,5 @@
-/** Folders of server/ and of its drivers/ import each other in one direction only. */
-import { readImports } from './imports.ts';
+/** Folders of server/ and of its drivers/, and files, import each other in one direction only. */
+import { type Import, readImports } from './imports.ts';
 import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts';
 
 function folderOf(path: string): string | undefined {
@@ -14,16 +14,59 @@ function arrowsOf(file: SourceFile) {
   });
 }
 
+interface Arrow {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The arrows that lead to a place from which others lead back. */
+function inCircles<T extends Arrow>(arrows: readonly T[]): T[] {
+  const left = trimmed(arrows);
+  const next = Map.groupBy(left, ({ from }) => from);
+  const leads = (from: string, to: string) => {
+    const seen = new Set([from]);
+    for (const place of seen) for (const arrow of next.get(place) ?? []) seen.add(arrow.to);
+    return seen.has(to);
+  };
+  return left.filter(({ from, to }) => leads(to, from));
+}
+
+/** Without the arrows that begin or end where no other ends or begins: what is in no circle is soon gone. */
+function trimmed<T extends Arrow>(arrows: readonly T[]): readonly T[] {
+  const starts = new Set(arrows.map(({ from }) => from));
+  const ends = new Set(arrows.map(({ to }) => to));
+  const left = arrows.filter(({ from, to }) => starts.has(to) && ends.has(from));
+  return left.length === arrows.length ? left : trimmed(left);
+}
+
 /** Imports that lead into a folder from which others lead back. */
 export function checkCircles(files: readonly SourceFile[]): Finding[] {
   const arrows = files.filter(({ path }) => isCode(path) && !isTest(path)).flatMap(arrowsOf);
-  const next = Map.groupBy(arrows, ({ from }) => from);
-  const leads = (from: string, to: string) => {
-    const seen = new Set([from]);
-    for (const folder of seen) for (const arrow of next.get(folder) ?? []) seen.add(arrow.to);
-    return seen.has(to);
-  };
-  return arrows
-    .filter(({ from, to }) => leads(to, from))
-    .map(({ from, to, path, line }) => ({ path, line, message: `${to}/ imports ${from}/ too, in the end` }));
+  return inCircles(arrows).map(({ from, to, path, line }) => {
+    return { path, line, message: `${to}/ imports ${from}/ too, in the end` };
+  });
+}
+
+/** Types are gone at run time, and a dynamic import waits until it is called. */
+function isRunTime({ clause }: Import): boolean {
+  return clause !== '*' && !/^\s*type\s+[^,\s]/.test(clause);
+}
+
+/**
+ * Imports between files that lead back to where they come from: what such a file has when another one runs
+ * depends on who was imported first.
+ */
+export function checkFileCircles(files: readonly SourceFile[]): Finding[] {
+  const arrows = files
+    .filter(({ path }) => isCode(path) && !isTest(path))
+    .flatMap((file) =>
+      readImports(file).flatMap((imported) => {
+        const { target, line } = imported;
+        if (target === undefined || !isRunTime(imported)) return [];
+        return [{ from: file.path, to: target, line }];
+      }),
+    );
+  return inCircles(arrows).map(({ from, to, line }) => {
+    return { path: from, line, message: `${to} imports it too, in the end: move what both need` };
+  });
 }
