@@ -5,7 +5,7 @@ import { type ChecksumAlgorithm, checksumHeader, combineCrc, headerChecksums } f
 import { newDigest } from './digests.ts';
 import { S3Error } from './s3-error.ts';
 
-/** Of `123456789`, as published: https://reveng.sourceforge.io/crc-catalogue/, FIPS 180, RFC 1321. */
+/** Sums of `123456789`, as published: https://reveng.sourceforge.io/crc-catalogue/, FIPS 180, RFC 1321. */
 const CHECK_VALUES: Readonly<Record<ChecksumAlgorithm, string>> = {
   CRC32: 'cbf43926',
   CRC32C: 'e3069283',

@@ -21,7 +21,7 @@ export interface Signer {
   readonly accessKeyId: string;
   readonly secret: string;
   readonly region: string;
-  /** Of the request, ms since 1970. */
+  /** Time of the request, ms since 1970. */
   readonly nowMs: number;
 }
 

@@ -8,6 +8,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
+import type { Meters } from '../platform/prometheus.ts';
 import { type AccountsDeps as AccountDeps, Accounts } from './accounts.ts';
 import { type AdminRoutesDeps, adminRoutes } from './admin-routes.ts';
 import { Administration, type AdministrationDeps } from './administration.ts';
@@ -140,6 +141,7 @@ export async function accountsPart({
       administration,
     }),
     jobs,
+    gauges: (meters: Meters) => meterSignIns(meters, sessions),
     flush: () => authenticator.flush(),
   };
 }
@@ -151,4 +153,13 @@ function oneTimeLinks(deps: LinksDeps, reads: Metadata) {
     setupLinks: new SetupLinks({ ...deps, setupLinkStore: new SetupLinkStore({ reads }) }),
     resetLinks: new ResetLinks({ ...deps, resetLinkStore: new ResetLinkStore({ reads }) }),
   };
+}
+
+function meterSignIns(meters: Meters, sessions: Sessions): void {
+  const help = 'Sign-ins with a wrong name or password';
+  meters.gauge('cloudlet_failed_sign_ins_total', {
+    help,
+    type: 'counter',
+    read: () => sessions.failedLogins,
+  });
 }

@@ -106,7 +106,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const domains = await buildDomains(options, { base, addresses });
   const { compute, databases, credits, accounts, engines } = domains;
   const calls = buildCalls(base, { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers });
-  const meters = new Meters();
+  const meters = new Meters(clock);
   const system = buildSystem(options, { domains, base, meters });
   const { operations, idempotency } = calls;
   // In start order; they stop in reverse.
@@ -322,7 +322,7 @@ function buildSystem(
     meters,
     alarms: base.alarms,
     stores: base.engines,
-    metrics: () => base.hostMetrics.read(),
+    host: base.hostMetrics,
     scrub: () => storage.scrubber.status(),
     databases: () => databases.engines.readiness(),
     recovery: () => recovery.watch.read(),

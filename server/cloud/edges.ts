@@ -21,7 +21,7 @@ import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http
 import { hostsOf, type OwnAddresses } from '../http/origins.ts';
 import type { Route } from '../http/route.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
-import { ID_HEADERS, S3Edge, type S3EdgeDeps, s3LevelOf } from '../s3/s3-edge.ts';
+import { ID_HEADERS, S3Edge, type S3EdgeDeps } from '../s3/s3-edge.ts';
 import { s3Routes } from '../s3/s3-routes.ts';
 import { systemRoutes } from '../status/routes.ts';
 import { storageRoutes } from '../storage/part.ts';
@@ -188,13 +188,14 @@ function openDoors(
       idHeaders: ID_HEADERS,
       hostNames: [...frame.hostNames, ...s3HostNames(config)],
       limiter: s3Limiter,
-      levelOf: s3LevelOf,
+      protocol: 's3',
     }),
     // Errors of the machines' web servers are no concern of the operator's.
     named: new Door({
       ...frame,
       headers: {},
       hostNames: [`.${config.appsDomain}`],
+      protocol: 'machine',
       levelOf: () => 'debug',
     }),
   };

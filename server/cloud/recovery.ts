@@ -254,13 +254,16 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
   );
   gauge('drill_age_seconds', 'Time since a restore drill last passed', () => watch.figures().drillAgeSeconds);
   gauge('target_up', '1 if the recovery repository answered the last check', () =>
-    Number(watch.figures().isTargetUp),
+    flag(watch.figures().isTargetUp),
   );
   gauge('target_free_bytes', 'Free space of the recovery repository', () => watch.figures().freeBytes);
   gauge('key_taken', '1 once an administrator has confirmed the recovery key', () =>
-    Number(watch.figures().isKeyTaken),
+    flag(watch.figures().isKeyTaken),
   );
 }
+
+/** Unknown values have no sample: a new cloud has no repository, and no key to keep. */
+const flag = (isSo: boolean | null) => (isSo === null ? Number.NaN : Number(isSo));
 
 type WatchParts = Pick<RecoveryDeps, 'config' | 'clock' | 'base'> & {
   readonly keys: RecoveryKeys;

@@ -239,7 +239,7 @@ export function computePart(
     resources: machines.resources,
     routes: computeRoutes(routeDeps),
     sockets: [consoleSocket(routeDeps), vmTunnelSocket({ ...deps, ...parts, changes, find, sent })],
-    gauges: (meters: Meters) => meterVms(meters, sampler),
+    gauges: (meters: Meters) => meterVms(meters, { sampler, counts: async () => store.counts() }),
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('block connections from machines to this host', CHECK_MS, guard),

@@ -14,7 +14,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError, ERRORS } from '../platform/errors.ts';
 import { sourceOf } from '../platform/host/caller-networks.ts';
 import { newId } from '../platform/ids.ts';
-import type { Meters } from '../platform/prometheus.ts';
+import type { Meters, Protocol } from '../platform/prometheus.ts';
 import type { CallerLimits } from './caller.ts';
 import { type HostCheck, hostCheck, isLoopback } from './origins.ts';
 import { endWith, rawProblem } from './response.ts';
@@ -37,6 +37,8 @@ export interface Exchange {
 export type Level = 'error' | 'warn' | 'info' | 'debug';
 
 export interface DoorDeps {
+  /** In the metrics and log lines; default: `rest`. */
+  readonly protocol?: Protocol;
   readonly clock: Clock;
   readonly log: Logger;
   readonly meters: Pick<Meters, 'observeRequest'>;
@@ -72,10 +74,10 @@ export function ownerOf(response: ServerResponse): number | undefined {
   return owners.get(response);
 }
 
-/** 500 is a fault of ours; other 5xx errors, such as 503, are expected and say their fix. */
+/** 500 is a fault of ours; 501 is a feature that the caller asked for, and other 5xx errors are expected. */
 function levelOf(status: number): Level {
   if (status === 500) return 'error';
-  if (status > 500) return 'warn';
+  if (status > 501) return 'warn';
   return status >= 400 ? 'info' : 'debug';
 }
 
@@ -177,9 +179,9 @@ export class Door {
 
   /** The metric and the log line of an exchange that has ended, or of an upgrade that was answered. */
   record({ id, raw, address, startedAt, principal, routeName }: Exchange, status: number): void {
-    const { clock, log, meters } = this.#deps;
+    const { clock, log, meters, protocol = 'rest' } = this.#deps;
     const seconds = (clock.monotonic() - startedAt) / 1000;
-    meters.observeRequest(routeName, status, seconds);
+    meters.observeRequest({ protocol, route: routeName, status }, seconds);
     const level = (this.#deps.levelOf ?? levelOf)(status);
     if (!log.isLevelEnabled(level)) return;
     // The path without its query: a signed link's signature is a secret.

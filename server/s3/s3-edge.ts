@@ -19,7 +19,7 @@ import type { Authenticator } from '../accounts/sign-in/authenticator.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
 import type { BodyMemory, HeldBody } from '../http/bodies/body-memory.ts';
 import { isAwsSigned } from '../http/edge.ts';
-import type { Door, Exchange, Level, TrustedProxies } from '../http/exchange.ts';
+import type { Door, Exchange, TrustedProxies } from '../http/exchange.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
@@ -64,12 +64,6 @@ export interface S3EdgeDeps {
 
 /** The headers that tell the id of a request. */
 export const ID_HEADERS = ['x-amz-request-id', 'x-amz-id-2'];
-
-/** Clients ask all the time for objects that are missing: no more than the metric is told of that. */
-export function s3LevelOf(status: number): Level {
-  if (status === 500) return 'error';
-  return status > 501 ? 'warn' : 'debug';
-}
 
 /** Every operation, the more special ones first. */
 export const OPERATIONS: readonly S3Operation[] = [

@@ -26,6 +26,14 @@ export interface HostMetricsDeps {
   readonly dataDir: string;
 }
 
+interface DiskFigures {
+  readonly percent: number;
+  /** For this process: without the share that the file system keeps for root. */
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+  readonly at: number;
+}
+
 interface CpuSample extends CpuTicks {
   readonly at: number;
 }
@@ -42,7 +50,7 @@ export class HostMetrics {
   readonly #samples: CpuSample[] = [];
   #timer: NodeJS.Timeout | undefined;
   #ticks: CpuTicks = { busy: 0, total: 0 };
-  #disk: { readonly percent: number; readonly at: number } | undefined;
+  #disk: DiskFigures | undefined;
   #diskAskedAt = Number.NEGATIVE_INFINITY;
   #diskAnswer: Promise<void> | undefined;
 
@@ -71,14 +79,19 @@ export class HostMetrics {
 
   /** Current utilization. Before `start`, cpu is the average since the host booted. */
   read(): HostUsage {
-    const age =
-      this.#disk === undefined ? Number.POSITIVE_INFINITY : this.#deps.clock.monotonic() - this.#disk.at;
     const { totalBytes, availableBytes } = readHostMemory();
     return {
       cpu: this.#cpuPercent(),
       memory: percent(totalBytes - availableBytes, totalBytes),
-      disk: this.#disk !== undefined && age < DISK_STALE_MS ? this.#disk.percent : null,
+      disk: this.disk?.percent ?? null,
     };
+  }
+
+  /** The file system that holds the data directory; undefined when it does not answer. */
+  get disk(): Omit<DiskFigures, 'at'> | undefined {
+    const disk = this.#disk;
+    if (disk === undefined) return undefined;
+    return this.#deps.clock.monotonic() - disk.at < DISK_STALE_MS ? disk : undefined;
   }
 
   #tick(): void {
@@ -117,9 +130,14 @@ export class HostMetrics {
   async #askDisk(): Promise<void> {
     this.#diskAskedAt = this.#deps.clock.monotonic();
     try {
-      const { blocks, bfree, bavail } = await statfs(this.#deps.dataDir);
+      const { blocks, bfree, bavail, bsize } = await statfs(this.#deps.dataDir);
       const used = blocks - bfree;
-      this.#disk = { percent: percent(used, used + bavail), at: this.#deps.clock.monotonic() };
+      this.#disk = {
+        percent: percent(used, used + bavail),
+        freeBytes: bavail * bsize,
+        totalBytes: blocks * bsize,
+        at: this.#deps.clock.monotonic(),
+      };
     } catch {
       this.#disk = undefined;
     }

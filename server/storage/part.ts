@@ -8,6 +8,7 @@ import { type Alarms, isWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
+import type { Meters } from '../platform/prometheus.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
 import { BlobSql } from './blobs/blob-sql.ts';
 import type { BlobStore } from './blobs/blobs.ts';
@@ -32,6 +33,7 @@ import { type ObjectServices, objectServices } from './objects/object-services.t
 import { PointRestores } from './points/point-restores.ts';
 import type { StoragePoints } from './points/point-steps.ts';
 import type { StorageBilling } from './storage-billing.ts';
+import { meterStorage } from './storage-metrics.ts';
 import { openUploadRoutes } from './uploads/open-upload-routes.ts';
 import { OpenUploads } from './uploads/open-uploads.ts';
 import { uploadRoutes } from './uploads/upload-routes.ts';
@@ -148,6 +150,7 @@ export async function storagePart(deps: StorageDeps) {
   ];
   if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'cluster', run: scrub });
   const pointRestores = new PointRestores({ ...deps, ...base, ...services });
+  const figures = { totals: () => services.buckets.totals(), scrub: () => scrubber.status() };
   const links = new Links({ secret: base.linkSecret, clock, keys: linkKeys });
   return {
     scrubber,
@@ -165,6 +168,7 @@ export async function storagePart(deps: StorageDeps) {
     }),
     dataRoutes: cdnRoutes({ downloads, links, apiUrl: () => addresses.apiUrl }),
     jobs,
+    gauges: (meters: Meters) => meterStorage(meters, figures),
     stop: () => {
       pointRestores.stop();
       lifecycle.runs.stop();

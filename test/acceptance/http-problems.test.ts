@@ -165,7 +165,7 @@ describe('JSON bodies', () => {
     const counted = async (status: string) => {
       const { body } = await client.call('/metrics');
       const line = new RegExp(
-        `^cloudlet_http_requests_total\\{route="login",status="${status}"\\} (\\d+)$`,
+        `^cloudlet_http_requests_total\\{route="login",protocol="rest",status="${status}"\\} (\\d+)$`,
         'm',
       );
       return Number(line.exec(String(body))?.[1] ?? 0);

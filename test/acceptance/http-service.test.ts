@@ -89,6 +89,18 @@ test('/metrics is Prometheus text that counts what happens', async () => {
   for (const name of ['commits', 'batches', 'batch_seconds']) {
     assert.ok((after.get(`cloudlet_metadata_${name}_total`) ?? 0) > 0, name);
   }
+  const positive = [
+    ...['process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_start_time_seconds'],
+    ...['process_open_fds', 'cloudlet_disk_free_bytes', 'cloudlet_disk_size_bytes'],
+    ...['cloudlet_host_memory_available_bytes', 'cloudlet_database_engine_up{engine="sqlite"}'],
+  ];
+  for (const name of positive) assert.ok((after.get(name) ?? 0) > 0, name);
+  const none = ['storage_buckets', 'storage_objects', 'storage_bytes', 'alarms', 'failed_sign_ins_total'];
+  for (const name of none) assert.equal(after.get(`cloudlet_${name}`), 0, name);
+  const build = [...after.keys()].find((name) => name.startsWith('cloudlet_build_info'));
+  assert.match(build ?? '', /version="\d+\.\d+\.\d+",node="\d+\.[\d.]+",metadata="\w+",storage="\w+"/);
+  // Values of a new, healthy cloud by which nobody should be woken.
+  for (const [name, value] of after) if (/_up\b|key_taken/.test(name)) assert.equal(value, 1, name);
 });
 
 describe('the system status', () => {

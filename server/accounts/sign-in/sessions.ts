@@ -58,6 +58,8 @@ export interface SessionsDeps {
 
 export class Sessions {
   readonly #deps: SessionsDeps;
+  /** Since the start. */
+  failedLogins = 0;
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
@@ -200,6 +202,7 @@ export class Sessions {
     // Failures by name and by e-mail address count together. A distinct error would reveal which address
     // belongs to which name, so until the wait is over even the right password is rejected.
     if (!right || row === undefined || isHeld) {
+      this.failedLogins++;
       throttle.failed(typed);
       if (account !== undefined && !isHeld) throttle.failed(account);
       throw wrong();

@@ -98,6 +98,11 @@ export class VmStore {
     return this.#reads.all(`SELECT ${COLUMNS} FROM vms WHERE id > ? ORDER BY id LIMIT ?`, after, limit);
   }
 
+  /** Machines of all accounts by state. */
+  counts(): Awaitable<{ state: VmState; count: number }[]> {
+    return this.#reads.all('SELECT state, count(*) AS count FROM vms GROUP BY state');
+  }
+
   /** Machines of all accounts. */
   listRunning(): Awaitable<VmRow[]> {
     return this.#reads.all(`SELECT ${COLUMNS} FROM vms WHERE state = 'running' ORDER BY id`);

@@ -309,11 +309,12 @@ test('Prometheus gets every running machine, and nothing that is not known', asy
   engine.set(silent, null);
   await step(vm, 1500);
   const meters = new Meters();
-  meterVms(meters, sampler);
-  const text = meters.render({ details: true });
+  meterVms(meters, { sampler, counts: async () => [{ state: 'running', count: 2 }] });
+  const text = await meters.render({ details: true });
   const labels = (vmId: string) => `{vm_id="${vmId}",account="${accountId}"}`;
   assert.ok(text.includes(`cloudlet_vm_up${labels(vm)} 1\n`));
   assert.ok(text.includes(`cloudlet_vm_up${labels(silent)} 0\n`));
+  assert.ok((await meters.render()).includes('cloudlet_vms{state="running"} 2\n'));
   assert.ok(text.includes(`cloudlet_vm_cpu_seconds_total${labels(vm)} 1.5\n`));
   assert.ok(text.includes(`cloudlet_vm_memory_resident_bytes${labels(vm)} ${300 * MIB}\n`));
   assert.ok(!text.includes(`cloudlet_vm_disk_read_bytes_total${labels(silent)}`));

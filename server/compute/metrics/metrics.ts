@@ -138,8 +138,20 @@ const SERIES: readonly VmSeries[] = [
   },
 ];
 
+interface VmSources {
+  readonly sampler: Pick<Sampler, 'all'>;
+  readonly counts: () => Promise<readonly { state: string; count: number }[]>;
+}
+
 /** Declares the series of machines. Unknown figures have no sample. */
-export function meterVms(meters: Meters, sampler: Pick<Sampler, 'all'>): void {
+export function meterVms(meters: Meters, { sampler, counts }: VmSources): void {
+  meters.askedSeries('cloudlet_vms', {
+    help: 'Virtual machines by state',
+    type: 'gauge',
+    labels: ['state'],
+    isPublic: true,
+    ask: async () => (await counts()).map(({ state, count }) => ({ labels: [state], value: count })),
+  });
   const labels = ['vm_id', 'account'];
   meters.series('cloudlet_vm_up', {
     help: '1 while the virtual machine runs and reports metrics, 0 while it runs and reports none',

@@ -92,6 +92,7 @@ export function meterDatabases(meters: Meters, sampler: Pick<Sampler, 'counts' |
   meters.series('cloudlet_databases', {
     help: 'Databases by engine and state',
     type: 'gauge',
+    isPublic: true,
     labels: ['engine', 'state'],
     read: () =>
       sampler.counts().map(({ engine, state, count }) => ({ labels: [engine, state], value: count })),
@@ -101,12 +102,14 @@ export function meterDatabases(meters: Meters, sampler: Pick<Sampler, 'counts' |
   meters.series('cloudlet_database_statements_total', {
     help: 'Statements run by databases',
     type: 'counter',
+    isPublic: true,
     labels: ['engine'],
     read: byEngine(({ statements }) => statements),
   });
   meters.series('cloudlet_database_connections', {
     help: 'Open sessions of databases, or statements in progress',
     type: 'gauge',
+    isPublic: true,
     labels: ['engine'],
     read: byEngine(({ connections }) => connections),
   });

@@ -56,7 +56,9 @@ export class RecoveryWatch {
   #probing: Promise<TargetFact> | undefined;
   /** Last result, for /metrics. */
   #summary: RecoverySummary | undefined;
-  #isKeyTaken = false;
+  #isKeyTaken: boolean | null = null;
+  /** null: not probed yet. */
+  #isTargetUp: boolean | null = null;
   #isClosed = false;
 
   constructor(deps: WatchDeps) {
@@ -91,9 +93,11 @@ export class RecoveryWatch {
     });
     try {
       this.#found = await Promise.race([this.#probing, late]);
+      this.#isTargetUp = true;
       alarms.clear('recovery_target_unavailable');
     } catch (error) {
       this.#found = undefined;
+      this.#isTargetUp = false;
       const detail = `The recovery target ${location} is unavailable: ${(error as Error).message}`;
       const fix =
         error instanceof TargetProblem
@@ -112,7 +116,7 @@ export class RecoveryWatch {
     const id = this.#found?.repositoryId ?? null;
     const isKeyTaken = id === null ? null : await store.isKeyTaken(id);
     const ageMs = newest_at === null ? null : Math.max(0, clock.now() - newest_at);
-    this.#isKeyTaken = isKeyTaken === true;
+    this.#isKeyTaken = isKeyTaken;
     return {
       points,
       newest_at: formatTimeOrNull(newest_at),
@@ -144,7 +148,7 @@ export class RecoveryWatch {
       ageSeconds: ageOf(newestAt),
       latestAgeSeconds: ageOf(latestAt),
       drillAgeSeconds: ageOf(drilledAt),
-      isTargetUp: this.#found !== undefined,
+      isTargetUp: this.#isTargetUp,
       freeBytes: this.#found?.freeBytes ?? Number.NaN,
       isKeyTaken: this.#isKeyTaken,
     };

@@ -94,11 +94,29 @@ const WITH_OWNER = `SELECT ${BUCKET_COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonica
   a.username AS owner_name, a.is_active AS owner_is_active
   FROM buckets b JOIN accounts a ON a.id = b.account_id WHERE a.closed_at IS NULL`;
 
+export interface StorageTotals {
+  readonly buckets: number;
+  /** Without earlier versions. */
+  readonly objects: number;
+  /** All versions. */
+  readonly bytes: number;
+  readonly metadataBytes: number;
+}
+
 export class BucketSql {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {
     this.#reads = reads;
+  }
+
+  /** Sums over all accounts. */
+  async totals(): Promise<StorageTotals> {
+    const found: Awaitable<StorageTotals | undefined> = this.#reads.get(
+      `SELECT count(*) AS buckets, coalesce(sum(object_count), 0) AS objects,
+         coalesce(sum(total_bytes), 0) AS bytes, coalesce(sum(metadata_bytes), 0) AS "metadataBytes" FROM buckets`,
+    );
+    return (await found) ?? { buckets: 0, objects: 0, bytes: 0, metadataBytes: 0 };
   }
 
   find(accountId: number, name: string): Awaitable<BucketRow | undefined> {

@@ -28,6 +28,7 @@ import {
   type HeldBucketRow,
   isSoundBucket,
   NO_CONTENT,
+  type StorageTotals,
 } from './bucket-sql.ts';
 
 export type { BucketRow, HeldBucketRow } from './bucket-sql.ts';
@@ -57,6 +58,11 @@ export class Buckets {
 
   constructor(deps: BucketsDeps) {
     this.#deps = deps;
+  }
+
+  /** Sums over all accounts. */
+  totals(): Promise<StorageTotals> {
+    return this.#deps.store.totals();
   }
 
   /**

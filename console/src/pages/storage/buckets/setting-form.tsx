@@ -13,13 +13,13 @@ import { changedSettings } from '../queries.ts';
 /** Props of the form of a setting. */
 export interface SettingProps<N extends keyof BucketSettings> {
   readonly bucket: string;
-  /** As it was read; null: not set. */
+  /** The value that was read; null: not set. */
   readonly value: BucketSettings[N];
 }
 
 interface SettingFormOptions<Values> {
   readonly bucket: string;
-  /** As they were read. */
+  /** The values that were read. */
   readonly values: Values;
   readonly changeOf: (values: Values) => BucketSettingsChange;
   /** The notice after saving. */
