@@ -61,6 +61,13 @@ const REFUSED: Readonly<Record<string, string>> = {
 
 describe('the reader refuses', () => {
   for (const [what, text] of Object.entries(REFUSED)) {
+    test('control characters in texts are taken where that is said', () => {
+      const text = '<a b="c">\u0001<![CDATA[\uFFFF]]></a>';
+      assert.throws(() => parseXml(Buffer.from(text), 100), /control character/);
+      assert.equal(parseXml(Buffer.from(text), 100, true).text, '\u0001\uFFFF');
+      assert.throws(() => parseXml(Buffer.from('<a b="\u0001"/>'), 100, true), /control character/);
+    });
+
     test(what, () => {
       assert.throws(() => parse(text), isMalformed);
       assert.throws(() => readXml(text), XmlError);

@@ -51,13 +51,13 @@ function characterOf(code: number): string {
 /**
  * Line ends become LF, as XML says; only a reference makes a CR. References to control characters are read.
  */
-function plainText(raw: string): string {
-  if (FORBIDDEN.test(raw)) throw malformed('a control character');
+function plainText(raw: string, takesControls = false): string {
+  if (takesControls ? raw.includes('\0') : FORBIDDEN.test(raw)) throw malformed('a control character');
   return raw.includes('\r') ? raw.replace(/\r\n?/g, '\n') : raw;
 }
 
-function decodedText(raw: string): string {
-  const text = plainText(raw);
+function decodedText(raw: string, takesControls = false): string {
+  const text = plainText(raw, takesControls);
   if (!text.includes('&')) return text;
   return text.replace(REFERENCE, (_, body: string | undefined) => {
     if (body?.startsWith('#x')) return characterOf(Number.parseInt(body.slice(2), 16));
@@ -70,13 +70,15 @@ function decodedText(raw: string): string {
 
 class Reader {
   readonly #text: string;
+  readonly #takesControls: boolean;
   #at = 0;
   #elements = 0;
   readonly #open: OpenElement[] = [];
   #root: OpenElement | undefined;
 
-  constructor(text: string) {
+  constructor(text: string, takesControls: boolean) {
     this.#text = text;
+    this.#takesControls = takesControls;
   }
 
   read(): XmlElement {
@@ -105,7 +107,7 @@ class Reader {
       return;
     }
     if (raw.includes(']]>')) throw malformed(']]> in text');
-    element.text += decodedText(raw);
+    element.text += decodedText(raw, this.#takesControls);
   }
 
   #markup(): void {
@@ -129,7 +131,7 @@ class Reader {
     const element = this.#open.at(-1);
     const end = this.#text.indexOf(']]>', this.#at);
     if (element === undefined || end < 0) throw malformed('a CDATA section');
-    element.text += plainText(this.#text.slice(this.#at + '<![CDATA['.length, end));
+    element.text += plainText(this.#text.slice(this.#at + '<![CDATA['.length, end), this.#takesControls);
     this.#at = end + 3;
   }
 
@@ -183,20 +185,20 @@ class Reader {
  * document types, entities of its own, processing instructions, more than 16 levels and too many elements.
  * Prefixes of namespaces are dropped.
  */
-export function readXml(text: string): XmlElement {
-  return new Reader(text.startsWith('\uFEFF') ? text.slice(1) : text).read();
+export function readXml(text: string, takesControls = false): XmlElement {
+  return new Reader(text.startsWith('\uFEFF') ? text.slice(1) : text, takesControls).read();
 }
 
 /**
  * Reads the body of a request, of at most `maxBytes`. Throws S3Error: MaxMessageLengthExceeded if it is
  * longer, MissingRequestBodyError if it is empty, MalformedXML where readXml() does, and for what is not
- * UTF-8.
+ * UTF-8. `takesControls`: control characters in texts too, but U+0000: XML forbids what clients write.
  */
-export function parseXml(bytes: Uint8Array, maxBytes: number): XmlElement {
+export function parseXml(bytes: Uint8Array, maxBytes: number, takesControls = false): XmlElement {
   if (bytes.length > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
   if (bytes.length === 0) throw new S3Error('MissingRequestBodyError');
   try {
-    return readXml(decodedUtf8(bytes));
+    return readXml(decodedUtf8(bytes), takesControls);
   } catch (error) {
     if (!(error instanceof XmlError)) throw error;
     const why = `The XML you provided was not well-formed or not as expected: ${error.message}`;

@@ -337,6 +337,13 @@ describe('objects', () => {
     });
     assert.deepEqual(textsOf(first.text, 'Key'), ['a', 'b&<c>', 'missing', 'd\te']);
     assert.equal((await s3.call('HEAD', at('d\te'))).status, 404);
+    for (const odd of ['a', 'odd\uFFFF', 'odd\u0001']) await put(odd, 'x');
+    const raw = await s3.ok('POST', `/${bucket}`, {
+      query,
+      body: body(['a', 'odd\uFFFF', 'odd\u0001']),
+    });
+    assert.equal(raw.text.split('<Deleted>').length - 1, 3);
+    assert.equal((await s3.call('HEAD', at('odd\uFFFF'))).status, 404);
     const quiet = await s3.ok('POST', `/${bucket}`, { query, body: body(['z'], '<Quiet>true</Quiet>') });
     assert.deepEqual(textsOf(quiet.text, 'Key'), []);
     const many = (count: number) => body(Array.from({ length: count }, (_, n) => `k${n}`));

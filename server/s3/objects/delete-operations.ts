@@ -105,7 +105,8 @@ async function deleteObjects(call: S3Call): Promise<S3Answer> {
   const body = await call.what.body.whole(DELETE_MAX_BYTES);
   if (call.what.headers['content-md5'] === undefined && !hasChecksum(call.what))
     throw new S3Error('InvalidRequest', 'Missing required header for this request: Content-MD5');
-  const root = parseXml(body, DELETE_MAX_BYTES);
+  // Keys may have any character, and clients such as boto3 write it as it is.
+  const root = parseXml(body, DELETE_MAX_BYTES, true);
   const named = children(root, 'Object');
   if (root.name !== 'Delete' || named.length === 0 || named.length > MAX_DELETES)
     throw new S3Error('MalformedXML');
