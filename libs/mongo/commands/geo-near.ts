@@ -8,7 +8,8 @@ import type { Index } from '../storage/index-values.ts';
 import { type NearestRead, nearestDocuments } from '../storage/nearest-documents.ts';
 import { queryOf } from '../storage/query-plan.ts';
 import { prefixesOf, serves } from '../storage/special-plan.ts';
-import { isDocument, setField } from '../values/field-paths.ts';
+import { setField } from '../values/field-order.ts';
+import { isDocument } from '../values/field-paths.ts';
 import { isTrue, plainNumber } from '../values/numbers.ts';
 import type { CommandScope } from './command-scope.ts';
 

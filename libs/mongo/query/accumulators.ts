@@ -2,6 +2,7 @@
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import type { Collation } from '../values/collations.ts';
+import { entriesOf, setField } from '../values/field-order.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { compareValues, textKeyOf } from '../values/key-order.ts';
 import { asDouble, type BsonNumber, calculate, divide, isNumber, plainNumber } from '../values/numbers.ts';
@@ -62,7 +63,10 @@ const end = (isFirst: boolean) => (): Gatherer => {
 
 function merged(): Gatherer {
   const all: Document = {};
-  return { add: (each) => void (isDocument(each) && Object.assign(all, each)), result: () => all };
+  const add = (each: unknown) => {
+    if (isDocument(each)) for (const [name, value] of entriesOf(each)) setField(all, name, value);
+  };
+  return { add, result: () => all };
 }
 
 /** All values but those that are missing. */

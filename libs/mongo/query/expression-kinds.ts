@@ -3,6 +3,7 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
+import { documentOf, entriesOf, mayHaveOrder } from '../values/field-order.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { typeNameOf } from '../values/type-names.ts';
 import { type Evaluation, type Expression, mingo } from './mingo-library.ts';
@@ -11,8 +12,17 @@ import { assertCount, type Operator } from './operators/operator.ts';
 /** Cost of an operator within an expression. */
 const OPERATOR_STEPS = 5;
 
-export const evalExpr: Expression = (document, argument, options) =>
-  mingo().evaluate(document, argument, options);
+export const evalExpr: Expression = (document, argument, options) => {
+  if (!mayHaveOrder(argument)) return mingo().evaluate(document, argument, options);
+  if (Array.isArray(argument)) return argument.map((each) => evalExpr(document, each, options));
+  const isMade = isDocument(argument) && !Object.keys(argument)[0]?.startsWith('$');
+  if (!isMade) return mingo().evaluate(document, argument, options);
+  // mingo would make such a document in JavaScript's order.
+  const entries = entriesOf(argument).map(
+    ([name, inner]) => [name, evalExpr(document, inner, options)] as const,
+  );
+  return documentOf(entries.filter(([, value]) => value !== undefined));
+};
 
 /** The collation of this evaluation, stored in mingo's field for its own. */
 export function collationOf({ collation }: Evaluation): Collation | null {

@@ -2,6 +2,7 @@
 import { BSONRegExp, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';
+import { documentOf, entriesOf } from '../values/field-order.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { asDouble, isNumber, plainNumber } from '../values/numbers.ts';
 import { GATHERERS, type MakeGatherer } from './accumulators.ts';
@@ -99,8 +100,7 @@ function unboxed(value: unknown): unknown {
 export function plainDeep(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(plainDeep);
-  if (isDocument(value))
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plainDeep(inner)]));
+  if (isDocument(value)) return documentOf(entriesOf(value).map(([name, inner]) => [name, plainDeep(inner)]));
   return unboxed(value);
 }
 

@@ -1,7 +1,8 @@
 /** Projections of `find` and of `$project`. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
-import { isDocument, setField } from '../values/field-paths.ts';
+import { entriesOf, namesOf, setField } from '../values/field-order.ts';
+import { isDocument } from '../values/field-paths.ts';
 import { metaValue } from '../values/metadata.ts';
 import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
@@ -27,7 +28,7 @@ export function compileProjection(
   const tree: Tree = new Map();
   const modes = new Set<boolean>();
   let isFind = false;
-  for (const [path, value] of Object.entries(spec)) {
+  for (const [path, value] of entriesOf(spec)) {
     const special = filter && findField(path, value, { filter, ...scope });
     if (special) isFind = true;
     const field = special ?? fieldOf(path, value, { scope, modes });
@@ -62,7 +63,7 @@ function fieldOf(
     if (Object.keys(value).length === 0)
       throw new CommandError(51270, 'An empty sub-projection is not a valid value');
     const tree: Tree = new Map();
-    for (const [name, inner] of Object.entries(value)) {
+    for (const [name, inner] of entriesOf(value)) {
       insert(tree, {
         path: name,
         parts: name.split('.'),
@@ -91,7 +92,7 @@ function findField(
   if ('$meta' in value) return { compute: (document) => metaValue(document, value.$meta) };
   if ('$elemMatch' in value) {
     const test = compileValue({ $elemMatch: value.$elemMatch }, scope);
-    return { compute: (document) => firstOf(document[path], (element) => test([[element]])) };
+    return { compute: (document) => firstOf(pathValue(document, path), (element) => test([[element]])) };
   }
   const { $slice: slice } = value;
   if (isNumber(slice))
@@ -106,7 +107,10 @@ function findField(
 function pathValue(document: Document, path: string): unknown {
   return path
     .split('.')
-    .reduce<unknown>((value, name) => (isDocument(value) ? value[name] : undefined), document);
+    .reduce<unknown>(
+      (value, name) => (isDocument(value) && Object.hasOwn(value, name) ? value[name] : undefined),
+      document,
+    );
 }
 
 function sliced(value: unknown, count: number, skip?: number): unknown {
@@ -165,7 +169,7 @@ function project(value: unknown, tree: Tree, showing: Showing): unknown {
   }
   if (!isDocument(value)) return showing.isInclusion ? undefined : value;
   const shown: Document = {};
-  for (const name of Object.keys(value)) {
+  for (const name of namesOf(value)) {
     const field = tree.get(name);
     const inner = value[name];
     if (field === undefined ? !showing.isInclusion : field === true) setField(shown, name, inner);

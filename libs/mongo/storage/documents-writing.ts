@@ -9,6 +9,7 @@ import {
   type RawDocument,
   tooLarge,
 } from '../values/bson-documents.ts';
+import { namesOf, withFirst } from '../values/field-order.ts';
 import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { keyOf, TAG, tagOf } from '../values/key-order.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
@@ -176,13 +177,12 @@ function withId(bytes: RawDocument): { document: Document; stored: RawDocument }
   if (bytes.length > MAX_DOCUMENT_BYTES) throw tooLarge(bytes.length);
   const document = decodeDocument(bytes);
   if (!('_id' in document)) {
-    const whole = { _id: new ObjectId(), ...document };
+    const whole = withFirst('_id', new ObjectId(), document);
     return { document: whole, stored: encodeDocument(whole) };
   }
   assertId(document._id);
-  if (Object.keys(document)[0] === '_id') return { document, stored: bytes };
-  const { _id, ...rest } = document;
-  return { document, stored: encodeDocument({ _id, ...rest }) };
+  if (namesOf(document)[0] === '_id') return { document, stored: bytes };
+  return { document, stored: encodeDocument(withFirst('_id', document._id, document)) };
 }
 
 /** Throws CommandError for what cannot be an `_id`. */

@@ -7,6 +7,8 @@
  */
 import { BSONType, DBRef, type Document, Double, deserialize, Int32, serialize } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { hasWholeName, inOrder } from './field-order.ts';
+import { keepStoredOrder } from './stored-order.ts';
 
 /** Document size limit of a real server, bytes. */
 export const MAX_DOCUMENT_BYTES = 16 * 2 ** 20;
@@ -43,7 +45,11 @@ export function decodeCommand(body: RawDocument, sequences: readonly DocumentSeq
 /** Throws CommandError. */
 export function decodeDocument(bytes: RawDocument, fieldsAsRaw?: Document): Document {
   try {
-    return normalize(deserialize(bytes, fieldsAsRaw ? { ...EXACT, fieldsAsRaw } : EXACT), 1) as Document;
+    needsOrder = false;
+    const whole = deserialize(bytes, fieldsAsRaw ? { ...EXACT, fieldsAsRaw } : EXACT);
+    const document = normalize(whole, 1) as Document;
+    if (needsOrder) keepStoredOrder(document, bytes);
+    return document;
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError(22, `invalid BSON: ${(error as Error).message}`);
@@ -52,7 +58,7 @@ export function decodeDocument(bytes: RawDocument, fieldsAsRaw?: Document): Docu
 
 /** Throws CommandError. */
 export function encodeDocument(document: Document): Uint8Array {
-  const bytes = serialize(document, { ignoreUndefined: true });
+  const bytes = serialize(inOrder(document) as Document, { ignoreUndefined: true });
   if (bytes.length > MAX_DOCUMENT_BYTES) throw tooLarge(bytes.length);
   return bytes;
 }
@@ -64,6 +70,9 @@ export function tooLarge(bytes: number): CommandError {
     `BSONObj size: ${bytes} is invalid. Size must be between 0 and ${MAX_DOCUMENT_BYTES}`,
   );
 }
+
+/** A document being decoded has names that JavaScript puts first. */
+let needsOrder = false;
 
 /** Converts types of `bson` to those of this engine; changes the value in place. */
 function normalize(value: unknown, depth: number): unknown {
@@ -80,6 +89,7 @@ function normalize(value: unknown, depth: number): unknown {
   if (value instanceof DBRef) return normalize(dereference(value), depth);
   if (value.constructor !== Object) return value;
   const document = value as Document;
+  needsOrder ||= hasWholeName(document);
   for (const key of Object.keys(document)) {
     const inner = document[key];
     if (typeof inner === 'object' && inner !== null) document[key] = normalize(inner, depth + 1);
@@ -105,7 +115,7 @@ export function encodeReply(reply: Document): Uint8Array {
   const name = cursor?.firstBatch ? 'firstBatch' : 'nextBatch';
   const batch: unknown = cursor?.[name];
   if (!Array.isArray(batch) || !(batch[0] instanceof Uint8Array))
-    return serialize(reply, { ignoreUndefined: true });
+    return serialize(inOrder(reply) as Document, { ignoreUndefined: true });
   const rest = Object.fromEntries(Object.entries(cursor).filter(([key]) => key !== name));
   const inner = withField(serialize(rest), BSONType.array, { name, value: arrayOf(batch) });
   const outer = Object.fromEntries(Object.entries(reply).filter(([key]) => key !== 'cursor'));

@@ -1,6 +1,7 @@
 /** Resolves dotted paths like queries and indexes: through every element of an array. */
 import type { Document } from 'bson';
 import { spend } from '../command-time.ts';
+import { setField } from './field-order.ts';
 
 const DIGITS = /^\d+$/;
 
@@ -67,15 +68,6 @@ export function valueAt(document: unknown, path: readonly string[]): unknown {
     else return undefined;
   }
   return value;
-}
-
-/** Sets a field so that no name, `__proto__` included, is special. */
-export function setField(document: Document, name: string, value: unknown): void {
-  if (name === '__proto__') {
-    Object.defineProperty(document, name, { value, writable: true, enumerable: true, configurable: true });
-  } else {
-    document[name] = value;
-  }
 }
 
 /** A copy with another value at a path; undefined: without it. */

@@ -22,6 +22,7 @@ import {
 } from 'bson';
 import type { Collation } from './collations.ts';
 import { readDecimal } from './decimal-numbers.ts';
+import { entriesOf, namesOf } from './field-order.ts';
 
 /** The first byte of a key. The order is the server's; 0 ends what has several values. */
 export const TAG = {
@@ -85,9 +86,21 @@ export function keyOf(
   return key;
 }
 
+/** Keys in indexes have the fields in JavaScript's order, as ever; to compare, the fields' own counts. */
+let isInOrder = false;
+
+function orderedKey(value: unknown, collation: Collation | null = null): Buffer {
+  isInOrder = true;
+  try {
+    return keyOf([value], [], collation);
+  } finally {
+    isInOrder = false;
+  }
+}
+
 /** The key of a value as text, for maps. */
 export function textKeyOf(value: unknown, collation: Collation | null = null): string {
-  return keyOf([value], [], collation).toString('latin1');
+  return orderedKey(value, collation).toString('latin1');
 }
 
 /** Below 0: `a` comes before `b`. MongoDB's order, across types. */
@@ -98,7 +111,7 @@ export function compareValues(a: unknown, b: unknown, collation: Collation | nul
     if (a < b) return -1;
     if (a > b) return 1;
   }
-  return Buffer.compare(keyOf([a]), keyOf([b]));
+  return Buffer.compare(orderedKey(a), orderedKey(b));
 }
 
 /** Whether a collation can affect comparisons of the value. */
@@ -117,7 +130,7 @@ function compareCollated(a: unknown, b: unknown, collation: Collation): number {
   const partsOf = (value: unknown) =>
     isList
       ? (value as unknown[])
-      : Object.entries(value as Document).flatMap(([name, each]) => [tagOf(each), name, each]);
+      : entriesOf(value as Document).flatMap(([name, each]) => [tagOf(each), name, each]);
   const [one, other] = [partsOf(a), partsOf(b)];
   for (let i = 0; i < one.length && i < other.length; i++) {
     const order = compareValues(one[i], other[i], isList || i % 3 === 2 ? collation : null);
@@ -204,7 +217,7 @@ function writeText(text: string): void {
 }
 
 function writeFields(document: Document): void {
-  for (const name of Object.keys(document)) {
+  for (const name of isInOrder ? namesOf(document) : Object.keys(document)) {
     const value = document[name];
     // The server compares types first, then names, then values.
     byte(tagOf(value));

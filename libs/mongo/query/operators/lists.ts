@@ -3,7 +3,8 @@ import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { spend } from '../../command-time.ts';
 import type { Collation } from '../../values/collations.ts';
-import { isDocument, setField } from '../../values/field-paths.ts';
+import { entriesOf, setField } from '../../values/field-order.ts';
+import { isDocument } from '../../values/field-paths.ts';
 import { compareValues, textKeyOf } from '../../values/key-order.ts';
 import { isNumber, isTrue, plainNumber } from '../../values/numbers.ts';
 import { typeNameOf } from '../../values/type-names.ts';
@@ -174,7 +175,7 @@ function merged(values: unknown[]): unknown {
   for (const each of values.length === 1 && Array.isArray(values[0]) ? values[0] : values) {
     if (isNil(each)) continue;
     if (!isDocument(each)) throw refused(40400, '$mergeObjects requires object inputs', each);
-    for (const [name, value] of Object.entries(each)) setField(result, name, value);
+    for (const [name, value] of entriesOf(each)) setField(result, name, value);
   }
   return result;
 }
@@ -201,7 +202,7 @@ export const LISTS: Readonly<Record<string, Operator>> = {
     work: ([value]) => {
       if (isNil(value)) return null;
       if (!isDocument(value)) throw refused(40390, '$objectToArray requires a document input', value);
-      return Object.entries(value).map(([k, v]) => ({ k, v }));
+      return entriesOf(value).map(([k, v]) => ({ k, v }));
     },
   },
   $range: { from: 2, to: 3, work: range },

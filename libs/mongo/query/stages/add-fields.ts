@@ -1,7 +1,8 @@
 /** `$addFields`, `$set`, `$replaceRoot` and `$replaceWith`: stages that make a new document of each. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
-import { isDocument, setField } from '../../values/field-paths.ts';
+import { entriesOf, setField } from '../../values/field-order.ts';
+import { isDocument } from '../../values/field-paths.ts';
 import { typeNameOf } from '../../values/type-names.ts';
 import { evaluate } from '../expressions.ts';
 import type { Evaluation } from '../mingo-library.ts';
@@ -15,7 +16,7 @@ function readFields(stage: string, spec: unknown): Tree {
   const tree: Tree = new Map();
   if (Object.keys(spec).length === 0)
     throw new CommandError(40177, `${stage} specification must have at least one field`);
-  for (const [path, value] of Object.entries(spec)) addField(tree, path.split('.'), value);
+  for (const [path, value] of entriesOf(spec)) addField(tree, path.split('.'), value);
   return tree;
 }
 
@@ -42,7 +43,7 @@ function addField(tree: Tree, [name = '', ...rest]: readonly string[], value: un
         40180,
         `an empty object is not a valid value. Found empty object at path ${name}`,
       );
-    for (const [path, each] of Object.entries(value as Document)) addField(inner, path.split('.'), each);
+    for (const [path, each] of entriesOf(value as Document)) addField(inner, path.split('.'), each);
   }
 }
 

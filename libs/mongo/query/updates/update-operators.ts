@@ -2,7 +2,8 @@
 import { type Document, Long, Timestamp } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import type { Collation } from '../../values/collations.ts';
-import { isDocument, setField } from '../../values/field-paths.ts';
+import { documentOf, entriesOf, setField } from '../../values/field-order.ts';
+import { isDocument } from '../../values/field-paths.ts';
 import { compareValues, textKeyOf } from '../../values/key-order.ts';
 import {
   asInteger,
@@ -47,7 +48,7 @@ const set: Compile = (operand) => (slot) => write(slot, structuredCopy(operand))
 function structuredCopy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(structuredCopy);
   if (!isDocument(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, structuredCopy(inner)]));
+  return documentOf(entriesOf(value).map(([name, inner]) => [name, structuredCopy(inner)]));
 }
 
 function arithmetic(word: string, operation: Operation): Compile {

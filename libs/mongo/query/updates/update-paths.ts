@@ -1,7 +1,8 @@
 /** The fields that a path of an update leads to, with `$`, `$[]` and `$[name]`. */
 import { type Document, EJSON } from 'bson';
 import { CommandError } from '../../command-error.ts';
-import { isDocument, isIndex, setField, valueAt } from '../../values/field-paths.ts';
+import { setField } from '../../values/field-order.ts';
+import { isDocument, isIndex, valueAt } from '../../values/field-paths.ts';
 import { compileFilter, type Filter, type FilterScope } from '../filter.ts';
 
 /** More of them than any array has is a mistake, and would fill the memory; as a real server's. */

@@ -2,7 +2,8 @@
 import type { Document, ObjectId } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../../values/bson-documents.ts';
-import { isDocument, setField, valueAt } from '../../values/field-paths.ts';
+import { namesOf, setField, withFirst } from '../../values/field-order.ts';
+import { isDocument, valueAt } from '../../values/field-paths.ts';
 import { equalValues } from '../../values/key-order.ts';
 import { compileFilter, type Filter, type FilterScope, holdsOperators } from '../filter.ts';
 import { updatePipeline } from '../pipeline.ts';
@@ -170,9 +171,7 @@ export function applyUpdate(
 }
 
 function idFirst(document: Document): Document {
-  if (Object.keys(document)[0] === '_id') return document;
-  const { _id, ...rest } = document;
-  return { _id, ...rest };
+  return namesOf(document)[0] === '_id' ? document : withFirst('_id', document._id, document);
 }
 
 /** The document that an upsert inserts. */

@@ -1,0 +1,64 @@
+/** The order of fields as it stands in a document's bytes. */
+import type { Document } from 'bson';
+import { hasWholeName, setOrder } from './field-order.ts';
+
+/** Types whose values have that many bytes. */
+const FIXED: Readonly<Record<number, number>> = {
+  1: 8,
+  6: 0,
+  7: 12,
+  8: 1,
+  9: 8,
+  10: 0,
+  16: 4,
+  17: 8,
+  18: 8,
+  19: 16,
+  127: 0,
+  255: 0,
+};
+/** Types that begin with a length, and the bytes that this length does not include. */
+const BEYOND_LENGTH: Readonly<Record<number, number>> = {
+  2: 4,
+  3: 0,
+  4: 0,
+  5: 5,
+  12: 16,
+  13: 4,
+  14: 4,
+  15: 0,
+};
+const DOCUMENT = 3;
+const ARRAY = 4;
+const REGEX = 11;
+
+/** Gives a decoded document, and those in it, the order of the bytes that it was decoded from. */
+export function keepStoredOrder(document: Document, bytes: Uint8Array): void {
+  orderAt(document, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
+}
+
+function orderAt(value: unknown, bytes: Buffer, start: number): void {
+  const end = start + bytes.readInt32LE(start) - 1;
+  const names: string[] = [];
+  for (let at = start + 4; at < end; ) {
+    const type = bytes[at] as number;
+    const nameEnd = bytes.indexOf(0, at + 1);
+    const name = bytes.toString('utf8', at + 1, nameEnd);
+    names.push(name);
+    const from = nameEnd + 1;
+    const inner: unknown = Object.hasOwn(value as object, name) ? (value as Document)[name] : undefined;
+    const isNested = (type === DOCUMENT || type === ARRAY) && typeof inner === 'object' && inner !== null;
+    if (isNested && !ArrayBuffer.isView(Array.isArray(inner) ? inner[0] : inner)) orderAt(inner, bytes, from);
+    at = from + sizeOf(bytes, type, from);
+  }
+  if (Array.isArray(value) || !hasWholeName(value as Document)) return;
+  const others = Object.keys(value as Document);
+  if (names.some((name, i) => name !== others[i])) setOrder(value as Document, names);
+}
+
+function sizeOf(bytes: Buffer, type: number, at: number): number {
+  const fixed = FIXED[type];
+  if (fixed !== undefined) return fixed;
+  if (type === REGEX) return bytes.indexOf(0, bytes.indexOf(0, at) + 1) + 1 - at;
+  return bytes.readInt32LE(at) + (BEYOND_LENGTH[type] ?? 0);
+}
