@@ -19,10 +19,9 @@ import type {
 } from '../../storage/blobs/blobs.ts';
 import { asFault, BlobFault } from '../blob-frames/blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from '../blob-frames/blob-format.ts';
+import { BlobsUnderWay } from '../blob-frames/blobs-under-way.ts';
 import { DigestStreams } from '../blob-frames/digest-streams.ts';
-import { SlotPool } from '../blob-frames/slot-pool.ts';
-import { hasBytes, SlotReading, type SlotRequest, type SlotSource } from '../blob-frames/slot-reading.ts';
-import { SlotWriter } from '../blob-frames/slot-writer.ts';
+import type { SlotRequest, SlotSource } from '../blob-frames/slot-reading.ts';
 import type { BlobReply, ReadRequest } from './blob-messages.ts';
 import { faultError, isFullDisk } from './disk-fault.ts';
 import { FileTarget, type SpaceCheck } from './file-target.ts';
@@ -57,12 +56,8 @@ export class FileBlobStore implements BlobStore {
   readonly minOrphanAgeMs = 0;
   readonly #deps: FileBlobStoreDeps;
   readonly #workers: FileThreads;
-  readonly #slots = new SlotPool();
-  readonly #writers = new Map<string, SlotWriter>();
-  /** Finished, and perhaps about to be named by a commit. */
-  readonly #unreleased = new Set<string>();
+  readonly #underWay = new BlobsUnderWay();
   #syncFailed = false;
-  #closed = false;
 
   /** `workers` are ended by close(). */
   constructor(deps: FileBlobStoreDeps, workers: FileThreads) {
@@ -82,9 +77,8 @@ export class FileBlobStore implements BlobStore {
   }
 
   async create({ dataKey, digests = [], onPieces }: NewBlobOptions): Promise<BlobWriter> {
-    this.#assertOpen();
+    this.#underWay.assertMayWrite(dataKey);
     this.#assertWritable();
-    if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
     const { clock, diskSpace } = this.#deps;
     diskSpace.assertSpace(CHUNK_BYTES);
     const name = newId('blob', clock);
@@ -98,27 +92,13 @@ export class FileBlobStore implements BlobStore {
       assertWritable: () => this.#assertWritable(),
       remove: () => this.remove(name),
     });
-    const writer = new SlotWriter({
-      name,
-      slots: this.#slots,
-      target,
-      onEnd: (state) => {
-        if (state === 'finished') this.#unreleased.add(name);
-        this.#writers.delete(name);
-      },
-      onRelease: () => this.#unreleased.delete(name),
-    });
-    this.#writers.set(name, writer);
-    return writer;
+    return this.#underWay.write(name, target);
   }
 
   async read(ref: BlobRef, range: BlobRange, reader: BlobReader): Promise<void> {
-    this.#assertOpen();
-    const isWanted = hasBytes(ref, range);
-    reader.signal?.throwIfAborted();
-    if (!isWanted) return;
-    const source = new FileSource(ref, this.#workers);
-    await new SlotReading({ ref, range, ...reader, slots: this.#slots, source, ...PACE }).run();
+    const reading = { ref, range, reader };
+    if (!this.#underWay.mayRead(reading)) return;
+    await this.#underWay.read(reading, new FileSource(ref, this.#workers), PACE);
   }
 
   async remove(name: string): Promise<void> {
@@ -160,19 +140,18 @@ export class FileBlobStore implements BlobStore {
   }
 
   async storeRaw(copy: RawCopy): Promise<void> {
-    this.#assertOpen();
+    this.#underWay.assertOpen();
     this.#assertWritable();
     this.#deps.diskSpace.assertSpace(copy.storedBytes);
     await writeRawFile(this.#deps.directory, copy);
   }
 
   isBeingWritten(name: string): boolean {
-    return this.#writers.has(name) || this.#unreleased.has(name);
+    return this.#underWay.isBeingWritten(name);
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    await Promise.all([...this.#writers.values()].map((writer) => writer.abort()));
+    await this.#underWay.close();
     await this.#workers.close();
   }
 
@@ -184,10 +163,6 @@ export class FileBlobStore implements BlobStore {
       `The disk failed to store bytes (${error.code}); the store is read-only until a restart`,
       CHECK_DISK,
     );
-  }
-
-  #assertOpen(): void {
-    if (this.#closed) throw new AppError('shutting_down', 'The store is closing.');
   }
 
   #assertWritable(): void {

@@ -5,7 +5,6 @@ import type { S3Address } from '../../config/s3-address.ts';
 import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
-import { AppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
 import { programFile } from '../../platform/program-files.ts';
 import type {
@@ -21,10 +20,8 @@ import type {
 } from '../../storage/blobs/blobs.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
 import { CRC_BYTES, fileLength, TAG_BYTES } from '../blob-frames/blob-format.ts';
+import { BlobsUnderWay } from '../blob-frames/blobs-under-way.ts';
 import { DigestStreams } from '../blob-frames/digest-streams.ts';
-import { SlotPool } from '../blob-frames/slot-pool.ts';
-import { hasBytes, SlotReading } from '../blob-frames/slot-reading.ts';
-import { SlotWriter } from '../blob-frames/slot-writer.ts';
 import { WorkerPool } from '../blob-frames/worker-pool.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
 import { fixOf, isS3Fault } from '../s3-client/s3-fault.ts';
@@ -65,19 +62,15 @@ export class S3BlobStore implements BlobStore {
   readonly counters = new S3Counters();
   readonly #deps: S3BlobStoreDeps;
   readonly #workers: S3Threads;
-  readonly #slots = new SlotPool();
+  readonly #underWay = new BlobsUnderWay();
   readonly #memory: PartMemory;
   readonly #requests: S3Requests;
   readonly #objects: S3Objects;
   readonly #health: S3Health;
   readonly #ownership: Ownership;
-  readonly #writers = new Map<string, SlotWriter>();
-  /** Finished, and perhaps about to be named by a commit. */
-  readonly #unreleased = new Set<string>();
   #isClaimed = false;
   #claiming: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
-  #closed = false;
 
   private constructor(deps: S3BlobStoreDeps) {
     const { address, alarms, clock, threads, memoryBytes, cloudId, mayMark } = deps;
@@ -121,8 +114,7 @@ export class S3BlobStore implements BlobStore {
   }
 
   async create({ dataKey, owner = 0, digests = [], onPieces }: NewBlobOptions): Promise<BlobWriter> {
-    this.#assertOpen();
-    if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
+    this.#underWay.assertMayWrite(dataKey);
     await this.#claimed();
     const name = newId('blob', this.#deps.clock);
     const tailBytes = dataKey === null ? CRC_BYTES : TAG_BYTES;
@@ -137,30 +129,17 @@ export class S3BlobStore implements BlobStore {
       memory: this.#memory,
       storedBytes: (sizeBytes) => fileLength(sizeBytes, tailBytes),
     });
-    const writer = new SlotWriter({
-      name,
-      slots: this.#slots,
-      target,
-      onEnd: (state) => {
-        if (state === 'finished') this.#unreleased.add(name);
-        this.#writers.delete(name);
-      },
-      onRelease: () => this.#unreleased.delete(name),
-    });
-    this.#writers.set(name, writer);
-    return writer;
+    return this.#underWay.write(name, target);
   }
 
   async read(ref: BlobRef, range: BlobRange, reader: BlobReader): Promise<void> {
-    this.#assertOpen();
-    const isWanted = hasBytes(ref, range);
-    reader.signal?.throwIfAborted();
-    if (!isWanted) return;
+    const reading = { ref, range, reader };
+    if (!this.#underWay.mayRead(reading)) return;
     await this.#claimed();
     const health = this.#health;
     const source = new S3Source(ref, { workers: this.#workers, health });
     try {
-      await new SlotReading({ ref, range, ...reader, slots: this.#slots, source, ...PACE }).run();
+      await this.#underWay.read(reading, source, PACE);
     } catch (error) {
       // The sink's own error, or the reason of the signal.
       if (!(error instanceof BlobFault)) throw error;
@@ -181,7 +160,7 @@ export class S3BlobStore implements BlobStore {
 
   async *list(): AsyncIterable<StoredBlob> {
     await this.#claimed();
-    for (const name of this.#writers.keys()) {
+    for (const name of this.#underWay.names()) {
       yield { name, storedBytes: 0, modifiedAt: this.#deps.clock.now() };
     }
     const pages = this.#objects.list(BLOBS)[Symbol.asyncIterator]();
@@ -190,13 +169,13 @@ export class S3BlobStore implements BlobStore {
       if (next.done) return;
       const { key, sizeBytes: storedBytes, modifiedAt } = next.value;
       const name = key.slice(key.lastIndexOf('/') + 1);
-      if (!isId('blob', name) || key !== keyOf(name) || this.#writers.has(name)) continue;
+      if (!isId('blob', name) || key !== keyOf(name) || this.#underWay.hasWriter(name)) continue;
       yield { name, storedBytes, modifiedAt };
     }
   }
 
   isBeingWritten(name: string): boolean {
-    return this.#writers.has(name) || this.#unreleased.has(name);
+    return this.#underWay.isBeingWritten(name);
   }
 
   /** False unless the bucket still has the mark of this cloud. */
@@ -241,9 +220,8 @@ export class S3BlobStore implements BlobStore {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     clearInterval(this.#timer);
-    await Promise.all([...this.#writers.values()].map((writer) => writer.abort()));
+    await this.#underWay.close();
     await this.#workers.close();
     this.#requests.close();
   }
@@ -257,7 +235,7 @@ export class S3BlobStore implements BlobStore {
 
   /** Resolves when the bucket is known to be this cloud's. Rejects with AppError. */
   async #claimed(): Promise<void> {
-    this.#assertOpen();
+    this.#underWay.assertOpen();
     if (!this.#isClaimed) await this.#claim();
   }
 
@@ -280,9 +258,5 @@ export class S3BlobStore implements BlobStore {
     } catch (error) {
       throw this.#health.explain(error);
     }
-  }
-
-  #assertOpen(): void {
-    if (this.#closed) throw new AppError('shutting_down', 'The store is closing.');
   }
 }

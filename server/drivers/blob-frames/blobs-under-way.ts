@@ -1,0 +1,85 @@
+/** Blobs that are written and read now, of a store that keeps frames: in files or in S3. */
+import { AppError } from '../../platform/errors.ts';
+import type { BlobRange, BlobReader, BlobRef } from '../../storage/blobs/blobs.ts';
+import { SlotPool } from './slot-pool.ts';
+import { hasBytes, SlotReading, type SlotReadingDeps, type SlotSource } from './slot-reading.ts';
+import { type SlotTarget, SlotWriter } from './slot-writer.ts';
+
+/** Bytes of a key that seals a blob. */
+const KEY_BYTES = 32;
+
+interface Reading {
+  readonly ref: BlobRef;
+  readonly range: BlobRange;
+  readonly reader: BlobReader;
+}
+
+export class BlobsUnderWay {
+  readonly #slots = new SlotPool();
+  readonly #writers = new Map<string, SlotWriter>();
+  /** Finished, and perhaps about to be named by a commit. */
+  readonly #unreleased = new Set<string>();
+  #closed = false;
+
+  /** Throws AppError `shutting_down`. */
+  assertOpen(): void {
+    if (this.#closed) throw new AppError('shutting_down', 'The store is closing.');
+  }
+
+  /** Throws as assertOpen() does, and an Error for a key that cannot seal. */
+  assertMayWrite(dataKey: Uint8Array | null): void {
+    this.assertOpen();
+    if (dataKey !== null && dataKey.length !== KEY_BYTES) throw new Error('a data key has 32 bytes');
+  }
+
+  write(name: string, target: SlotTarget): SlotWriter {
+    const writer = new SlotWriter({
+      name,
+      slots: this.#slots,
+      target,
+      onEnd: (state) => {
+        if (state === 'finished') this.#unreleased.add(name);
+        this.#writers.delete(name);
+      },
+      onRelease: () => this.#unreleased.delete(name),
+    });
+    this.#writers.set(name, writer);
+    return writer;
+  }
+
+  /** Whether there is anything to read. Throws as assertOpen() does, and the reason of the signal. */
+  mayRead({ ref, range, reader }: Reading): boolean {
+    this.assertOpen();
+    const isWanted = hasBytes(ref, range);
+    reader.signal?.throwIfAborted();
+    return isWanted;
+  }
+
+  async read(
+    { ref, range, reader }: Reading,
+    source: SlotSource,
+    pace: Pick<SlotReadingDeps, 'stallMs' | 'readAhead' | 'isPrompt' | 'isWholeAtOnce'>,
+  ): Promise<void> {
+    await new SlotReading({ ref, range, ...reader, slots: this.#slots, source, ...pace }).run();
+  }
+
+  /** Names of the blobs whose writers are not at their end. */
+  names(): Iterable<string> {
+    return this.#writers.keys();
+  }
+
+  hasWriter(name: string): boolean {
+    return this.#writers.has(name);
+  }
+
+  /** Also for a blob that is finished and not released yet. */
+  isBeingWritten(name: string): boolean {
+    return this.#writers.has(name) || this.#unreleased.has(name);
+  }
+
+  /** Aborts what is written. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#writers.values()].map((writer) => writer.abort()));
+  }
+}
