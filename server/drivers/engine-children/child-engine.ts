@@ -72,6 +72,8 @@ export interface ChildEngineKind {
   readonly errorName: string;
 }
 
+type Examining = Pick<LoadHow, 'signal'> & { readonly text: string | undefined };
+
 /** Length of a child's error text that is shown. */
 const SHOWN_CHARACTERS = 200;
 /** Time to check an uploaded file. */
@@ -254,9 +256,9 @@ export class ChildEngine {
     const { loaded: kind } = this.#kind;
     const folder = await this.#folders.stage(name);
     try {
-      await receiveFile(dump, { folder, kind, sizeLimitBytes });
-      await this.#folders.give(folder, this.#host.uidOf(database.number), kind.file);
-      await this.#examine(folder, database, signal);
+      const file = await receiveFile(dump, { folder, kind, sizeLimitBytes });
+      await this.#folders.give(folder, this.#host.uidOf(database.number), file);
+      await this.#examine(folder, database, { signal, text: kind.text === file ? file : undefined });
       await this.#children.without(name, () => this.#folders.swap(name));
       this.#options.onFault(database.databaseId, null);
     } catch (error) {
@@ -354,7 +356,7 @@ export class ChildEngine {
   }
 
   /** Throws LoadFailed when the content of the folder is unusable. */
-  async #examine(folder: string, database: EngineDatabase, signal: AbortSignal): Promise<void> {
+  async #examine(folder: string, database: EngineDatabase, { signal, text }: Examining): Promise<void> {
     const { clock, slots } = this.#options;
     const leave = await slots.take(database.accountId, signal);
     const launched = await this.#launch(folder, database, '-load').catch((error) => {
@@ -366,7 +368,7 @@ export class ChildEngine {
     try {
       await child.call({ kind: 'keepFree', bytes: this.#options.keepFreeBytes() });
       const { head } = await child.call(
-        { kind: 'check', tell: true, name, file: FILE, sizeLimitBytes },
+        { kind: 'check', tell: true, name, file: FILE, text, sizeLimitBytes },
         { signal },
       );
       if (head.fault !== null) throw new LoadFailed(String(head.fault));

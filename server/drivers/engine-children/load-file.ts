@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
+import { textStart } from '../../databases/text-start.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
 
 /** The file format that tenants upload. */
@@ -12,11 +13,13 @@ export interface LoadedKind {
   readonly file: string;
   /** Header of every file. */
   readonly header: Buffer;
+  /** Name of a file of SQL text, where the engine takes such. */
+  readonly text?: string;
   /** For people: why a file with another header is refused. */
   readonly otherwise: string;
 }
 
-/** Writes the file into the folder. Throws LoadFailed, `host_disk_full`. */
+/** Writes the file into the folder; its name there. Throws LoadFailed, `host_disk_full`. */
 export async function receiveFile(
   from: Readable,
   {
@@ -24,36 +27,66 @@ export async function receiveFile(
     kind,
     sizeLimitBytes,
   }: { folder: string; kind: LoadedKind } & Pick<EngineDatabase, 'sizeLimitBytes'>,
-): Promise<void> {
+): Promise<string> {
+  const pieces = from[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  const start = await startOf(pieces, kind.header.length);
+  const isText = kind.text !== undefined && isTextStart(start, kind);
+  const file = isText && kind.text !== undefined ? kind.text : kind.file;
   try {
     await pipeline(
-      from,
-      (pieces) => checked(pieces, kind, sizeLimitBytes),
-      createWriteStream(join(folder, kind.file), { mode: 0o600, flush: true }),
+      joined(start, pieces),
+      (all) => checked(all, isText ? null : kind, sizeLimitBytes),
+      createWriteStream(join(folder, file), { mode: 0o600, flush: true }),
     );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
     throw hostDiskFull(error);
   }
+  return file;
+}
+
+async function startOf(pieces: AsyncIterator<Buffer>, length: number): Promise<Buffer> {
+  let start = Buffer.alloc(0);
+  while (start.length < length) {
+    const { value, done } = await pieces.next();
+    if (done) break;
+    start = Buffer.concat([start, value]);
+  }
+  return start;
+}
+
+async function* joined(start: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield start;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+/** Throws LoadFailed for a text that is not UTF-8. */
+function isTextStart(start: Buffer, { header }: LoadedKind): boolean {
+  textStart(start, 'sqlite3 shop.db ".output dump.sql" .dump');
+  return start.length > 0 && !start.subarray(0, header.length).equals(header) && !start.includes(0);
 }
 
 async function* checked(
   pieces: AsyncIterable<Buffer>,
-  kind: LoadedKind,
+  kind: LoadedKind | null,
   limit: number,
 ): AsyncGenerator<Buffer> {
   let start = Buffer.alloc(0);
   let size = 0;
-  const { length } = kind.header;
+  const length = kind?.header.length ?? 0;
   for await (const piece of pieces) {
     size += piece.length;
     if (size > limit)
       throw new LoadFailed(`the file exceeds the size limit of the database (${limit} bytes)`);
     if (start.length < length) start = Buffer.concat([start, piece.subarray(0, length)]);
-    if (start.length >= length) assertHeader(start, kind);
+    if (kind !== null && start.length >= length) assertHeader(start, kind);
     yield piece;
   }
-  assertHeader(start, kind);
+  if (kind !== null) assertHeader(start, kind);
 }
 
 function assertHeader(start: Buffer, { header, otherwise }: LoadedKind): void {

@@ -7,7 +7,7 @@
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../databases/engine.ts';
-import { textStart } from '../../managed-server/programs/text-start.ts';
+import { textStart } from '../../../databases/text-start.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
 
 const SANDBOX = /^\/\*M?!999999\\- enable the sandbox mode \*\/\s*$/;

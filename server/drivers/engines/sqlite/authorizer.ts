@@ -60,12 +60,15 @@ const FREE_PRAGMAS: ReadonlySet<string> = new Set(
 );
 /** May be read, not set. */
 const READABLE_PRAGMAS: ReadonlySet<string> = new Set(
-  `auto_vacuum busy_timeout cache_size cell_size_check encoding journal_mode journal_size_limit
-  locking_mode max_page_count mmap_size page_size schema_version secure_delete synchronous temp_store
+  `auto_vacuum busy_timeout cache_size cache_spill cell_size_check encoding journal_mode journal_size_limit
+  locking_mode max_page_count mmap_size page_size schema_version secure_delete synchronous temp_store threads
   trusted_schema wal_autocheckpoint`.split(/\s+/),
 );
 /** Set by many programs when they connect; ignored, because an error would stop them. */
-const IGNORED_PRAGMAS: ReadonlySet<string> = new Set(['busy_timeout', 'cache_size', 'synchronous']);
+const IGNORED_PRAGMAS: ReadonlySet<string> = new Set(
+  `busy_timeout cache_size cache_spill journal_size_limit mmap_size synchronous temp_store threads
+  wal_autocheckpoint`.split(/\s+/),
+);
 
 /** `single`: every statement stands alone, and settings of the connection cannot be changed. */
 export type Sessions = 'own' | 'single';
@@ -90,6 +93,16 @@ export function authorizer(sessions: Sessions): Authorizer {
     }
   };
 }
+
+/**
+ * For a file that is being made of SQL text: it is checked afterwards like one that was uploaded, so the text
+ * may write all parts of it. Settings of the connection are passed over.
+ */
+export const loadAuthorizer: Authorizer = (action, first, second) => {
+  if (action !== SQLITE_PRAGMA) return authorizer('own')(action, first, second);
+  const name = (first ?? '').toLowerCase();
+  return FREE_PRAGMAS.has(name) || name === 'writable_schema' ? SQLITE_OK : SQLITE_IGNORE;
+};
 
 function pragma(name: string, value: string | null, sessions: Sessions): number {
   if (sessions === 'single' && name === 'query_only' && value !== null) return SQLITE_DENY;

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { DiskFull, hostSpace, isFull } from '../../../../libs/sqlite/index.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
+import { makeOfText, RefusedText } from './sql-text.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf, openTenantFile } from './tenant-file.ts';
 
@@ -55,14 +56,24 @@ function asOneFile(path: string): void {
 }
 
 /**
- * Checks an untrusted file for damage, prepares it for use and syncs it. The answer's `fault` is the reason
- * for refusing it; null: usable.
+ * Checks an untrusted file, or the one that it makes of the SQL text `text`, for damage, prepares it for use
+ * and syncs it. The answer's `fault` is the reason for refusing it; null: usable.
  */
 export const checkHandler: Handler = async ({ head }) => {
-  const sizeLimitBytes = Number(head.sizeLimitBytes);
+  const sizeLimit = { sizeLimitBytes: Number(head.sizeLimitBytes), mayGrow: true };
+  try {
+    if (typeof head.text === 'string') await makeOfText(head.text, String(head.file), sizeLimit);
+  } catch (error) {
+    if (isFull(error instanceof RefusedText ? (error.cause ?? error) : error)) {
+      if (hostSpace.limitFor(0, sizeLimit.sizeLimitBytes) < sizeLimit.sizeLimitBytes)
+        throw new DiskFull(error);
+      return { head: { fault: 'the dump is larger than the size limit of the database' } };
+    }
+    if (error instanceof RefusedText) return { head: { fault: error.message } };
+    throw error;
+  }
   const database = openTenantFile(String(head.file), {
-    sizeLimitBytes,
-    mayGrow: true,
+    ...sizeLimit,
     queryOnly: false,
     sessions: 'single',
   });

@@ -4,6 +4,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { isBusy } from '../../../../libs/sqlite/index.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ChildCall, type Handler, TURN_MS } from '../../engine-children/child-call.ts';
+import { harmless } from './harmless-pragmas.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 
 export interface QueryHead {
@@ -42,7 +43,7 @@ function prepare(database: DatabaseSync, sql: string): StatementSync {
   if (NOTHING_MORE.test(sql)) throw new Error('the statement is empty');
   const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
   // SQLite compiles only the first and would silently skip the rest.
-  if (!NOTHING_MORE.test(sql.slice(statement.sourceSQL.length)))
+  if (harmless(sql) === sql && !NOTHING_MORE.test(sql.slice(statement.sourceSQL.length)))
     throw new Error('more than one statement: send each in its own request');
   return statement;
 }

@@ -1,11 +1,14 @@
 /** SQLite as an engine, through libSQL's driver. */
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { test } from 'node:test';
 import { createClient } from '@libsql/client';
-import type { EngineDatabase } from '../../../databases/engine.ts';
+import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
 import { type EngineFixture, type NotesClient, testEngine } from '../../../testing/engine.conformance.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { openSqlite } from '../../../testing/sqlite-fixture.ts';
@@ -90,3 +93,70 @@ function clientOf(driver: ReturnType<typeof createClient>): NotesClient {
 }
 
 testEngine('sqlite', open);
+
+/** Lines of sqlite3's `.dump`, with a virtual table, a trigger and strings that look like SQL. */
+const DUMP = `PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT, b TEXT DEFAULT 'x;y', c REFERENCES later (id));
+INSERT INTO a VALUES(1,'it''s; COMMIT;
+ROLLBACK;',7);
+INSERT INTO a VALUES(2,replace('two\\nlines','\\n',char(10)),NULL);
+CREATE TABLE later (id PRIMARY KEY);
+INSERT INTO later VALUES(7);
+PRAGMA writable_schema=ON;
+INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table','f','f',0,'CREATE VIRTUAL TABLE f USING fts5(t)');
+CREATE TABLE IF NOT EXISTS 'f_data'(id INTEGER PRIMARY KEY, block BLOB);
+INSERT INTO f_data VALUES(1,X'0101');
+INSERT INTO f_data VALUES(10,X'000000000101010001010101');
+INSERT INTO f_data VALUES(137438953473,X'0000000d0530776f726401020204');
+CREATE TABLE IF NOT EXISTS 'f_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+INSERT INTO f_idx VALUES(1,X'',2);
+CREATE TABLE IF NOT EXISTS 'f_content'(id INTEGER PRIMARY KEY, c0);
+INSERT INTO f_content VALUES(1,'word');
+CREATE TABLE IF NOT EXISTS 'f_docsize'(id INTEGER PRIMARY KEY, sz BLOB);
+INSERT INTO f_docsize VALUES(1,X'01');
+CREATE TABLE IF NOT EXISTS 'f_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+INSERT INTO f_config VALUES('version',4);
+DELETE FROM sqlite_sequence;
+INSERT INTO sqlite_sequence VALUES('a',41);
+CREATE TRIGGER g AFTER INSERT ON a BEGIN
+  UPDATE a SET b = upper(b) WHERE id = new.id;
+  SELECT CASE WHEN 1 THEN 2 END;
+END;
+CREATE INDEX i ON a (b);
+PRAGMA writable_schema=OFF;
+COMMIT;
+`;
+
+test('SQL text of .dump is loaded as a whole, or not at all', async () => {
+  const { engine, make, run, close } = openSqlite();
+  const { signal } = new AbortController();
+  try {
+    const database = await make();
+    const load = (text: string | Buffer) =>
+      engine.load(database, Readable.from([Buffer.from(text)]), { signal });
+    await load(`\ufeff${DUMP.replaceAll(';\n', ';\r\n')}`);
+    assert.deepEqual(await run(database, 'SELECT id, b, c FROM a'), [
+      [1, "it's; COMMIT;\r\nROLLBACK;", 7],
+      [2, 'two\nlines', null],
+    ]);
+    await load(DUMP);
+    assert.deepEqual(await run(database, 'SELECT t FROM f'), [['word']]);
+    await run(database, "INSERT INTO a (b) VALUES ('new')");
+    assert.deepEqual(await run(database, 'SELECT id, b FROM a WHERE id > 2'), [[42, 'NEW']]);
+    const refused = (text: string | Buffer, what: RegExp) =>
+      assert.rejects(load(text), (error: Error) => {
+        assert.ok(error instanceof LoadFailed);
+        assert.match(error.message, what);
+        return true;
+      });
+    await refused(DUMP.replace('VALUES(1,X', 'VALUES(nothing,X'), /^line 12: near "nothing": syntax error/);
+    await refused(DUMP.replace(/COMMIT;\n$/, ''), /cut off/);
+    await refused(DUMP.replace(/COMMIT;\n$/, 'ROLLBACK; -- due to errors\n'), /line 30: .*ROLLBACK/);
+    await refused(Buffer.from(`\ufeff${DUMP}`, 'utf16le'), /UTF-16.*sqlite3/);
+    await refused(DUMP.replace('PRAGMA foreign', "ATTACH '/tmp/x' AS x;\nPRAGMA foreign"), /^line 1: /);
+    assert.deepEqual(await run(database, 'SELECT count(*) FROM a'), [[3]]);
+  } finally {
+    await close();
+  }
+});

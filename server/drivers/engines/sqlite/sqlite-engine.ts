@@ -26,7 +26,8 @@ const KIND: ChildEngineKind = {
   loaded: {
     file: FILE,
     header: Buffer.from('SQLite format 3\0'),
-    otherwise: 'the file is not a SQLite database: send the database file, not SQL text or an archive',
+    text: 'load.sql',
+    otherwise: 'the file is not a SQLite database: send the database file, or SQL text as `.dump` writes it',
   },
   spareMs: 0,
   errorName: 'SQLITE_ERROR',

@@ -46,21 +46,15 @@ const FORBIDDEN = [
   'PRAGMA journal_mode = OFF',
   'PRAGMA main.journal_mode = MEMORY',
   'PRAGMA locking_mode = EXCLUSIVE',
-  'PRAGMA temp_store = FILE',
   "PRAGMA temp_store_directory = '/tmp'",
-  'PRAGMA mmap_size = 1000000',
   'PRAGMA max_page_count = 1000000',
   'PRAGMA main.max_page_count = 1000000',
   'PRAGMA page_size = 512',
-  'PRAGMA journal_size_limit = -1',
-  'PRAGMA wal_autocheckpoint = 0',
   'PRAGMA hard_heap_limit = 1',
   'PRAGMA soft_heap_limit = 1',
-  'PRAGMA threads = 8',
   'PRAGMA secure_delete = ON',
   'PRAGMA schema_version = 1',
   'PRAGMA cell_size_check = OFF',
-  'PRAGMA database_list',
   'SELECT * FROM pragma_database_list',
   'PRAGMA lock_proxy_file',
   'PRAGMA no_such_pragma = 1',
@@ -96,6 +90,11 @@ const ALLOWED = [
   'PRAGMA busy_timeout = 5000',
   'PRAGMA synchronous = OFF',
   'PRAGMA cache_size = -100000',
+  'PRAGMA temp_store = FILE',
+  'PRAGMA mmap_size = 1000000',
+  'PRAGMA journal_size_limit = -1',
+  'PRAGMA wal_autocheckpoint = 0',
+  'PRAGMA threads = 8',
   'ANALYZE; REINDEX',
   'DROP TRIGGER g; DROP VIEW v; DROP TABLE f; DROP TABLE a',
 ];
@@ -114,6 +113,18 @@ describe('the SQL of a tenant', () => {
     const database = open();
     for (const sql of ALLOWED) assert.doesNotThrow(() => database.exec(sql), sql);
     assert.equal(numberOf(database, 'PRAGMA synchronous'), 1);
+    assert.equal(numberOf(database, 'PRAGMA temp_store'), 2);
+    for (const [set, value] of [
+      ['PRAGMA mmap_size = 1000000', 0],
+      ['pragma main.journal_size_limit(-1);', 8 * 2 ** 20],
+      ['PRAGMA wal_autocheckpoint=0', 1000],
+    ] as const)
+      assert.equal(numberOf(database, set), value, set);
+    const list = database.prepare('PRAGMA database_list').all();
+    assert.deepEqual(
+      list.map((row) => ({ ...row })),
+      [{ seq: 0, name: 'main', file: '' }],
+    );
     assert.equal(numberOf(database, 'PRAGMA user_version'), 7);
     assert.equal(numberOf(database, 'PRAGMA foreign_keys'), 1);
     database.close();

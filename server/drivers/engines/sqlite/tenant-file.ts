@@ -1,21 +1,28 @@
 /** Connections to a tenant's file; neither the file nor the statements are trusted. */
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { hostSpace } from '../../../../libs/sqlite/index.ts';
 import type { SizeLimit } from '../../engine-children/child-call.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
+import { harmless } from './harmless-pragmas.ts';
 
-const PAGE_BYTES = 4096;
+export const PAGE_BYTES = 4096;
 /** Size of the log file kept after a checkpoint, bytes. */
 const LOG_KEPT_BYTES = 8 * 2 ** 20;
 /** SQLite's defaults are a thousand times a child's memory. */
-const LIMITS = {
+export const LIMITS = {
   attach: 0,
   length: 32 * 2 ** 20,
   sqlLength: 16 * 2 ** 20,
   vdbeOp: 10_000_000,
   triggerDepth: 100,
 };
+
+class TenantDatabase extends DatabaseSync {
+  override prepare(...[sql, options]: Parameters<DatabaseSync['prepare']>): StatementSync {
+    return super.prepare(harmless(sql), options);
+  }
+}
 
 export interface OpenOptions extends SizeLimit {
   /** Refuses all writes. */
@@ -32,7 +39,7 @@ export function openTenantFile(path: string, options: OpenOptions): DatabaseSync
   const url = pathToFileURL(path);
   // Otherwise SQLite would recreate a lost file, empty.
   url.searchParams.set('mode', 'rw');
-  const database = new DatabaseSync(url, {
+  const database = new TenantDatabase(url, {
     timeout: 0,
     allowExtension: false,
     defensive: true,
@@ -71,7 +78,7 @@ export function setSizeLimit(database: DatabaseSync, sizeLimit: SizeLimit, sessi
   }
 }
 
-function limitSize(database: DatabaseSync, { sizeLimitBytes, mayGrow }: SizeLimit): void {
+export function limitSize(database: DatabaseSync, { sizeLimitBytes, mayGrow }: SizeLimit): void {
   const pageBytes = numberOf(database, 'PRAGMA page_size');
   const sizeBytes = numberOf(database, 'PRAGMA page_count') * pageBytes;
   // SQLite never goes below the current number of pages.

@@ -1,5 +1,5 @@
 /** The beginning of a text that people upload: the mark of its encoding. */
-import { LoadFailed } from '../../../databases/engine.ts';
+import { LoadFailed } from './engine.ts';
 
 const UTF_8_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const UTF_16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];

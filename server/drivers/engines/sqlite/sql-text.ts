@@ -1,0 +1,101 @@
+/** Makes a file of SQL text, as the sqlite3 program's `.dump` writes it, in one transaction. */
+import { createReadStream, rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { StringDecoder } from 'node:string_decoder';
+import { setImmediate as turn } from 'node:timers/promises';
+import { readSql } from '../../../../libs/hrana/index.ts';
+import type { SizeLimit } from '../../engine-children/child-call.ts';
+import { loadAuthorizer } from './authorizer.ts';
+import { LIMITS, limitSize, PAGE_BYTES } from './tenant-file.ts';
+
+const PIECE_BYTES = 256 * 1024;
+/** SQLite takes no longer one, either. */
+const MOST_CHARACTERS = LIMITS.sqlLength;
+const SHOWN = 100;
+
+export class RefusedText extends Error {}
+
+/**
+ * Makes the file `to`, which must not exist, of the text `from`, which is removed. Throws RefusedText with
+ * the line of a statement that fails. The file is to be checked like any that somebody uploaded.
+ */
+export async function makeOfText(from: string, to: string, sizeLimit: SizeLimit): Promise<void> {
+  const database = new DatabaseSync(to, {
+    allowExtension: false,
+    // The dump of a virtual table writes its parts.
+    defensive: false,
+    enableForeignKeyConstraints: false,
+    enableDoubleQuotedStringLiterals: true,
+    limits: LIMITS,
+  });
+  try {
+    database.exec(`PRAGMA trusted_schema = OFF; PRAGMA page_size = ${PAGE_BYTES};
+      PRAGMA auto_vacuum = INCREMENTAL; PRAGMA temp_store = MEMORY`);
+    limitSize(database, sizeLimit);
+    database.exec('BEGIN');
+    database.setAuthorizer(loadAuthorizer);
+    const hasEnd = await runAll(database, from);
+    if (!hasEnd) throw new RefusedText('the dump is cut off: its COMMIT is missing');
+    database.setAuthorizer(null);
+    database.exec('COMMIT');
+  } finally {
+    database.close();
+    rmSync(from, { force: true });
+  }
+}
+
+/** Whether each transaction of the text has its end. */
+async function runAll(database: DatabaseSync, path: string): Promise<boolean> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  let line = 1;
+  let isOpen = false;
+  const run = (isEnd: boolean) => {
+    const found = readSql(rest);
+    // The last one may go on.
+    const whole = isEnd ? found : found.slice(0, -1);
+    let at = 0;
+    for (const { text, boundary } of whole) {
+      const begin = rest.indexOf(text, at);
+      line += linesIn(rest.slice(at, begin));
+      if (boundary !== null) isOpen = inTransaction(text, boundary, line);
+      else runOne(database, text, line);
+      line += linesIn(text);
+      at = begin + text.length;
+    }
+    rest = rest.slice(at);
+    if (rest.length > MOST_CHARACTERS) throw new RefusedText(`line ${line}: the statement is too long`);
+  };
+  let isFirst = true;
+  for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES })) {
+    const text = decoder.write(piece as Buffer);
+    rest += isFirst ? text.replace(/^\ufeff/, '') : text;
+    isFirst = false;
+    // Within one long statement all would be read again with each piece.
+    if (text.includes(';')) run(false);
+    await turn();
+  }
+  rest += decoder.end();
+  run(true);
+  return !isOpen;
+}
+
+/** The text's own transactions are within ours. Whether one is open afterwards. */
+function inTransaction(text: string, boundary: 'begin' | 'end', line: number): boolean {
+  if (/^[\s;]*ROLLBACK\b/i.test(text.replaceAll(/--[^\n]*\n/g, '')))
+    throw new RefusedText(`line ${line}: the dump takes itself back (ROLLBACK), as of a damaged database`);
+  return boundary === 'begin';
+}
+
+function runOne(database: DatabaseSync, text: string, line: number): void {
+  try {
+    database.exec(text);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const begin = text.trim().split('\n')[0]?.slice(0, SHOWN) ?? '';
+    const lines = linesIn(text.slice(0, text.search(/\S/)));
+    throw Object.assign(new RefusedText(`line ${line + lines}: ${message}, at: ${begin}`), { cause: error });
+  }
+}
+
+const linesIn = (text: string) => text.split('\n').length - 1;
