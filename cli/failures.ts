@@ -58,15 +58,17 @@ export interface Told {
 /** Report of a failure: message, hint, and the request id for the operator. */
 export function tell(error: unknown): Told {
   if (error instanceof CloudError) {
-    const fields = error.fields.map(({ field, message }) => `  ${field}: ${message}`);
-    const hint = error.hint === undefined ? [] : [`  ${error.hint}`];
+    // The message of one field is that of the whole.
+    const more = error.fields.filter(({ message }) => !error.message.includes(message));
+    const fields = more.map(({ field, message }) => `  ${field}: ${message}`);
+    const hint = error.hint === undefined ? [] : [`  ${asCommands(error.hint)}`];
     const id = error.requestId === undefined ? [] : [`  request ${error.requestId}`];
     return { exitCode: exitCodeOf(error.status), lines: [error.message, ...fields, ...hint, ...id] };
   }
   if (error instanceof ClientError) {
     return {
       exitCode: error.exitCode,
-      lines: [error.message, ...(error.hint === undefined ? [] : [`  ${error.hint}`])],
+      lines: [error.message, ...(error.hint === undefined ? [] : [`  ${asCommands(error.hint)}`])],
     };
   }
   const { message, code, path } = error as NodeJS.ErrnoException;
@@ -76,6 +78,24 @@ export function tell(error: unknown): Told {
     return { exitCode: known.exitCode, lines: [`${prefix}${known.text}`] };
   }
   return { exitCode: EXIT.failure, lines: [message ?? String(error)] };
+}
+
+/** Calls that hints of the server name, as commands; `…` stands for an id. */
+const COMMANDS_OF_CALLS: Readonly<Record<string, string>> = {
+  'GET /api/images': 'cloudlet vm images',
+  'GET /api/vms/…/points': 'cloudlet vm points VM',
+  'POST /api/vms/…/start': 'cloudlet vm start VM',
+  'GET /api/buckets/…/points': 'cloudlet bucket points BUCKET',
+  'GET /api/databases/…/points': 'cloudlet db points DATABASE',
+  'GET /api/databases/…/credentials': 'cloudlet db url DATABASE --show',
+};
+
+function asCommands(hint: string): string {
+  return hint.replace(/\b(?:GET|POST|PATCH|DELETE) \/api\/[\w/{}.-]*[\w}]/g, (call) => {
+    const [method, ...path] = call.split('/');
+    const shape = path.map((part, at) => (at === 2 && path.length > 2 ? '…' : part));
+    return COMMANDS_OF_CALLS[[method, ...shape].join('/')] ?? call;
+  });
 }
 
 const FILE_ERRORS: Readonly<Record<string, { text: string; exitCode: ExitCode }>> = {

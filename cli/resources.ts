@@ -2,6 +2,7 @@
 import type { Cloud, Pages } from '../sdk/index.ts';
 import type { Command, Invocation, Option } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
+import { meant } from './nearest.ts';
 import { confirm } from './prompt.ts';
 
 export const YES: Readonly<Record<string, Option>> = {
@@ -23,14 +24,20 @@ export async function find<T>(
   word: string,
 ): Promise<T> {
   const found: T[] = [];
+  const names: string[] = [];
   for await (const resource of bounded(list)) {
     const [id, name] = namesOf(resource);
     if (id === word) return resource;
     if (name === word) found.push(resource);
+    else if (names.length < MAX_GUESSES) names.push(name);
   }
   const [only] = found;
   if (only === undefined) {
-    throw new ClientError(`no ${noun} ${word}`, EXIT.notFound, `See: cloudlet ${listedBy}`);
+    throw new ClientError(
+      `no ${noun} ${word}${meant(word, names)}`,
+      EXIT.notFound,
+      `See: cloudlet ${listedBy}`,
+    );
   }
   if (found.length === 1) return only;
   const ids = found.map((resource) => namesOf(resource)[0]).join(', ');
@@ -77,6 +84,8 @@ export async function all<T>(list: Pages<T>): Promise<T[]> {
   return resources;
 }
 
+/** Names that are compared with a mistyped one. */
+const MAX_GUESSES = 10_000;
 /** More entries than any list has that is read whole. */
 const MAX_RESOURCES = 200_000;
 

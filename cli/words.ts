@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { COMMON_OPTIONS, type Command, type Option, type Values } from './command.ts';
 import { UsageError } from './failures.ts';
+import { meant } from './nearest.ts';
 
 export interface Read {
   readonly words: readonly string[];
@@ -33,7 +34,10 @@ export function splitCommon(given: readonly string[]): {
     const option = Object.entries(COMMON_OPTIONS).find(([name, { short }]) => {
       return name === long || word === `-${short}`;
     })?.[1];
-    if (option === undefined) throw new UsageError(`unknown option ${word}`, 'See: cloudlet help');
+    if (option === undefined) {
+      const names = Object.keys(COMMON_OPTIONS).map((name) => `--${name}`);
+      throw new UsageError(`unknown option ${word}${meant(word, names)}`, 'See: cloudlet help');
+    }
     if (option.value !== undefined && hasValue === undefined) at += 1;
   }
   return { common: given.slice(0, at), args: given.slice(at) };
@@ -48,7 +52,10 @@ export function readWords(command: Command, args: readonly string[]): Read {
   } catch (error) {
     // The rest of Node's sentence explains how to pass on what begins with a dash.
     const [reason = ''] = (error as Error).message.split(/\.\s/);
-    throw new UsageError(`${command.name}: ${reason}`, `See: cloudlet help ${command.name}`);
+    const [, unknown] = /^Unknown option '(-[^']+)'/.exec(reason) ?? [];
+    const options = Object.keys(known).map((name) => `--${name}`);
+    const what = unknown === undefined ? reason : `unknown option ${unknown}${meant(unknown, options)}`;
+    throw new UsageError(`${command.name}: ${what}`, `See: cloudlet help ${command.name}`);
   }
   const { values, positionals } = read;
   if (values['help'] !== true) assertCount(command, positionals);

@@ -1,9 +1,13 @@
 /** `cloudlet <command>`: finds the command and reports failures in one line. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Command, UsageError, type Words } from './commands/command.ts';
 import { ignoredSettings, loadConfig } from './config/config.ts';
 import { didYouMean } from './config/did-you-mean.ts';
 import { ConfigError } from './config/setting-kinds.ts';
+import { ROOT } from './platform/program-files.ts';
 import { withSourceFrames } from './platform/stacks/source-frames.ts';
 import { VERSION } from './platform/version.ts';
 
@@ -50,6 +54,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 
 const SWITCHES = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
 
+const CLIENT = join(ROOT, 'build/cli/cloudlet.mjs');
+
 /** Options that may come before the name of the command. */
 const ANYWHERE = ['data-dir', 'port'];
 
@@ -73,6 +79,7 @@ async function main(args: string[]): Promise<number> {
     return mustHelp ? 0 : 2;
   }
   const [first] = tokens;
+  if (first?.kind !== 'option' && isLikelyOfClient(asked.value)) return runClient(args);
   const command = await find(asked.value, first?.kind === 'option' ? first : undefined);
   if (mustHelp) {
     console.log(command.help + HELP_ON_DATA_DIR);
@@ -82,6 +89,16 @@ async function main(args: string[]): Promise<number> {
   const ignored = ignoredSettings();
   if (ignored !== null) console.error(`cloudlet: ${ignored}`);
   return command.run(loadConfig(undefined, words.values), words);
+}
+
+/** Users' commands are the client's, and it knows best which one was meant. */
+function isLikelyOfClient(name: string): boolean {
+  const known = Object.keys(COMMANDS);
+  return !known.includes(name) && didYouMean(name, known) === undefined && existsSync(CLIENT);
+}
+
+function runClient(args: readonly string[]): number {
+  return spawnSync(process.execPath, [CLIENT, ...args], { stdio: 'inherit' }).status ?? 1;
 }
 
 function withValue(names: readonly string[]) {

@@ -32,6 +32,18 @@ export async function engineOf(cloud: Cloud, { engine, name }: Database): Promis
   return found;
 }
 
+/** An engine by the beginning of its name or program: `postgres`, `mongo`, `mariadb`. */
+async function engineNamed(cloud: Cloud, given: string): Promise<Database['engine']> {
+  const word = given.toLowerCase();
+  const engines = await cloud.listDatabaseEngines();
+  const exact = engines.find(({ engine }) => engine === word);
+  const [first, ...others] = engines.filter(({ engine, client }) => {
+    return word.length > 2 && [engine, ...(client?.programs ?? [])].some((name) => name.startsWith(word));
+  });
+  const only = others.length === 0 ? first : undefined;
+  return (exact ?? only)?.engine ?? (given as Database['engine']);
+}
+
 async function credentialsOf(
   cloud: Cloud,
   databaseId: string,
@@ -77,8 +89,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
       const from = source === undefined ? undefined : (await find(cloud, source)).database_id;
       const made = await cloud.createDatabase({
         name,
-        // The cloud knows which there are, and refuses others.
-        ...(engine !== undefined && { engine: engine as Database['engine'] }),
+        ...(engine !== undefined && { engine: await engineNamed(cloud, engine) }),
         ...(from !== undefined && {
           from: { database_id: from, ...past },
         }),

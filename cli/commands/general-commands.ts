@@ -82,11 +82,10 @@ export function helpFor(topics: readonly Topic[], words: readonly string[]): str
   const [first = ''] = words;
   const group = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (group.length > 0 && words.length === 1) return helpOfGroup(group);
-  const typed = words.slice(0, group.length > 0 ? 2 : 1).join(' ');
-  const guess = nearest(
-    typed,
-    commands.map(({ name }) => name),
-  );
+  const names = commands.map(({ name }) => name);
+  const one = group.length > 0 ? undefined : nearest(first, names);
+  const guess = one ?? nearest(words.slice(0, 2).join(' '), names);
+  const typed = words.slice(0, one === undefined ? 2 : 1).join(' ');
   const meant = guess === undefined ? '' : `; did you mean "${guess}"?`;
   throw new UsageError(
     `unknown command "${typed}"${meant}`,

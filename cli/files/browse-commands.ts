@@ -26,7 +26,11 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     name: 'mb',
     words: 'BUCKET',
     summary: 'create a bucket',
-    run: async (call) => (await s3Of(call)).createBucket(remoteBucket(call.words[0] ?? '')),
+    run: async (call) => {
+      const bucket = remoteBucket(call.words[0] ?? '');
+      await (await s3Of(call)).createBucket(bucket);
+      call.output.one({ bucket }, () => [`s3://${bucket} is created`]);
+    },
   },
   {
     name: 'rb',

@@ -36,7 +36,11 @@ export function remoteBucket(text: string): string {
 
 function bucketAndKey(text: string, path: string): RemoteLocation {
   const [bucket = ''] = path.split('/', 1);
-  if (!BUCKET.test(bucket)) throw new UsageError(`${text} does not have the form s3://BUCKET/NAME`);
+  if (bucket !== '' && !BUCKET.test(bucket)) {
+    const rule = 'A bucket has 3 to 63 lower-case letters, digits, dots and hyphens';
+    throw new UsageError(`"${bucket}" cannot be the name of a bucket`, rule);
+  }
+  if (bucket === '') throw new UsageError(`${text} does not have the form s3://BUCKET/NAME`);
   return { bucket, key: path.slice(bucket.length + 1) };
 }
 

@@ -78,7 +78,7 @@ export class Transfer {
     const { lines, exitCode } = tell(error);
     this.#failed += 1;
     this.#worst = exitCode;
-    this.progress.warn(`${title}: ${lines.join('; ')}`);
+    this.progress.warn(`${title}: ${lines.map((line) => line.trim()).join('; ')}`);
   }
 
   async upload(

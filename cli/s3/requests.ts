@@ -6,6 +6,7 @@ import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathOf, queryText, type Signer, signedHeaders } from '../../libs/s3-wire/index.ts';
 import { ClientError, EXIT } from '../failures.ts';
+import { meant } from '../nearest.ts';
 import type { S3Keys } from '../sign-in/profiles.ts';
 import { readFailure, S3Failure } from './s3-failure.ts';
 
@@ -48,6 +49,8 @@ export class Requests {
   readonly keys: S3Keys;
   readonly #agent: Agent;
   readonly #url: URL;
+  /** Names of all, to guess which one was meant. */
+  #buckets: Promise<readonly string[]> | undefined;
 
   constructor(keys: S3Keys) {
     this.keys = keys;
@@ -74,11 +77,23 @@ export class Requests {
       try {
         return await work();
       } catch (error) {
+        if (error instanceof S3Failure && error.code === 'NoSuchBucket')
+          throw await this.#noBucket(asked, error);
         if (attempt === ATTEMPTS || !mayPass(error)) throw unreachable(error, this.keys.endpoint);
         asked.onSent?.(0);
         await sleep(pauseOf(error, attempt));
       }
     }
+  }
+
+  /** Names the bucket, and the one that was meant. */
+  async #noBucket({ bucket = '' }: S3Request, failure: S3Failure): Promise<S3Failure> {
+    this.#buckets ??= this.call({ method: 'GET' }).then(
+      ({ text }) => [...text.matchAll(/<Name>([^<]+)<\/Name>/g)].map(([, name]) => String(name)),
+      () => [],
+    );
+    const message = `no bucket ${bucket}${meant(bucket, await this.#buckets)}`;
+    return new S3Failure({ status: failure.status, code: failure.code, message, requestId: undefined });
   }
 
   async #open(asked: S3Request): Promise<IncomingMessage> {

@@ -154,7 +154,7 @@ describe('login', () => {
 describe('the command line', () => {
   test('says what is wrong with it', async () => {
     assert.match(await user.fails(2, ['fly']), /unknown command "fly"/);
-    assert.match(await user.fails(2, ['whoami', '--loud']), /Unknown option '--loud'/);
+    assert.match(await user.fails(2, ['whoami', '--loud']), /unknown option --loud/);
     const said = await user.fails(2, ['login', cloud.api, '--key', '--days', '3']);
     assert.match(
       said,

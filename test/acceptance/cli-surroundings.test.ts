@@ -184,10 +184,42 @@ describe('the words', () => {
       ['vm creat', 'vm create'],
       ['vm list', 'vm ls'],
       ['db delete', 'db rm'],
+      ['s3 ls', 'ls'],
     ] as const) {
       const said = await user.fails(2, [...typed.split(' '), 'more']);
       assert.match(said, new RegExp(`unknown command "${typed}"; did you mean "${meant}"\\?`));
     }
+    for (const [typed, meant] of [
+      ['buckets', 'ls'],
+      ['machines', 'vm ls'],
+      ['config', 'profile ls'],
+    ] as const)
+      assert.ok(
+        (await user.fails(2, [typed])).includes(`unknown command "${typed}"; did you mean "${meant}"?`),
+      );
+    assert.match(
+      await user.fails(2, ['cp', '--recursiv', 'a', 's3://b/']),
+      /unknown option --recursiv; did you mean --recursive\?/,
+    );
+    assert.match(await user.fails(2, ['--jsno', 'ls']), /unknown option --jsno; did you mean --json\?/);
+    assert.match(await user.fails(2, ['mb', 'Photos']), /"Photos" cannot be the name of a bucket/);
+    assert.equal(await user.ok(['mb', 'photos-2026']), 's3://photos-2026 is created\n');
+    assert.match(
+      await user.fails(5, ['ls', 's3://phtoos-2026']),
+      /no bucket phtoos-2026; did you mean photos-2026\?\n$/,
+    );
+    const refused = await user.fails(1, ['db', 'create', 'shop', '--engine', 'oracle']);
+    assert.equal(refused.match(/must be one of/g)?.length, 1, refused);
+    for (const [engine, name] of [
+      ['SQLite', 'sqlite'],
+      ['mongo', 'mongodb'],
+    ] as const) {
+      await user.ok(['db', 'create', name, '--engine', engine]);
+      assert.match(await user.ok(['db', 'show', name]), new RegExp(`engine +${name}`));
+    }
+    assert.match(await user.fails(5, ['db', 'show', 'sqltie']), /no database sqltie; did you mean sqlite\?/);
+    await user.ok(['vm', 'create', 'web']);
+    assert.match(await user.fails(6, ['vm', 'proxy', 'web', '22']), /Start it with cloudlet vm start VM/);
     assert.match(await user.fails(5, ['vm', 'ssh', 'none']), /no machine none\n {2}See: cloudlet vm ls/);
     assert.match(await user.fails(2, ['login', 'ftp://x']), /ftp is not supported; use http or https/);
     assert.doesNotMatch(await user.fails(2, ['vm', 'frobnicate']), /did you mean/);
