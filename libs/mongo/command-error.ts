@@ -56,6 +56,8 @@ const CODES = {
   QueryExceededMemoryLimitNoDiskUseAllowed: 292,
   DataCorruptionDetected: 301,
   BSONObjectTooLarge: 10334,
+  APIVersionError: 322,
+  APIStrictError: 323,
   UnsupportedOpQueryCommand: 352,
   TemporarilyUnavailable: 365,
   DuplicateKey: 11000,

@@ -11,6 +11,7 @@ export {
 export { Crc64 } from './archive/crc64.ts';
 export { CommandError } from './command-error.ts';
 export { type CommandContext, DocumentDatabase } from './commands/document-commands.ts';
+export { assertStableApi } from './commands/stable-api.ts';
 export { TRANSACTION_SECONDS } from './commands/transactions.ts';
 export { Malformed, readDocuments, readSections, type Sections, sizeAt } from './message-sections.ts';
 export { SERVER_VERSION } from './server-version.ts';

@@ -2,11 +2,13 @@
 import { type Document, UUID } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
+import { evaluate, evaluation } from '../query/expressions.ts';
 import { compileFilter } from '../query/filter.ts';
-import { compilePipeline } from '../query/pipeline.ts';
+import { compilePipeline, updatePipeline } from '../query/pipeline.ts';
 import { applyUpdate, type Update } from '../query/updates/updates.ts';
 import type { Collection } from '../storage/documents-store.ts';
 import { encodeDocument } from '../values/bson-documents.ts';
+import { documentOf, entriesOf } from '../values/field-order.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {
@@ -27,7 +29,9 @@ import { assertNoView, resolveView } from './views.ts';
 
 /** Stages that need all input before they emit the first document. */
 const BLOCKING = new Set(
-  '$sort $group $sortByCount $bucket $bucketAuto $facet $sample $densify $fill $count'.split(' '),
+  '$sort $group $sortByCount $bucket $bucketAuto $facet $sample $densify $fill $setWindowFields $count'.split(
+    ' ',
+  ),
 );
 
 function aggregate(command: Document, scope: CommandScope): Document {
@@ -100,8 +104,10 @@ const WHEN_NOT_MATCHED = ['insert', 'discard', 'fail'];
 
 function assertOneOf(name: string, value: unknown, values: readonly string[]): void {
   if (value === undefined || values.includes(value as string)) return;
-  const shown = typeof value === 'string' ? value : 'a pipeline';
-  throw new CommandError('BadValue', `Enumeration value '${shown}' for field '${name}' is not a valid value`);
+  throw new CommandError(
+    'BadValue',
+    `Enumeration value '${String(value)}' for field '${name}' is not a valid value`,
+  );
 }
 
 type Writer = (documents: Iterable<Document>) => void;
@@ -115,7 +121,8 @@ function writerOf(stage: Document | undefined, scope: CommandScope): Writer | nu
     const merge: Document =
       isDocument(stage.$merge) && 'into' in stage.$merge ? stage.$merge : { into: stage.$merge };
     const name = targetOf('$merge', merge.into, scope);
-    assertOneOf('whenMatched', merge.whenMatched, WHEN_MATCHED);
+    if (Array.isArray(merge.whenMatched)) updatePipeline(merge.whenMatched, {});
+    else assertOneOf('whenMatched', merge.whenMatched, WHEN_MATCHED);
     assertOneOf('whenNotMatched', merge.whenNotMatched, WHEN_NOT_MATCHED);
     return (documents) => mergeInto(name, { documents, merge }, scope);
   }
@@ -169,16 +176,22 @@ function mergeInto(
     } else if (whenMatched === 'fail') {
       throw new CommandError('DuplicateKey', '$merge failed due to a DuplicateKey error');
     } else if (whenMatched !== 'keepExisting') {
-      const change = mergeUpdate(whenMatched, document);
+      const change = mergeUpdate(merge, document);
       const next = applyUpdate(change, found);
       if (next !== null) scope.writing.replace(collection as Collection, found, next);
     }
   }
 }
 
-function mergeUpdate(whenMatched: unknown, document: Document): Update {
+function mergeUpdate({ whenMatched = 'merge', let: asked }: Document, document: Document): Update {
+  if (Array.isArray(whenMatched)) {
+    const variables = evaluate(document, asked ?? { new: '$$ROOT' }, evaluation()) as Document;
+    return updatePipeline(whenMatched, { variables });
+  }
   if (whenMatched === 'replace') return (there) => ({ ...document, _id: there._id });
-  if (whenMatched === 'merge') return (there) => ({ ...there, ...document, _id: document._id ?? there._id });
+  if (whenMatched === 'merge')
+    return (there) =>
+      documentOf([...entriesOf(there), ...entriesOf(document), ['_id', document._id ?? there._id]]);
   throw new CommandError('BadValue', "Enumeration value for field 'whenMatched' is not a valid value");
 }
 

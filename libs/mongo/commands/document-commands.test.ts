@@ -136,10 +136,10 @@ describe('inserting and finding', () => {
       [
         {
           aggregate: 'things',
-          pipeline: [{ $merge: { into: 'things', whenMatched: [{ $set: { a: 1 } }] } }],
+          pipeline: [{ $merge: { into: 'things', whenMatched: [{ $limit: 1 }] } }],
           cursor: {},
         },
-        2,
+        72,
       ],
       [{ aggregate: 'things', pipeline: [{ $project: { a: { $nothing: 1 } } }], cursor: {} }, 168],
       [{ aggregate: 'things', pipeline: [{ $project: { a: { $function: {} } } }], cursor: {} }, 31264],

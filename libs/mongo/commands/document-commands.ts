@@ -18,6 +18,7 @@ import { type CommandScope, find } from './command-scope.ts';
 import { explain } from './explain.ts';
 import { FIGURE_COMMANDS, OperationCounters } from './figures.ts';
 import { READ_COMMANDS } from './read-commands.ts';
+import { assertStableApi } from './stable-api.ts';
 import { type OpenScope, Transactions, WRITER_WAIT_MS, WriterTaken, writerTaken } from './transactions.ts';
 import { assertNoView } from './views.ts';
 import { WRITE_COMMANDS } from './write-commands.ts';
@@ -114,6 +115,7 @@ export class DocumentDatabase {
    */
   run(command: Document, context: CommandContext): Document {
     try {
+      assertStableApi(command);
       const part = this.#transactions.run(command, (scope) => this.#dispatch(command, context, scope));
       if (part !== null) return part;
       this.#expire();

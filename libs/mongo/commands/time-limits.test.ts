@@ -71,6 +71,16 @@ const list = (count: number) => ({ $range: [0, count] });
 
 const ATTACKS: readonly Attack[] = [
   {
+    name: 'wide windows around each of many documents',
+    before: [insert(...numbers(3000).map((n) => ({ n })))],
+    command: aggregate({
+      $setWindowFields: {
+        sortBy: { n: 1 },
+        output: { x: { $sum: '$n', window: { documents: [-1500, 1500] } } },
+      },
+    }),
+  },
+  {
     name: 'many branches of $or that are planned with a long rest of the filter',
     before: [{ createIndexes: 'a', indexes: [{ key: { b: 1 }, name: 'b' }] }],
     command: find({

@@ -17,6 +17,7 @@ import { assertDensifiable } from './stages/densify-limit.ts';
 import { filledDocuments } from './stages/fill-stage.ts';
 import { walkedDocuments } from './stages/graph-lookup.ts';
 import { groupDocuments } from './stages/group-stage.ts';
+import { windowedDocuments } from './stages/window-stage.ts';
 import type { Update } from './updates/updates.ts';
 
 /** Cost of a copy of a document with one of the elements. */
@@ -160,6 +161,8 @@ const OWN: Readonly<Record<string, Stage>> = {
     }),
   $count: count,
   $fill: (documents, argument: Document, options) => filledDocuments(documents, argument, options),
+  $setWindowFields: (documents, argument: unknown, options) =>
+    windowedDocuments(documents, argument, options),
   $unwind: (documents, argument: Document) => unwound(documents, argument),
   $sample: sample,
 };

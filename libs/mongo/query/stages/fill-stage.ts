@@ -69,7 +69,12 @@ export function* filledDocuments(
     }, group);
 }
 
-function partitionOf(by: unknown, fields: unknown, options: Evaluation): (document: Document) => string {
+/** The key of a document's partition: of an expression, or of fields. */
+export function partitionOf(
+  by: unknown,
+  fields: unknown,
+  options: Evaluation,
+): (document: Document) => string {
   if (by !== undefined)
     return (document) => textKeyOf(evaluate(document, by, options) ?? null, collationOf(options));
   const paths = Array.isArray(fields) ? fields.map((each) => String(each).split('.')) : [];

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, deserialize, serialize } from 'bson';
-import { CommandError, Malformed } from '../../../../../libs/mongo/index.ts';
+import { assertStableApi, CommandError, Malformed } from '../../../../../libs/mongo/index.ts';
 import { readMessages, scanCommand, wire } from '../../../../../libs/mongo-wire/index.ts';
 import type { EngineDatabase } from '../../../../databases/engine.ts';
 import { AppError } from '../../../../platform/errors.ts';
@@ -198,8 +198,10 @@ export class ClientConnection implements Connected {
   /** Null: the command only names the stage. */
   async #listSessions(own: EngineDatabase, body: Buffer): Promise<Uint8Array | null> {
     try {
-      const command = asOwnSessions(this, readBody(body));
+      const asked = readBody(body);
+      const command = asOwnSessions(this, asked);
       if (command === null) return null;
+      assertStableApi(asked);
       return await this.#deps.execute(own, Buffer.concat([Buffer.alloc(1), serialize(command)]));
     } catch (error) {
       return failure(error);
@@ -210,6 +212,7 @@ export class ClientConnection implements Connected {
     try {
       if (body.length > MAX_OWN_BYTES) throw new CommandError('InvalidLength', `${name} is too long`);
       const command = readBody(body);
+      assertStableApi(command);
       const run = OPEN_COMMANDS.get(name) ?? USER_COMMANDS.get(name);
       return serialize((await run?.(this, command, database)) ?? {});
     } catch (error) {

@@ -92,9 +92,13 @@ describe('who gets in', () => {
       .aggregate([{ $indexStats: {} }])
       .toArray();
     assert.equal(index?.name, '_id_');
+    const strict = { apiVersion: '1', apiStrict: true };
     for (const [command, code] of [
       [{ replSetGetStatus: 1 }, 76],
       [{ listShards: 1 }, 59],
+      [{ ping: 1, apiVersion: '2' }, 322],
+      [{ buildInfo: 1, ...strict }, 323],
+      [{ aggregate: 1, pipeline: [{ $listLocalSessions: {} }], cursor: {}, ...strict }, 323],
       [{ commitTransaction: 1 }, 251],
       [{ atlasVersion: 1 }, 13],
     ] as const)
