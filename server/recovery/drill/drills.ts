@@ -1,13 +1,13 @@
 /** Restore drills of recovery points, one at a time: begun by people, and weekly by themselves. */
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
+import { invalidField, isAppError } from '../../platform/errors.ts';
 import type { LogArchive } from '../logs/log-archive.ts';
 import type { PointEvents } from '../points/point-view.ts';
 import type { KeySlot } from '../repository/key-slot.ts';
 import { readRecoveryKey } from '../repository/recovery-keys.ts';
 import type { RepositoryKeys } from '../repository/repository.ts';
-import { LASTING, type PointRow, type RecoveryStore } from '../store.ts';
+import type { PointRow, RecoveryStore } from '../store.ts';
 import {
   type DrillCheck,
   type DrillFindings,
@@ -18,6 +18,7 @@ import {
   type LedgerHead,
 } from './drill.ts';
 import type { DrillStore } from './drill-store.ts';
+import { PointWork } from './point-work.ts';
 
 export interface DrillsDeps {
   readonly store: RecoveryStore;
@@ -43,12 +44,6 @@ export interface DrillsDeps {
   readonly onEnd: () => void;
 }
 
-interface Running {
-  readonly pointId: string;
-  readonly cancel: AbortController;
-  readonly ended: Promise<void>;
-}
-
 interface Asked {
   readonly pointId: string;
   readonly keys: RepositoryKeys;
@@ -59,17 +54,18 @@ interface Asked {
 
 export class Drills {
   readonly #deps: DrillsDeps;
-  #running: Running | undefined;
-  #stage: string | null = null;
-  #isBeginning = false;
+  /** With the stage of the drill. */
+  readonly #work: PointWork<string>;
 
   constructor(deps: DrillsDeps) {
     this.#deps = deps;
+    const { onError, onEnd } = deps;
+    this.#work = new PointWork({ noun: 'drill', participle: 'drilled', first: 'preparing', onError, onEnd });
   }
 
   /** Stage of the drill of that point; null: it is not being drilled. */
   stageOf(pointId: string): string | null {
-    return this.#running?.pointId === pointId ? this.#stage : null;
+    return this.#work.progressOf(pointId);
   }
 
   /** Removes what killed drills left. */
@@ -80,7 +76,7 @@ export class Drills {
   /** Drills the newest sound point, unless any was drilled, or tried, within the interval. */
   async tick(): Promise<void> {
     const { store, clock, location, everyMs } = this.#deps;
-    if (everyMs === 0 || this.#running !== undefined) return;
+    if (everyMs === 0 || this.#work.isBusy) return;
     const tried = (await store.listAt(location)).map(({ drill }) =>
       drill === null ? 0 : (JSON.parse(drill) as DrillRecord).started_at,
     );
@@ -94,64 +90,30 @@ export class Drills {
    * that it opens the repository. Throws `point_invalid_state`, `point_in_progress` when another is being
    * drilled, `invalid_request` for a mistyped key, `target_unavailable`.
    */
-  async begin({ point_id: pointId, state }: PointRow, typed?: string): Promise<void> {
-    if (!LASTING.includes(state)) {
-      throw new AppError('point_invalid_state', `The recovery point ${pointId} is ${state}`, {
-        extra: { state },
-        hint: 'Only complete points can be drilled',
-      });
-    }
+  async begin(row: PointRow, typed?: string): Promise<void> {
     assertKey(typed);
-    if (this.#running?.pointId === pointId) return;
-    if (this.#running !== undefined || this.#isBeginning) {
-      throw new AppError('point_in_progress', 'Another recovery point is being drilled', {
-        extra: this.#running === undefined ? {} : { point_id: this.#running.pointId },
-        hint: 'Wait until that drill ends, or cancel it',
-      });
-    }
-    this.#isBeginning = true;
-    try {
-      const { store, logs, location } = this.#deps;
+    const { point_id: pointId } = row;
+    const { store, logs, location } = this.#deps;
+    await this.#work.begin(row, async () => {
       const keys = await this.#deps.keys();
       const heads = (await store.isNewest(location, pointId)) ? logs.heads() : null;
-      const cancel = new AbortController();
-      this.#stage = 'preparing';
-      const ended = this.#drill({ pointId, keys, heads, typed }, cancel.signal)
-        .catch((error: unknown) => this.#deps.onError(pointId, error))
-        .finally(() => {
-          this.#running = undefined;
-          this.#stage = null;
-          this.#deps.onEnd();
-        });
-      this.#running = { pointId, cancel, ended };
-    } finally {
-      this.#isBeginning = false;
-    }
+      return (signal) => this.#drill({ pointId, keys, heads, typed }, signal);
+    });
   }
 
   /** Resolves when the drill has ended, or after `ms`. */
-  async wait(pointId: string, ms: number): Promise<void> {
-    const running = this.#running;
-    if (running?.pointId !== pointId) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, ms).unref();
-    });
-    await Promise.race([running.ended, late]);
-    clearTimeout(timer);
+  wait(pointId: string, ms: number): Promise<void> {
+    return this.#work.wait(pointId, ms);
   }
 
   /** False when it is not being drilled. The previous result stays. */
-  async cancel(pointId: string): Promise<boolean> {
-    if (this.#running?.pointId !== pointId) return false;
-    await this.close();
-    return true;
+  cancel(pointId: string): Promise<boolean> {
+    return this.#work.cancel(pointId);
   }
 
   /** Cancels the drill in progress. */
-  async close(): Promise<void> {
-    this.#running?.cancel.abort();
-    await this.#running?.ended;
+  close(): Promise<void> {
+    return this.#work.close();
   }
 
   async #drill(asked: Asked, signal: AbortSignal): Promise<void> {
@@ -179,9 +141,7 @@ export class Drills {
         repositoryKey: Buffer.from(keys.key).toString('hex'),
         heads,
       };
-      const onStage = (stage: string) => {
-        this.#stage = stage;
-      };
+      const onStage = (stage: string) => this.#work.note(stage);
       const findings = await ground.run(request, { signal, onStage });
       if (findings.logs !== null) await logs.note(findings.logs);
       const checks = [slotCheck, ...findings.checks, ...(await this.#compareLedger(findings))];

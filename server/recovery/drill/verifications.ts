@@ -1,12 +1,13 @@
 /** Verifies recovery points, one at a time, even while another is being created. */
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { AppError, isAppError } from '../../platform/errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import type { LogArchive } from '../logs/log-archive.ts';
 import { verifyLogs } from '../logs/log-verification.ts';
 import type { PointEvents } from '../points/point-view.ts';
 import type { Repository } from '../repository/repository.ts';
 import type { PointRow, RecoveryStore } from '../store.ts';
+import { PointWork } from './point-work.ts';
 import { PieceSet, verifyPoint } from './verification.ts';
 
 export interface VerificationsDeps {
@@ -23,79 +24,52 @@ export interface VerificationsDeps {
   readonly onEnd: () => void;
 }
 
-interface Running {
-  readonly pointId: string;
-  readonly cancel: AbortController;
-  readonly ended: Promise<void>;
-  percent: number;
-}
-
 export class Verifications {
   readonly #deps: VerificationsDeps;
-  #running: Running | undefined;
+  /** With the progress in percent. */
+  readonly #work: PointWork<number>;
 
   constructor(deps: VerificationsDeps) {
     this.#deps = deps;
+    const { onError, onEnd } = deps;
+    this.#work = new PointWork({
+      noun: 'verification',
+      participle: 'verified',
+      first: 0,
+      onError,
+      onEnd,
+    });
   }
 
   /** Progress in percent; null when the point is not being verified. */
   percentOf(pointId: string): number | null {
-    return this.#running?.pointId === pointId ? this.#running.percent : null;
+    return this.#work.progressOf(pointId);
   }
 
   /**
    * Begins a verification; does nothing when it is in progress already. Throws `point_invalid_state`,
    * `point_in_progress` when another is being verified, `target_unavailable`.
    */
-  async begin({ point_id: pointId, state }: PointRow): Promise<void> {
-    if (!['complete', 'verified', 'drilled', 'damaged'].includes(state)) {
-      throw new AppError('point_invalid_state', `The recovery point ${pointId} is ${state}`, {
-        extra: { state },
-        hint: 'Only complete points can be verified',
-      });
-    }
-    const repository = await this.#deps.repository();
-    if (this.#running?.pointId === pointId) return;
-    if (this.#running !== undefined) {
-      throw new AppError('point_in_progress', 'Another recovery point is being verified', {
-        extra: { point_id: this.#running.pointId },
-        hint: 'Wait until that verification ends, or cancel it',
-      });
-    }
-    const cancel = new AbortController();
-    const running: Running = {
-      pointId,
-      cancel,
-      percent: 0,
-      ended: this.#verify(pointId, { repository, signal: cancel.signal })
-        .catch((error: unknown) => this.#deps.onError(pointId, error))
-        .finally(() => {
-          this.#running = undefined;
-          this.#deps.onEnd();
-        }),
-    };
-    this.#running = running;
+  async begin(row: PointRow): Promise<void> {
+    await this.#work.begin(row, async () => {
+      const repository = await this.#deps.repository();
+      return (signal) => this.#verify(row.point_id, { repository, signal });
+    });
   }
 
   /** Resolves when the verification has ended, or after `ms`. */
-  async wait(pointId: string, ms: number): Promise<void> {
-    const running = this.#running;
-    if (running?.pointId !== pointId) return;
-    const late = new Promise((resolve) => setTimeout(resolve, ms).unref());
-    await Promise.race([running.ended, late]);
+  wait(pointId: string, ms: number): Promise<void> {
+    return this.#work.wait(pointId, ms);
   }
 
   /** False when it is not being verified. The previous result stays. */
-  async cancel(pointId: string): Promise<boolean> {
-    if (this.#running?.pointId !== pointId) return false;
-    await this.close();
-    return true;
+  cancel(pointId: string): Promise<boolean> {
+    return this.#work.cancel(pointId);
   }
 
   /** Cancels the verification in progress. */
-  async close(): Promise<void> {
-    this.#running?.cancel.abort();
-    await this.#running?.ended;
+  close(): Promise<void> {
+    return this.#work.close();
   }
 
   async #verify(
@@ -104,7 +78,7 @@ export class Verifications {
   ): Promise<void> {
     const { store, changes, clock, onError, news, logs, location } = this.#deps;
     const onProgress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) => {
-      if (this.#running) this.#running.percent = Math.min(99, Math.floor((bytes / totalBytes) * 1000) / 10);
+      this.#work.note(Math.min(99, Math.floor((bytes / totalBytes) * 1000) / 10));
     };
     try {
       const sound = new PieceSet();
