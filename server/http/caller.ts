@@ -365,7 +365,15 @@ function enter(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
   const { principal } = request;
   limit(deps, route, request);
   if (principal.via === 'nobody' && route.acceptsLink?.(request)) return;
-  assertPermitted(principal, route.permission);
+  assertPermitted(principal, route.permission, hintOf(route));
+}
+
+/** Browsers send no header of ours when they open an address. */
+function hintOf({ acceptsLink, acceptsTicket }: Route): string {
+  const link = acceptsLink === undefined ? [] : ['a link from GET /api/storage/{id}/cdn-url'];
+  const ticket = acceptsTicket === true ? ['a ticket from POST /api/account/tickets'] : [];
+  const ways = [...link, ...ticket].join(' or ');
+  return ways === '' ? SEND_KEY : `${SEND_KEY}. A browser, which cannot, takes ${ways}`;
 }
 
 function limit(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
@@ -374,13 +382,13 @@ function limit(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
   deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.responseHeaders);
 }
 
+const SEND_KEY = 'Send it as X-API-Key: <key> or Authorization: Bearer <key>';
+
 /** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal has the permission. */
-export function assertPermitted(principal: Principal, permission: Permission): void {
+export function assertPermitted(principal: Principal, permission: Permission, hint = SEND_KEY): void {
   if (permits(principal, permission)) return;
   if (principal.via === 'nobody') {
-    throw new AppError('missing_api_key', 'This call needs an API key', {
-      hint: 'Send it as X-API-Key: <key> or Authorization: Bearer <key>',
-    });
+    throw new AppError('missing_api_key', 'This call needs an API key', { hint });
   }
   if (permission === 'admin') throw new AppError('admin_required', "This call needs an administrator's key");
   throw new AppError('scope_required', `This key lacks the scope ${permission}`);

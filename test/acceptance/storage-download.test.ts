@@ -249,6 +249,10 @@ test('without a key there is no download, with a wrong one neither', async () =>
   const { path } = kept[0] ?? assert.fail();
   const without = await user.as(undefined).call(path);
   assertProblem(without, 401, 'missing_api_key');
+  assert.match(
+    String((without.body as { hint?: string }).hint),
+    /cdn-url or a ticket from POST \/api\/account\/tickets$/,
+  );
   assert.ok(without.headers.get('www-authenticate'));
   assertProblem(await user.as('clk_wrong').call(path), 401, 'invalid_api_key');
   assertProblem(await user.as(undefined).call('/api/storage/obj-none/download'), 401, 'missing_api_key');
