@@ -1,4 +1,4 @@
-/** A Client that holds every answer against the cloud's own openapi.json. */
+/** A Client that holds every answer against the cloud's own openapi.json, with background calls. */
 import assert from 'node:assert/strict';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
@@ -131,7 +131,7 @@ export class CheckedClient extends Client {
   /** A checked client of the cloud at `base`. */
   static async open(base: string, key?: string): Promise<CheckedClient> {
     const client = new Client(base, key);
-    const { status, body } = await client.call('/api/openapi.json');
+    const { status, body } = await client.call('/api/openapi.json?async=true');
     assert.equal(status, 200);
     return new CheckedClient(client, new Declaration(body));
   }
