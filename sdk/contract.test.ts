@@ -119,7 +119,7 @@ test('a form goes through the fetch of the client, with its key and its idempote
     { idempotencyKey: 'k1' },
   );
   assert.equal(answer.object_id, 'obj-1');
-  await cloud.loadDatabase('db-1', { file }, { idempotencyKey: 'k2' });
+  await cloud.loadDatabase('db-1', { file }, {}, { idempotencyKey: 'k2' });
   const [upload, load] = sent.map(({ url, init }) => {
     const headers = new Headers(init.headers);
     const fields = [...(init.body as FormData)].map(([name, value]) => [name, typeof value]);

@@ -35,6 +35,7 @@ export function LoadPart({ database }: { database: Database }) {
       cloud.loadDatabase(
         database.database_id,
         { file: chosen },
+        {},
         {
           onProgress: (sent, total) => setPercent(Math.floor((sent / total) * 100)),
         },
