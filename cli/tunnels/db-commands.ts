@@ -96,7 +96,7 @@ async function load(call: Invocation): Promise<void> {
     const source = folder === null ? path : join(folder, 'dump');
     if (folder !== null) await writeFile(source, process.stdin);
     const strict = call.options.has('strict') ? { strict: true } : {};
-    const loaded = await cloud.loadDatabase(database_id, { file: await openAsBlob(source), ...strict });
+    const loaded = await cloud.loadDatabase(database_id, { file: await openAsBlob(source) }, strict);
     call.output.one(loaded, () => [`${name} now has the content of the dump`, ...leftOut(loaded)]);
   } finally {
     if (folder !== null) rmSync(folder, { recursive: true, force: true });

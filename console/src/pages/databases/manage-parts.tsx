@@ -1,9 +1,9 @@
 /** Parts of the tab Manage: their frame, and those without a form. */
 
-import { Button, FileButton, Group, Paper, Progress, Text, Title } from '@mantine/core';
+import { Alert, Button, Code, FileButton, Group, List, Paper, Progress, Text, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { Database } from '../../../../sdk/index.ts';
+import type { Database, LoadedDatabase } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useDownload } from '../../parts/commands/download.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
@@ -30,6 +30,7 @@ export function DumpPart({ database }: { database: Database }) {
 export function LoadPart({ database }: { database: Database }) {
   const [file, setFile] = useState<File | null>(null);
   const [percent, setPercent] = useState(0);
+  const [loaded, setLoaded] = useState<LoadedDatabase | null>(null);
   const load = useMutation({
     mutationFn: (chosen: File) =>
       cloud.loadDatabase(
@@ -41,8 +42,10 @@ export function LoadPart({ database }: { database: Database }) {
         },
       ),
     meta: { shown: true, invalidates: [{ queryKey: ['databases', database.database_id] }] },
-    onSuccess: () => {
+    onSuccess: (loaded) => {
       setFile(null);
+      setPercent(0);
+      setLoaded(loaded);
       showDone(words.loaded);
     },
   });
@@ -65,6 +68,7 @@ export function LoadPart({ database }: { database: Database }) {
         </FileButton>
       }
     >
+      {loaded !== null && loaded.left_out > 0 && <LeftOut loaded={loaded} />}
       <Confirm
         isOpen={file !== null}
         title={words.loadAsk(file?.name ?? '')}
@@ -86,6 +90,23 @@ export function LoadPart({ database }: { database: Database }) {
         )}
       </Confirm>
     </Part>
+  );
+}
+
+/** Parts of the dump that the load left out, until another one. */
+function LeftOut({ loaded: { left_out: count, notes } }: { loaded: LoadedDatabase }) {
+  return (
+    <Alert mt="md" color="yellow" title={words.leftOut(count)}>
+      <List size="sm">
+        {notes.map(({ line, text: what, reason }) => (
+          <List.Item key={`${line} ${what}`}>
+            {line !== null && `${words.loadLine(line)} `}
+            <Code>{what}</Code> {reason}
+          </List.Item>
+        ))}
+      </List>
+      {count > notes.length && <Text size="sm">{words.leftOutMore(count - notes.length)}</Text>}
+    </Alert>
   );
 }
 

@@ -189,6 +189,10 @@ export const databases = {
     loadSubmit: 'Replace data',
     loading: (percent: number) => `${percent} % uploaded`,
     loaded: 'The dump was loaded',
+    leftOut: (count: number) =>
+      `${count} ${count === 1 ? 'part' : 'parts'} of the dump cannot exist here and ${count === 1 ? 'was' : 'were'} left out`,
+    loadLine: (line: number) => `Line ${line}:`,
+    leftOutMore: (count: number) => `And ${count} more.`,
     restart: 'Restart',
     restartLead: 'Closes all connections and rolls back open transactions. Committed data is kept.',
     restartLeadShared:
