@@ -67,6 +67,8 @@ test('user data that nothing would run is refused, in the words of its image', (
     [{ ...GOOD, user_data: '#cloud-config\npackages: [vim]\n' }, /the image tiny runs only scripts/],
     [{ ...GOOD, image, user_data: 'echo hi' }, /must begin with #! or #cloud-config/],
     [{ ...GOOD, user_data: '#!/bin/sh\r\necho hi\r\n' }, /Windows line endings/],
+    [{ ...GOOD, user_data: '\ufeff#!/bin/sh\n' }, /byte order mark/],
+    [{ ...GOOD, image, user_data: '\ufeff#cloud-config\n' }, /byte order mark/],
   ];
   for (const [input, words] of idle) {
     assert.deepEqual(fieldsOf(input), ['user_data'], String(input.user_data));

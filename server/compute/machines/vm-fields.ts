@@ -82,6 +82,7 @@ const CLOUD_INIT = [
 
 /** The problem with user data that the image's guest would not run. */
 function idleProblem(text: string, image: string): string | undefined {
+  if (text.startsWith('\ufeff')) return 'begins with a byte order mark; save it as UTF-8 without one';
   if (/^#!.*\r\n/.test(text)) return 'has Windows line endings (CR LF); use LF';
   if (image !== DEFAULT_IMAGE) {
     const begin = text.trimStart().slice(0, 20).toLowerCase();
