@@ -6,6 +6,7 @@ export {
   ArchiveContents,
   ArchiveWriter,
   BrokenArchive,
+  type FoundCollection,
   metadataOf,
 } from './archive/archive-format.ts';
 export { Crc64 } from './archive/crc64.ts';

@@ -10,7 +10,7 @@ export const ARCHIVE_MAGIC: Buffer = Buffer.from([0x6d, 0xe2, 0x99, 0x81]);
 export const ARCHIVE_KIND = {
   file: ARCHIVE_FILE,
   header: ARCHIVE_MAGIC,
-  otherwise: 'the file is not a mongodump archive: create it with --archive and without --gzip',
+  otherwise: 'the file is not a mongodump archive: create it with `mongodump --archive`',
 };
 const TERMINATOR = Buffer.from([0xff, 0xff, 0xff, 0xff]);
 /** A document of 16 MiB, and what a server adds to it. */

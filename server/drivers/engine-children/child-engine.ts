@@ -28,7 +28,7 @@ import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
 import { dataDamaged, dataMissing } from './data-errors.ts';
 import { displaced } from './displaced.ts';
-import { type LoadedKind, receiveFile } from './load-file.ts';
+import { assertUsable, type LoadedKind, receiveFile } from './load-file.ts';
 import {
   type CallHead,
   type CallOptions,
@@ -72,7 +72,7 @@ export interface ChildEngineKind {
   readonly errorName: string;
 }
 
-type Examining = Pick<LoadHow, 'signal'> & { readonly text: string | undefined };
+type Examining = LoadHow & { readonly text: string | undefined };
 
 /** Length of a child's error text that is shown. */
 const SHOWN_CHARACTERS = 200;
@@ -244,21 +244,21 @@ export class ChildEngine {
     }
   }
 
-  async load(database: EngineDatabase, dump: Readable, { signal }: LoadHow): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     await this.prepareChildren();
     // One at a time: all loads use the same folder.
-    await this.#loads.run(database.database, () => this.#replace(database, dump, signal));
+    await this.#loads.run(database.database, () => this.#replace(database, dump, how));
     this.#active.add(database.databaseId);
   }
 
-  async #replace(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  async #replace(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     const { database: name, sizeLimitBytes } = database;
     const { loaded: kind } = this.#kind;
     const folder = await this.#folders.stage(name);
     try {
       const file = await receiveFile(dump, { folder, kind, sizeLimitBytes });
       await this.#folders.give(folder, this.#host.uidOf(database.number), file);
-      await this.#examine(folder, database, { signal, text: kind.text === file ? file : undefined });
+      await this.#examine(folder, database, { ...how, text: kind.text === file ? file : undefined });
       await this.#children.without(name, () => this.#folders.swap(name));
       this.#options.onFault(database.databaseId, null);
     } catch (error) {
@@ -356,7 +356,8 @@ export class ChildEngine {
   }
 
   /** Throws LoadFailed when the content of the folder is unusable. */
-  async #examine(folder: string, database: EngineDatabase, { signal, text }: Examining): Promise<void> {
+  async #examine(folder: string, database: EngineDatabase, how: Examining): Promise<void> {
+    const { signal, text, leftOut } = how;
     const { clock, slots } = this.#options;
     const leave = await slots.take(database.accountId, signal);
     const launched = await this.#launch(folder, database, '-load').catch((error) => {
@@ -368,10 +369,10 @@ export class ChildEngine {
     try {
       await child.call({ kind: 'keepFree', bytes: this.#options.keepFreeBytes() });
       const { head } = await child.call(
-        { kind: 'check', tell: true, name, file: FILE, text, sizeLimitBytes },
+        { kind: 'check', tell: true, name, file: FILE, text, sizeLimitBytes, lenient: leftOut !== undefined },
         { signal },
       );
-      if (head.fault !== null) throw new LoadFailed(String(head.fault));
+      assertUsable(head, leftOut);
     } catch (error) {
       if (error instanceof ChildRefused && error.isDiskFull) throw hostDiskFull(error);
       if (error instanceof ChildRefused) throw new LoadFailed(`the file cannot be read: ${error.message}`);

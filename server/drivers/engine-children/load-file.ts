@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
+import type { LeftOut } from '../../databases/left-out.ts';
 import { textStart } from '../../databases/text-start.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
 
@@ -43,6 +44,15 @@ export async function receiveFile(
     throw hostDiskFull(error);
   }
   return file;
+}
+
+/** By the child's answer, with what it left out; the files have no lines. Throws LoadFailed. */
+export function assertUsable(head: Readonly<Record<string, unknown>>, leftOut: LeftOut | undefined): void {
+  if (head.fault !== null) throw new LoadFailed(String(head.fault));
+  if (!Array.isArray(head.leftOut)) return;
+  for (const { text, reason } of head.leftOut) {
+    leftOut?.add({ line: null, text: String(text), reason: String(reason) });
+  }
 }
 
 async function startOf(pieces: AsyncIterator<Buffer>, length: number): Promise<Buffer> {

@@ -6,6 +6,7 @@ import { after, describe, test } from 'node:test';
 import { Binary, Decimal128, type Document, Long, ObjectId, serialize, Timestamp } from 'bson';
 import { ARCHIVE_MAGIC, Crc64 } from '../../../../../libs/mongo/index.ts';
 import { type EngineDatabase, LoadFailed } from '../../../../databases/engine.ts';
+import { LeftOut } from '../../../../databases/left-out.ts';
 import { openMongodb } from '../../../../testing/mongodb-fixture.ts';
 
 const NOBODY_LEAVES = new AbortController().signal;
@@ -134,6 +135,52 @@ describe('an archive of mongodump', () => {
     await assert.rejects(there.collection<Document>('one').insertOne({ n: 2 }), { code: 11000 });
     const names = (await there.listCollections().toArray()).map(({ name }) => name);
     assert.deepEqual(names.sort(), ['one', 'other']);
+  });
+
+  test('with options that this engine lacks is taken without them, and tells; strictly it is refused', async () => {
+    const { database, uri } = await fixture.make();
+    const key = { n: { $numberInt: '1' } };
+    const archive = archiveOf([{ db: 'shop', collection: 'one', documents: [{ n: 1 }, { n: 2 }] }], {
+      options: {
+        flags: { $numberInt: '1' },
+        storageEngine: {},
+        autoIndexId: true,
+        validator: { n: { $gte: 0 } },
+      },
+      indexes: [
+        {
+          v: { $numberInt: '1' },
+          key,
+          name: 'old',
+          unique: true,
+          dropDups: true,
+          storageEngine: {},
+          ns: 'shop.one',
+        },
+        { v: { $numberInt: '2' }, key: { n: 'geoHaystack' }, name: 'gone', bucketSize: { $numberInt: '1' } },
+      ],
+    });
+    await assert.rejects(load(database, archive), LoadFailed);
+    const leftOut = new LeftOut();
+    const packed = Readable.from([archive]);
+    await fixture.engine.load(database, packed, { signal: NOBODY_LEAVES, leftOut });
+    const texts = leftOut.notes.map(({ text }) => text);
+    assert.deepEqual(texts, [
+      'one: flags',
+      'index old of one: dropDups',
+      'index old of one: storageEngine',
+      'index gone of one',
+    ]);
+    const one = (await fixture.connect(uri)).db().collection('one');
+    assert.equal(await one.countDocuments(), 2);
+    assert.deepEqual(
+      (await one.indexes()).map(({ name, unique = false }) => [name, unique]),
+      [
+        ['_id_', false],
+        ['old', true],
+      ],
+    );
+    await assert.rejects(one.insertOne({ n: -1 }), { code: 121 });
   });
 
   const refused: Readonly<Record<string, [Buffer, RegExp]>> = {
