@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { DATABASES, DELETE, formOf, newDatabase, rowsOf, run, sqliteFile } from './databases-kit.ts';
@@ -152,6 +153,13 @@ describe('a load', () => {
     assert.deepEqual(await rowsOf(user, path, 'SELECT name FROM sqlite_master'), [['loaded']]);
     assert.deepEqual(await rowsOf(user, path, 'SELECT x FROM loaded'), [[42]]);
     await run(user, path, 'INSERT INTO loaded VALUES (43)');
+    const text = '\ufeffBEGIN;\r\nCREATE TABLE loaded (x);\r\nINSERT INTO loaded VALUES (44);\r\nCOMMIT;\r\n';
+    const loaded = await user.expect(200, ...load(path, formOf(gzipSync(text))));
+    assert.deepEqual([loaded.left_out, loaded.notes], [0, []]);
+    assert.deepEqual(await rowsOf(user, path, 'SELECT x FROM loaded'), [[44]]);
+    await user.expect(200, `${path}/load?strict=true`, { body: formOf(file) });
+    const packed = formOf(Buffer.from('\xfd7zXZ\0', 'latin1'));
+    assert.match((await user.refused(400, 'load_failed', load(path, packed))).detail, /xz.*unxz/);
   });
 
   test('that fails leaves what was there', async () => {
