@@ -12,6 +12,18 @@ export function variable(name: string): string | undefined {
   return value === undefined || value === '' ? undefined : value;
 }
 
+/** Proxies, and hosts that are reached without them. */
+export function proxyVariables() {
+  // Of both cases the small one counts, and HTTP_PROXY may be a header of a CGI program's caller.
+  const either = (name: string) => variable(name.toLowerCase()) ?? variable(name);
+  const except = (either('NO_PROXY') ?? '').split(/[\s,]+/).filter((name) => name !== '');
+  return {
+    https: either('HTTPS_PROXY'),
+    http: either('HTTP_PROXY'),
+    except: except.map((name) => name.replace(/^\./, '').toLowerCase()),
+  };
+}
+
 /** The environment of a program that we start, with these variables, and without others of such names. */
 export function withVariables(
   more: Readonly<Record<string, string>>,

@@ -85,6 +85,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/cli-files',
     'test/acceptance/cli-login',
     'test/acceptance/cli-machines',
+    'test/acceptance/cli-proxies',
     'test/acceptance/cli-recovery',
     'test/acceptance/cli-resources',
     'test/acceptance/cli-surroundings',

@@ -4,6 +4,7 @@ import type { Command, Invocation, Values } from '../command.ts';
 import { hostName, isTerminal, variable } from '../environment.ts';
 import { UsageError } from '../failures.ts';
 import { askSecret, readSecret } from '../prompt.ts';
+import { goThroughProxies } from '../proxies.ts';
 import { loginByBrowser } from '../sign-in/browser-login.ts';
 import { loginByCode } from '../sign-in/device-login.ts';
 import { type Profile, Profiles } from '../sign-in/profiles.ts';
@@ -136,6 +137,7 @@ async function signIn(url: string, { options, output }: Invocation): Promise<Mad
   const days = options.count('days', KEY_DAYS);
   const scopes = scopesOf(options.text('scopes') ?? '*');
   const key = keyFor(url, options);
+  goThroughProxies(url);
   if (key === undefined) {
     const asked = { url, cloud: createCloud({ baseUrl: url }), name: KEY_NAME, scopes, days, output };
     const made = await (options.has('device') ? loginByCode(asked) : loginByBrowser(asked));

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathOf, queryText, type Signer, signedHeaders } from '../../libs/s3-wire/index.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import { meant } from '../nearest.ts';
+import { isProxied, proxyEnvironment } from '../proxies.ts';
 import type { S3Keys } from '../sign-in/profiles.ts';
 import { readFailure, S3Failure } from './s3-failure.ts';
 
@@ -55,7 +56,8 @@ export class Requests {
   constructor(keys: S3Keys) {
     this.keys = keys;
     this.#url = new URL(keys.endpoint);
-    const options = { keepAlive: true, maxSockets: 64, scheduling: 'lifo' } as const;
+    const proxyEnv = isProxied(keys.endpoint) ? { proxyEnv: proxyEnvironment() } : {};
+    const options = { keepAlive: true, maxSockets: 64, scheduling: 'lifo', ...proxyEnv } as const;
     this.#agent = this.#url.protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
   }
 

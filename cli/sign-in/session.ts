@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { type Cloud, createCloud } from '../../sdk/index.ts';
 import { hostName, variable } from '../environment.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
+import { goThroughProxies, isLoopback, isProxied } from '../proxies.ts';
 import { type Profile, Profiles, type S3Keys } from './profiles.ts';
 
 /** Longer than any transfer. */
@@ -26,6 +27,7 @@ export class Session {
     this.url = url;
     this.key = key;
     this.#s3 = s3;
+    goThroughProxies(url);
     this.cloud = createCloud({ baseUrl: url, apiKey: key });
   }
 
@@ -105,10 +107,6 @@ export function cloudUrl(text: string): string {
   return url.origin;
 }
 
-function isLoopback(text: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])(?::|\/|$)/i.test(text);
-}
-
 /** True when what is sent there can be read on the way. */
 export function isOpenToReaders(url: string): boolean {
   const { protocol, host } = new URL(url);
@@ -127,6 +125,8 @@ function namedAs(endpoint: string, url: string): string {
 
 /** The endpoint; or the cloud's own address, which takes signed requests too, where only that is reached. */
 export async function reachable(endpoint: string, url: string): Promise<string> {
+  // A proxy says nothing of ports that it may not reach.
+  if (isProxied(url)) return url;
   const named = namedAs(endpoint, url);
   const { protocol, hostname, port } = new URL(named);
   const socket = connect({

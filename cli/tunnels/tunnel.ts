@@ -1,8 +1,11 @@
 /** One tunnel: a connection of this computer joined to one of a machine or database, over a WebSocket. */
+import { Agent } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import { CloudError } from '../../sdk/index.ts';
 import { ClientError, EXIT, exitCodeOf } from '../failures.ts';
+import { isProxied, proxyEnvironment } from '../proxies.ts';
 import type { Session } from '../sign-in/session.ts';
 
 /** The cloud takes larger frames for an attack. */
@@ -16,6 +19,13 @@ const ENDED = 1000;
 const MAX_REFUSAL = 64 * 1024;
 
 /** The address of an operation as a WebSocket. */
+/** `ws` goes through a proxy by its agent alone. */
+function agentFor(url: string): { agent?: Agent } {
+  if (!isProxied(url)) return {};
+  const options = { proxyEnv: proxyEnvironment() };
+  return { agent: url.startsWith('https:') ? new TlsAgent(options) : new Agent(options) };
+}
+
 function socketUrl(httpUrl: string): string {
   return httpUrl.replace(/^http/, 'ws');
 }
@@ -26,7 +36,7 @@ function socketUrl(httpUrl: string): string {
  */
 export function openSocket({ key }: Session, url: string): Promise<WebSocket> {
   const headers = { 'x-api-key': key };
-  const socket = new WebSocket(socketUrl(url), { headers, perMessageDeflate: false });
+  const socket = new WebSocket(socketUrl(url), { headers, perMessageDeflate: false, ...agentFor(url) });
   return new Promise((resolve, reject) => {
     socket.once('open', () => {
       socket.pause();
