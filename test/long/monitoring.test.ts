@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../scripts/installed.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { freePort } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/monitoring/', import.meta.url));
@@ -128,11 +128,3 @@ test('Prometheus scrapes a new cloud, on which nothing fires, and every panel ha
     return JSON.stringify((await ask('alerts')).alerts).includes('CloudletDown') || undefined;
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
