@@ -56,6 +56,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'server/drivers/engines/mongodb/child/archives',
     'server/drivers/engines/mysql/external-engine',
     'server/drivers/engines/mysql/external-server',
+    'server/drivers/engines/mysql/foreign-dumps',
     'server/drivers/engines/mysql/test-databases',
     'server/drivers/engines/mysql/tls',
     'server/drivers/engines/postgresql/connections',

@@ -43,7 +43,7 @@ class Operator {
   async fail(code: number, ...args: string[]): Promise<string> {
     const ended = await this.run(...args);
     assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stdout}${ended.stderr}`);
-    assert.match(ended.stderr, /^cloudlet: [^\n]+\n$/);
+    assert.match(ended.stderr, /^cloudlet: [^\n]+\n(?: {2}See: [^\n]+\n)?$/);
     return ended.stderr;
   }
 }
