@@ -2,4 +2,4 @@
 
 export type { Piece } from './format.ts';
 export { HRANA_LIMITS, type HranaLimits, HranaSessions } from './sessions.ts';
-export { readSql } from './sql.ts';
+export { endsStatement, readSql } from './sql.ts';

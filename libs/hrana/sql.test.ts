@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readSql } from './sql.ts';
+import { endsStatement, readSql } from './sql.ts';
 
 const texts = (sql: string) => readSql(sql).map(({ text }) => text.trim());
 
@@ -116,4 +116,26 @@ test('a literal may be as long as a call', () => {
   const literal = 'a'.repeat(16 * 2 ** 20);
   for (const quote of ["'", '"', '`'])
     assert.equal(readSql(`SELECT ${quote}${literal}${quote}; x`).length, 2);
+});
+
+test('a text ends a statement outside of strings, comments and bodies of triggers', () => {
+  for (const text of [
+    '',
+    ';',
+    'SELECT 1;',
+    "SELECT ';';",
+    'SELECT 1; -- more',
+    'BEGIN; COMMIT;',
+    'CREATE TRIGGER a AFTER INSERT ON t BEGIN SELECT 1; END;',
+  ])
+    assert.equal(endsStatement(text), true, text);
+  for (const text of [
+    'SELECT 1',
+    "SELECT 'a;",
+    'SELECT "a;',
+    '/* ; ',
+    'SELECT 1; S',
+    'CREATE TRIGGER a AFTER INSERT ON t BEGIN SELECT 1;',
+  ])
+    assert.equal(endsStatement(text), false, text);
 });

@@ -47,6 +47,18 @@ export function readSql(sql: string): readonly SqlStatement[] {
   return found;
 }
 
+/** Whether the text ends where a statement does: in no string, comment or body of a trigger. */
+export function endsStatement(sql: string): boolean {
+  let reader = new StatementReader(sql, 0);
+  let last = '';
+  for (const match of sql.matchAll(TOKEN)) {
+    [last] = match;
+    if (reader.take(match)) reader = new StatementReader(sql, 0);
+  }
+  const isInComment = last.startsWith('/*') && (last.length < 4 || !last.endsWith('*/'));
+  return reader.isEmpty && !isInComment;
+}
+
 /** Cache, because programs repeat the same few texts. */
 const KNOWN = new Map<string, readonly SqlStatement[]>();
 const MAX_KNOWN = 500;

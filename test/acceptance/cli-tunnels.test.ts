@@ -31,6 +31,28 @@ test('the shell runs statements of databases whose client is not here', async ()
   const input = 'CREATE TABLE t (a);\nINSERT INTO t VALUES\n(42);\nSELECT a FROM t;\n';
   assert.equal(await user.ok(['db', 'connect', 'files', '--builtin'], { input }), 'a\n42\n');
   assert.match(await user.fails(1, ['db', 'connect', 'files'], { input: 'SELECT nothing;' }), /syntax error/);
+  const dump = [
+    'PRAGMA foreign_keys=OFF;',
+    'BEGIN TRANSACTION;',
+    "CREATE TABLE notes (text TEXT DEFAULT 'a;b');",
+    'CREATE TRIGGER kept AFTER INSERT ON notes BEGIN',
+    '  INSERT INTO t VALUES (1);',
+    'END;',
+    "INSERT INTO notes VALUES('of two;",
+    "lines');",
+    'SAVEPOINT one; DELETE FROM notes; ROLLBACK TO one;',
+    'CREATE TEMPORARY TABLE scratch AS SELECT count(*) AS n FROM notes;',
+    'COMMIT;',
+    'SELECT n FROM scratch;',
+  ];
+  assert.equal(await user.ok(['db', 'connect', 'files'], { input: dump.join('\n') }), 'n\n1\n');
+  const halved = 'BEGIN;\nDELETE FROM notes;\nSELECT nothing;\nCOMMIT;\n';
+  assert.match(await user.fails(1, ['db', 'connect', 'files'], { input: halved }), /rolled back/);
+  assert.equal(
+    await user.ok(['db', 'connect', 'files'], { input: 'SELECT count(*) AS n FROM notes;' }),
+    'n\n1\n',
+  );
+  assert.equal(await user.ok(['db', 'connect', 'files'], { input: 'DELETE FROM t WHERE a = 1;' }), '');
   await newDatabase('documents', 'mongodb');
   const commands = '{"insert":"t","documents":[{"_id":1}]}\n{"find":"t"}\n';
   const ping = await user.run(['db', 'connect', 'documents', '--builtin'], { input: '{"ping":1}\n' });
