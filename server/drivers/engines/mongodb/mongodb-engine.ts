@@ -69,6 +69,7 @@ const KIND: ChildEngineKind = {
   loaded: ARCHIVE_KIND,
   spareMs: 1000,
   errorName: 'UnknownError',
+  timeLimitName: 'MaxTimeMSExpired',
 };
 
 export class MongodbEngine extends ChildEngine implements Engine {
