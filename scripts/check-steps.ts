@@ -95,6 +95,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/console-accounts',
     'test/acceptance/console-billing',
     'test/acceptance/console-browsers',
+    'test/acceptance/console-databases',
     'test/acceptance/console-large-uploads',
     'test/acceptance/console-machines',
     'test/acceptance/console-operator',
