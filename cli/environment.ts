@@ -14,7 +14,7 @@ export function variable(name: string): string | undefined {
 
 /** Proxies, and hosts that are reached without them. */
 export function proxyVariables() {
-  // Of both cases the small one counts, and HTTP_PROXY may be a header of a CGI program's caller.
+  // The name in lower case wins, as for curl.
   const either = (name: string) => variable(name.toLowerCase()) ?? variable(name);
   const except = (either('NO_PROXY') ?? '').split(/[\s,]+/).filter((name) => name !== '');
   return {

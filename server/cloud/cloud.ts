@@ -28,7 +28,7 @@ import type { StaticFiles } from '../http/edge.ts';
 import { indexRoutes } from '../http/index-routes.ts';
 import { updatesSocket } from '../http/operation-routes.ts';
 import { OwnAddresses } from '../http/origins.ts';
-import { Packages } from '../http/packages.ts';
+import { PACKAGES, Packages } from '../http/packages.ts';
 import type { Route } from '../http/route.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -52,11 +52,6 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
 const CONSOLE_FOLDER = join(ROOT, 'build/console');
-/** Packages for npm, by path. */
-const PACKAGES = {
-  '/cli/cloudlet.tgz': join(ROOT, 'build/cli/cloudlet.tgz'),
-  '/sdk/cloudlet-sdk.tgz': join(ROOT, 'build/cli/cloudlet-sdk.tgz'),
-};
 
 export interface BuildOptions {
   readonly config: Config;

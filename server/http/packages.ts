@@ -5,11 +5,17 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
+import { ROOT } from '../platform/program-files.ts';
 import { isLoopback } from './origins.ts';
 
+/** The built ones, by path. */
+export const PACKAGES = {
+  '/cli/cloudlet.tgz': join(ROOT, 'build/cli/cloudlet.tgz'),
+  '/sdk/cloudlet-sdk.tgz': join(ROOT, 'build/cli/cloudlet-sdk.tgz'),
+};
 const HASH = '.sha256';
 
 interface Package {

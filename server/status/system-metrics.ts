@@ -4,12 +4,14 @@
  */
 import { readdirSync } from 'node:fs';
 import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
 import { readHostMemory } from '../platform/host/host-memory.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { HostMetrics } from './host-metrics.ts';
 import type { ComputeStatus, DatabaseEngineStatus, StoreEngines } from './status.ts';
 
 export interface SystemMetersDeps {
+  readonly clock: Clock;
   readonly alarms: Alarms;
   readonly version: string;
   readonly stores: StoreEngines;
@@ -21,7 +23,7 @@ export interface SystemMetersDeps {
 const MICROSECONDS = 1e6;
 
 export function meterSystem(meters: Meters, deps: SystemMetersDeps): void {
-  meterProcess(meters);
+  meterProcess(meters, deps.clock);
   const { alarms, version, stores, host } = deps;
   const gauge = (name: string, help: string, read: () => number) =>
     meters.gauge(`cloudlet_${name}`, { help, type: 'gauge', read });
@@ -76,10 +78,10 @@ function meterEngines(meters: Meters, { alarms, compute, databases }: SystemMete
   });
 }
 
-function meterProcess(meters: Meters): void {
-  const { gauge } = { gauge: meters.gauge.bind(meters) };
-  const startedAt = performance.timeOrigin / 1000;
-  gauge('process_cpu_seconds_total', {
+function meterProcess(meters: Meters, clock: Clock): void {
+  // Less than a second after the process itself.
+  const startedAt = clock.now() / 1000;
+  meters.gauge('process_cpu_seconds_total', {
     help: 'Processor time of this process, user and system',
     type: 'counter',
     read: () => {
@@ -87,12 +89,12 @@ function meterProcess(meters: Meters): void {
       return (user + system) / MICROSECONDS;
     },
   });
-  gauge('process_resident_memory_bytes', {
+  meters.gauge('process_resident_memory_bytes', {
     help: 'Memory of this process',
     type: 'gauge',
     read: () => process.memoryUsage.rss(),
   });
-  gauge('process_start_time_seconds', {
+  meters.gauge('process_start_time_seconds', {
     help: 'When this process began, seconds since 1970',
     type: 'gauge',
     read: () => startedAt,
