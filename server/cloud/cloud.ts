@@ -142,7 +142,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   meters.gauge('cloudlet_connections', { help: 'Open connections', type: 'gauge', read: countConnections });
   base.gauges(meters);
   for (const part of parts) part.gauges?.(meters);
-  const jobs = new Jobs(log);
+  const jobs = new Jobs(log, base.membership);
   const close = async () => {
     edges.guard.close();
     for (const part of parts) part.stop?.();

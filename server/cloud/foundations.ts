@@ -16,6 +16,7 @@ import { Alarms } from '../platform/alarms.ts';
 import { openDataDirectory } from '../platform/data-directory.ts';
 import { DiskSpace } from '../platform/host/disk-space.ts';
 import { MasterKeys } from '../platform/master-key.ts';
+import { ALONE, type Membership } from '../platform/membership.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
@@ -35,6 +36,7 @@ export interface Foundations {
   /** Called before files without a row are removed. */
   readonly sweepGuard: SweepGuard;
   readonly metadata: Metadata;
+  readonly membership: Membership;
   readonly engines: StoreEngines;
   readonly updates: Updates;
   readonly tickets: Tickets;
@@ -50,6 +52,19 @@ export interface Foundations {
   readonly gauges: (meters: Meters) => void;
 }
 
+type DatabaseDeps = Pick<BuildOptions, 'config' | 'clock' | 'log'> & {
+  readonly alarms: Alarms;
+  readonly figures: StoreFigures;
+  readonly dataDir: string;
+};
+
+async function openDatabase({ config, clock, log, dataDir, ...deps }: DatabaseDeps): Promise<Metadata> {
+  const { metadataUrl: url } = config;
+  if (url === '') return SqliteMetadata.open({ directory: dataDir, clock, ...deps });
+  const onTakenOver = (detail: string) => log.error(detail);
+  return PostgresqlMetadata.open({ url, clock, ...deps, onTakenOver });
+}
+
 /** Throws StartupError, or an Error of one clear line. */
 export async function openFoundations({ config, clock, log, step }: BuildOptions): Promise<Foundations> {
   const alarms = new Alarms(clock);
@@ -63,18 +78,9 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     }
     const diskSpace = new DiskSpace({ clock, alarms, directory: dataDir });
     await diskSpace.start();
-    const database = await step('database', (): Promise<Metadata> => {
-      const { metadataUrl: url } = config;
-      return url === ''
-        ? SqliteMetadata.open({ directory: dataDir, clock, alarms, figures })
-        : PostgresqlMetadata.open({
-            url,
-            clock,
-            alarms,
-            figures,
-            onTakenOver: (detail) => log.error(detail),
-          });
-    });
+    const database = await step('database', () =>
+      openDatabase({ config, clock, log, alarms, figures, dataDir }),
+    );
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
     const releaseReserve = () => diskSpace.releaseReserve();
     const metadata = withWatchers(withReserve(database, releaseReserve), updates.tell.bind(updates));
@@ -114,6 +120,7 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     });
     const stores = { metadata, blobs, updates, tickets: new Tickets(clock), gauges };
     const own = {
+      membership: ALONE,
       lock,
       keys,
       claim: new CloudClaim({ cloudId, uidBase: config.vmUidBase, dataDir }),

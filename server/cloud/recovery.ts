@@ -211,7 +211,7 @@ function cleanUp({ points, removals, drills, watch, log, opened }: Kept): void {
 }
 
 function every(name: string, everyMs: number, run: () => Promise<unknown>): Job {
-  return { name, everyMs, per: 'cluster', run };
+  return { name, everyMs, per: 'host', run };
 }
 
 function buildLease(

@@ -224,7 +224,7 @@ export function computePart(
   const guard = () => guardNetworks(host, log, store);
   const connectAll = () => syncPrivateNetworks(store, privateNetworks);
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
-    return { name, everyMs, per: 'node', run };
+    return { name, everyMs, per: 'host', run };
   };
   const flushSent = () => {
     published.countSent();

@@ -163,7 +163,7 @@ export async function databasesPart(
   const privately = new PrivateDatabases(parts);
   const move = () => moveDatabases(parts);
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
-    return { name, everyMs, per: 'node', run };
+    return { name, everyMs, per: 'host', run };
   };
   return {
     ...parts,

@@ -3,11 +3,12 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Jobs } from './jobs.ts';
+import { ALONE } from './membership.ts';
 
 function open() {
   const lines: { job?: string; msg: string }[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  return { jobs: new Jobs(log), lines };
+  return { jobs: new Jobs(log, ALONE), log, lines };
 }
 
 async function until(done: () => boolean): Promise<void> {
@@ -76,4 +77,21 @@ test('stop waits for what runs, and nothing begins after it', async () => {
   await stopping;
   for (let i = 0; i < 1000; i++) await turn();
   assert.equal(runs, 1);
+});
+
+test('a job of the cluster runs only where its lease is, and one of the host only there', async () => {
+  const leases = new Set<string>();
+  const front = { ...ALONE, nodeId: 'nod-1', isShared: true, isHost: false };
+  const { log } = open();
+  const jobs = new Jobs(log, { ...front, holds: async (lease) => leases.has(lease) });
+  const runs = { cluster: 0, host: 0, node: 0 };
+  const start = (per: keyof typeof runs) =>
+    jobs.start({ name: per, everyMs: 1, per, run: async () => ++runs[per] });
+  for (const per of ['cluster', 'host', 'node'] as const) start(per);
+  await until(() => runs.node >= 3);
+  assert.deepEqual({ ...runs, node: 0 }, { cluster: 0, host: 0, node: 0 });
+  leases.add('job:cluster');
+  await until(() => runs.cluster >= 2);
+  assert.equal(runs.host, 0);
+  await jobs.stop();
 });

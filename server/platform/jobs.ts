@@ -1,26 +1,38 @@
-/** Periodic jobs. One run of a job at a time; a failure is logged and the next run tries again. */
+/**
+ * Periodic jobs. One run of a job at a time, also in a cluster; a failure is logged and the next run tries
+ * again.
+ */
 import type { Logger } from 'pino';
+import type { Membership } from './membership.ts';
 
 export interface Job {
   readonly name: string;
   /** Interval; the first run comes after one. */
   readonly everyMs: number;
-  /** Whether each node runs it, or one node of a cluster. Today a cloud is one node. */
-  readonly per: 'node' | 'cluster';
+  /** Each node runs it, the node that has the machines and databases, or any one node of the cluster. */
+  readonly per: 'node' | 'host' | 'cluster';
   readonly run: () => Promise<unknown>;
 }
 
 export class Jobs {
   readonly #log: Logger;
+  readonly #membership: Membership;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #running = new Map<string, Promise<void>>();
 
-  constructor(log: Logger) {
+  constructor(log: Logger, membership: Membership) {
     this.#log = log;
+    this.#membership = membership;
   }
 
-  start({ name, everyMs, run }: Job): void {
-    this.#timers.push(setInterval(() => this.#run(name, run), everyMs).unref());
+  start({ name, everyMs, per, run }: Job): void {
+    const { isHost, isShared } = this.#membership;
+    if (per === 'host' && !isHost) return;
+    const leased = async () => {
+      if (await this.#membership.holds(`job:${name}`)) await run();
+    };
+    const work = per === 'cluster' && isShared ? leased : run;
+    this.#timers.push(setInterval(() => this.#run(name, work), everyMs).unref());
   }
 
   #run(name: string, work: () => Promise<unknown>): void {

@@ -148,7 +148,7 @@ export async function storagePart(deps: StorageDeps) {
     { name: 'sweep uploads', everyMs: sweepMs, per: 'cluster', run: () => partUploads.sweep() },
     { name: 'sweep orphans', everyMs: orphansMs, per: 'cluster', run: () => sweeper.sweepOrphans() },
   ];
-  if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'cluster', run: scrub });
+  if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'host', run: scrub });
   const pointRestores = new PointRestores({ ...deps, ...base, ...services });
   const figures = { totals: () => services.buckets.totals(), scrub: () => scrubber.status() };
   const links = new Links({ secret: base.linkSecret, clock, keys: linkKeys });
