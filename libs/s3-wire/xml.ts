@@ -42,9 +42,10 @@ function malformed(why: string): XmlError {
   return new XmlError(why);
 }
 
-function characterOf(code: number): string {
-  const isCharacter = code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  if (!isCharacter) throw malformed('a reference to no character');
+function characterOf(code: number, takesControls: boolean): string {
+  const isSurrogate = code >= 0xd800 && code <= 0xdfff;
+  const isCharacter = takesControls || (code > 0 && !isSurrogate);
+  if (code > 0x10ffff || !isCharacter) throw malformed('a reference to no character');
   return String.fromCodePoint(code);
 }
 
@@ -52,7 +53,7 @@ function characterOf(code: number): string {
  * Line ends become LF, as XML says; only a reference makes a CR. References to control characters are read.
  */
 function plainText(raw: string, takesControls = false): string {
-  if (takesControls ? raw.includes('\0') : FORBIDDEN.test(raw)) throw malformed('a control character');
+  if (!takesControls && FORBIDDEN.test(raw)) throw malformed('a control character');
   return raw.includes('\r') ? raw.replace(/\r\n?/g, '\n') : raw;
 }
 
@@ -60,8 +61,8 @@ function decodedText(raw: string, takesControls = false): string {
   const text = plainText(raw, takesControls);
   if (!text.includes('&')) return text;
   return text.replace(REFERENCE, (_, body: string | undefined) => {
-    if (body?.startsWith('#x')) return characterOf(Number.parseInt(body.slice(2), 16));
-    if (body?.startsWith('#')) return characterOf(Number(body.slice(1)));
+    if (body?.startsWith('#x')) return characterOf(Number.parseInt(body.slice(2), 16), takesControls);
+    if (body?.startsWith('#')) return characterOf(Number(body.slice(1)), takesControls);
     const character = body === undefined ? undefined : NAMED[body];
     if (character === undefined) throw malformed('an undefined entity');
     return character;
@@ -192,7 +193,8 @@ export function readXml(text: string, takesControls = false): XmlElement {
 /**
  * Reads the body of a request, of at most `maxBytes`. Throws S3Error: MaxMessageLengthExceeded if it is
  * longer, MissingRequestBodyError if it is empty, MalformedXML where readXml() does, and for what is not
- * UTF-8. `takesControls`: control characters in texts too, but U+0000: XML forbids what clients write.
+ * UTF-8. `takesControls`: in texts any code point, half a surrogate pair by reference too, since clients write
+ * what XML forbids.
  */
 export function parseXml(bytes: Uint8Array, maxBytes: number, takesControls = false): XmlElement {
   if (bytes.length > maxBytes) throw new S3Error('MaxMessageLengthExceeded');

@@ -82,7 +82,7 @@ function readKey(raw: string): string | null {
 
 /** Throws S3Error KeyTooLongError, InvalidURI. */
 export function assertKey(key: string): void {
-  if (key.includes('\0')) throw new S3Error('InvalidURI');
+  if (key.includes('\0') || !key.isWellFormed()) throw new S3Error('InvalidURI');
   const sizeBytes = Buffer.byteLength(key);
   if (sizeBytes <= MAX_KEY_BYTES) return;
   throw new S3Error('KeyTooLongError', undefined, {

@@ -344,6 +344,12 @@ describe('objects', () => {
     });
     assert.equal(raw.text.split('<Deleted>').length - 1, 3);
     assert.equal((await s3.call('HEAD', at('odd\uFFFF'))).status, 404);
+    // Those that no key can be are told of, one by one; the others go.
+    await put('a', 'x');
+    const none = ['nul\u0000', 'nul&#0;', 'half&#xD800;'];
+    const some = await s3.ok('POST', `/${bucket}`, { query, body: body(['a', ...none]) });
+    assert.deepEqual(textsOf(some.text, 'Code'), ['InvalidURI', 'InvalidURI', 'InvalidURI']);
+    assert.equal((await s3.call('HEAD', at('a'))).status, 404);
     const quiet = await s3.ok('POST', `/${bucket}`, { query, body: body(['z'], '<Quiet>true</Quiet>') });
     assert.deepEqual(textsOf(quiet.text, 'Key'), []);
     const many = (count: number) => body(Array.from({ length: count }, (_, n) => `k${n}`));
