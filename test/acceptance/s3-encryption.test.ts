@@ -143,6 +143,19 @@ describe('a key of the client', () => {
     await s3.refused(400, 'InvalidRequest', ['PUT', at('c/plain-parts'), sent]);
   });
 
+  test('is asked for when an upload with a checksum is completed', async () => {
+    const headers = { ...MINE, 'x-amz-checksum-algorithm': 'CRC32' };
+    const uploadId = await newUpload(s3, at('c/summed'), { headers });
+    const query = `uploadId=${uploadId}`;
+    const sum = { ...MINE, 'x-amz-checksum-crc32': 'jNwWgw==' };
+    const part = { query: `partNumber=1&${query}`, headers: sum, body: 'x' };
+    const { etag } = (await s3.ok('PUT', at('c/summed'), part)).headers;
+    const body = completion([{ number: 1, etag, more: '<ChecksumCRC32>jNwWgw==</ChecksumCRC32>' }]);
+    await s3.refused(400, 'InvalidRequest', ['POST', at('c/summed'), { query, body }]);
+    await s3.refused(400, 'InvalidRequest', ['POST', at('c/summed'), { query, body, headers: THEIRS }]);
+    await s3.ok('POST', at('c/summed'), { query, body, headers: MINE });
+  });
+
   test('is what REST, links and archives say is missing', async () => {
     const lone = await newS3Bucket(s3);
     for (const [key, size] of [
@@ -277,6 +290,31 @@ describe('a named key', () => {
     const arn = 'arn:aws:kms:us-east-1:1:key/testkey-2';
     const shown = await s3.ok('PUT', at('k/arn'), { headers: named(arn), body: 'x' });
     assert.equal(shown.headers[`${SSE}-aws-kms-key-id`], 'testkey-2');
+  });
+
+  test('of account or client makes the ETag of a part: the same bytes have the same one', async () => {
+    for (const [key, headers] of [
+      ['c/again', MINE],
+      ['k/again', { [SSE]: 'aws:kms', [`${SSE}-aws-kms-key-id`]: 'testkey-1' }],
+    ] as const) {
+      const own = headers === MINE ? { headers } : {};
+      const etagIn = async (uploadId: string, body: string | Buffer) => {
+        const query = `partNumber=1&uploadId=${uploadId}`;
+        return (await s3.ok('PUT', at(key), { ...own, query, body })).headers.etag;
+      };
+      const [one, two] = [
+        await newUpload(s3, at(key), { headers }),
+        await newUpload(s3, at(key), { headers }),
+      ];
+      for (const body of ['small', bytesOf(300_000)]) {
+        const etag = await etagIn(one, body);
+        assert.match(etag ?? '', /^"[0-9a-f]{32}"$/);
+        assert.notEqual(etag, `"${md5Of(body)}"`);
+        assert.equal(await etagIn(one, body), etag);
+        assert.notEqual(await etagIn(one, `${body}!`), etag);
+        assert.notEqual(await etagIn(two, body), etag);
+      }
+    }
   });
 
   test('encrypts uploads in parts', async () => {

@@ -228,6 +228,22 @@ describe('a list', () => {
     }
   });
 
+  test('of version 1 shows a prefix that reads the same decoded or not', async () => {
+    for (const [prefix, shown] of [
+      ['foo/', 'foo/'],
+      ['a b/ä', 'a b/ä'],
+      ['\n', '\n'],
+      ['100%+', '100%25%2B'],
+      ['\u0001', '%01'],
+    ] as const) {
+      const query = `prefix=${encoded(prefix)}`;
+      assert.equal(textOf(await list(bucket, `${query}&encoding-type=url`), 'Prefix'), shown);
+      const later = await list(bucket, `${query}&encoding-type=url&list-type=2`);
+      assert.equal(textOf(later, 'Prefix'), urlOf(prefix));
+      assert.equal(textOf(await list(bucket, query), 'Prefix'), prefix);
+    }
+  });
+
   test('shows owners where they are asked for', async () => {
     assert.doesNotMatch(await list(bucket, 'list-type=2'), /<Owner>/);
     assert.match(

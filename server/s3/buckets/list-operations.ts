@@ -78,6 +78,15 @@ function prefixNodes(prefixes: readonly string[], name: (text: string) => string
   return prefixes.map((prefix) => ['CommonPrefixes', [['Prefix', name(prefix)]]] as const);
 }
 
+/**
+ * Whether a text is the same to clients that decode it and to those that do not. Amazon encodes the prefix of
+ * ListObjects, too, but boto3 shows it as it comes; the Java SDK decodes it.
+ */
+function isReadAlike(text: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those that XML forbids
+  return !/[%+\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/.test(text);
+}
+
 async function listObjects(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const name = namesIn(call.what);
@@ -89,7 +98,7 @@ async function listObjects(call: S3Call): Promise<S3Answer> {
     headers: { 'x-amz-bucket-region': bucket.region },
     xml: xmlDocument('ListBucketResult', [
       ['Name', bucket.name],
-      ['Prefix', name(asked.prefix)],
+      ['Prefix', isReadAlike(asked.prefix) ? asked.prefix : name(asked.prefix)],
       ['Marker', name(marker)],
       // Without a delimiter the last key of the page is the marker of the next one.
       ['NextMarker', next === null || asked.delimiter === '' ? undefined : name(next)],

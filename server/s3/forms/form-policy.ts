@@ -5,6 +5,7 @@
  */
 
 import { S3Error } from '../../../libs/s3-wire/index.ts';
+import { MAX_BODY_BYTES } from '../sign/body-reader.ts';
 import type { FileSizes } from './form-reader.ts';
 
 interface Condition {
@@ -23,7 +24,7 @@ export interface FormPolicy {
   readonly sizes: FileSizes;
 }
 
-export const ANY_SIZE: FileSizes = { minBytes: 0, maxBytes: Number.MAX_SAFE_INTEGER };
+export const ANY_SIZE: FileSizes = { minBytes: 0, maxBytes: MAX_BODY_BYTES };
 /** Fields that sign, or are signed as a whole. */
 const UNCOVERED = ['policy', 'signature', 'x-amz-signature', 'awsaccesskeyid'];
 

@@ -133,7 +133,7 @@ export async function storedEncryption(
   }
   if (row.upload === null) return { kind: row.wrapped_key === null ? 'none' : 'cloud' };
   const [first] = await storage.partUploads.assembledFrom(row.upload, 1);
-  return { kind: first?.isEncrypted === true ? 'cloud' : 'none' };
+  return { kind: first !== undefined && first.wrapped_key !== null ? 'cloud' : 'none' };
 }
 
 /** The headers that name the encryption of an upload in parts; `key`: the client's, if it was sent. */

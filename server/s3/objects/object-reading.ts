@@ -9,6 +9,8 @@ import type { ReceivedBytes, Upload } from '../../storage/uploads/upload.ts';
 import { accessOf, contentOf, type S3Answer, type S3Call, type S3Request } from '../s3-call.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import {
+  checksumHeaders,
+  checksumOf,
   expirationHeader,
   isNotModified,
   objectHeaders,
@@ -106,9 +108,10 @@ async function prepare(call: S3Call): Promise<Reading | S3Answer> {
   const range = part?.range ?? rangeOf(call.what, content) ?? whole;
   // No range says that there are no bytes.
   const isPartial = (part !== undefined || range !== whole) && range.end > range.start;
-  const withChecksum = call.what.headers['x-amz-checksum-mode'] === 'ENABLED' && !isPartial;
+  const withChecksum = call.what.headers['x-amz-checksum-mode'] === 'ENABLED';
   const headers = {
-    ...objectHeaders(bucket, content, withChecksum),
+    ...objectHeaders(bucket, content, withChecksum && (!isPartial || part?.count === 0)),
+    ...(withChecksum && part && checksumHeaders(part.checksum)),
     ...shownEncryption(call, await storedEncryption(call, content)),
     ...(!query.has('versionId') && expirationHeader(bucket, content.row)),
     ...overridden(query),
@@ -142,12 +145,19 @@ async function partOf(call: S3Call, { row, sizeBytes }: Content) {
   }
   const parts = row.upload === null ? [] : await call.tools.storage.partUploads.assembledFrom(row.upload);
   if (parts.length === 0) {
-    if (number === 1) return { range: { start: 0, end: sizeBytes }, count: 0 };
+    if (number === 1) return { range: { start: 0, end: sizeBytes }, count: 0, checksum: null };
     throw new S3Error('InvalidPartNumber');
   }
   const at = number - 1;
   const part = parts[at];
   if (part === undefined) throw new S3Error('InvalidPartNumber');
-  const start = parts.slice(0, at).reduce((sum, { sizeBytes: bytes }) => sum + bytes, 0);
-  return { range: { start, end: start + part.sizeBytes }, count: parts.length };
+  const start = parts.slice(0, at).reduce((sum, { size_bytes: bytes }) => sum + bytes, 0);
+  const end = start + part.size_bytes;
+  return { range: { start, end }, count: parts.length, checksum: partChecksum(part.checksum, row) };
+}
+
+/** The checksum of a part, in the form of the object's; null: it has none. */
+function partChecksum(value: string | null, row: Content['row']): string | null {
+  const whole = checksumOf(row);
+  return value === null || whole === null ? null : JSON.stringify({ ...whole, value });
 }

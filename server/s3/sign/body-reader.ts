@@ -46,6 +46,9 @@ export interface SentChecksum {
 /** The receiver of the bytes of an object or a part. */
 export type Receiver = Pick<Upload, 'digest' | 'hashPieces' | 'write' | 'finish'>;
 
+/** The most bytes that one request may bring; larger objects come in parts. */
+export const MAX_BODY_BYTES = 5 * 2 ** 30;
+
 export interface ReceivedBody {
   readonly received: ReceivedBytes;
   readonly sent: SentChecksum | null;
@@ -88,19 +91,25 @@ export class BodyReader {
   /**
    * Hands all bytes to an upload, and ends it once they are known to be what the client meant to send.
    * `fallback` is computed where the client sent no checksum. Throws S3Error: MissingContentLength,
-   * IncompleteBody, BadDigest, InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what the
+   * EntityTooLarge before anything is read where the length is announced, IncompleteBody, BadDigest, InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what the
    * upload throws.
    */
   async into(upload: Receiver, fallback: ChecksumAlgorithm): Promise<ReceivedBody> {
     const { 'content-length': length, 'transfer-encoding': coding } = this.#deps.request.headers;
     if (length === undefined && coding === undefined) throw new S3Error('MissingContentLength');
+    assertSize(this.#lengthOf() ?? 0);
     const checks = new BodyChecks(this.#stated, fallback);
     upload.digest(checks.names);
     const frames = this.#frames(checks.sent);
     // Threads hash the signed chunks where they can, so that nobody else waits for that.
     const isShared = frames?.isSigned && upload.hashPieces((hashes) => frames.tookHashes(hashes));
     if (isShared) frames.leaveHashing();
-    const trailers = await this.#stream(frames, (chunk, ends) => upload.write(chunk, ends));
+    let bytes = 0;
+    const trailers = await this.#stream(frames, (chunk, ends) => {
+      bytes += chunk.length;
+      assertSize(bytes);
+      return upload.write(chunk, ends);
+    });
     const received = await upload.finish();
     frames?.assertVerified(true);
     return { received, sent: checks.assertMet(received.digests, trailers) };
@@ -161,6 +170,13 @@ export class BodyReader {
     const { declaredTrailers } = sent;
     return new ChunkedBody({ signed, trailer, decodedLength: this.#lengthOf(), declaredTrailers, verified });
   }
+}
+
+function assertSize(bytes: number): void {
+  if (bytes <= MAX_BODY_BYTES) return;
+  throw new S3Error('EntityTooLarge', undefined, {
+    fields: { ProposedSize: String(bytes), MaxSizeAllowed: String(MAX_BODY_BYTES) },
+  });
 }
 
 const NO_CHECKSUM: HeaderChecksums = {

@@ -46,6 +46,11 @@ export class CustomerKey {
     return (bytes) => cipher.update(bytes);
   }
 
+  /** The key by which bytes beside that record are told alike: see etagKey of Upload. */
+  etagKey(record: Uint8Array): Buffer {
+    return this.#derived('etag', record.subarray(0, SALT_BYTES));
+  }
+
   #check(salt: Uint8Array): Buffer {
     return this.#derived('check', salt);
   }

@@ -1,5 +1,5 @@
 /** Named keys, opened: they wrap data keys. See named-keys.ts. */
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { Sealer } from '../../platform/master-key.ts';
@@ -14,6 +14,8 @@ export interface NamedKey {
   readonly wrap: (dataKey: Uint8Array) => Uint8Array;
   /** Throws `data_corrupted`. */
   readonly unwrap: (wrapped: Uint8Array) => Uint8Array;
+  /** The key by which bytes of that upload are told alike: see etagKey of Upload. */
+  readonly etagKey: (uploadId: string) => Uint8Array;
 }
 
 const NONCE_BYTES = 12;
@@ -90,7 +92,7 @@ function enabled(key: NamedKey): NamedKey {
 /** The context in which the master key seals a named key. */
 export const sealingContext = (keyId: string) => `encryption-key:${keyId}`;
 
-function wrapping(key: Uint8Array): Pick<NamedKey, 'wrap' | 'unwrap'> {
+function wrapping(key: Uint8Array): Pick<NamedKey, 'wrap' | 'unwrap' | 'etagKey'> {
   return {
     wrap: (dataKey) => {
       const nonce = randomSecret(NONCE_BYTES);
@@ -108,6 +110,7 @@ function wrapping(key: Uint8Array): Pick<NamedKey, 'wrap' | 'unwrap'> {
         throw new AppError('data_corrupted', 'A data key cannot be decrypted with its named key', { cause });
       }
     },
+    etagKey: (uploadId) => createHmac('sha256', key).update(`cloudlet etag\n${uploadId}`).digest(),
   };
 }
 

@@ -75,10 +75,14 @@ export class Objects {
     return { kind: 'named', key };
   }
 
-  /** Takes the bytes of an object or a part in. */
-  receive({ account_id: owner }: Pick<BucketRow, 'account_id'>, encryption: Encryption): Upload {
+  /** Takes the bytes of an object or a part in. `etagKey`: see Upload. */
+  receive(
+    { account_id: owner }: Pick<BucketRow, 'account_id'>,
+    encryption: Encryption,
+    etagKey?: Uint8Array,
+  ): Upload {
     const { blobs, dataKeys, assertSpace, maxObjectBytes: maxBytes } = this.#deps;
-    return new Upload({ blobs, dataKeys, assertSpace, owner, encryption, maxBytes });
+    return new Upload({ blobs, dataKeys, assertSpace, owner, encryption, maxBytes, etagKey });
   }
 
   /** Throws `scope_required` when the key's limits do not cover the name. */

@@ -41,7 +41,7 @@ export interface PartRow {
   readonly number: number;
   readonly blob: number;
   readonly size_bytes: number;
-  /** MD5, hex. */
+  /** Hex; see ReceivedBytes. */
   readonly etag: string;
   /** Base64, in the algorithm of the upload. */
   readonly checksum: string | null;
@@ -57,6 +57,8 @@ export interface PartBlobRow {
   readonly wrapped_key: Uint8Array | null;
   readonly named_key: number | null;
   readonly customer: Uint8Array | null;
+  /** Same as in a PartRow. */
+  readonly checksum: string | null;
 }
 
 const UPLOAD_COLUMNS = `id, upload_id, bucket_id, account_id, name, state, size_bytes, metadata_bytes, changes, encryption,
@@ -135,7 +137,7 @@ export class PartUploadSql {
   /** The first parts of a completed upload, in order; default: all. */
   partBlobs(upload: number, limit = 10_000): Awaitable<PartBlobRow[]> {
     return this.#reads.all(
-      `SELECT p.number, p.size_bytes, p.blob, b.name AS blob_name, b.wrapped_key, b.named_key, b.customer
+      `SELECT p.number, p.size_bytes, p.blob, b.name AS blob_name, b.wrapped_key, b.named_key, b.customer, p.checksum
        FROM upload_parts p JOIN blobs b ON b.id = p.blob WHERE p.upload = ? ORDER BY p.number LIMIT ?`,
       upload,
       limit,

@@ -20,7 +20,13 @@ import type { WantedLock } from '../objects/object-lock.ts';
 import type { ObjectSql } from '../objects/object-sql.ts';
 import type { Naming, Objects, VersionContent } from '../objects/objects.ts';
 import type { StorageBilling } from '../storage-billing.ts';
-import { type PartRow, type PartUploadRow, type PartUploadSql, UPLOAD_STATE } from './part-upload-sql.ts';
+import {
+  type PartBlobRow,
+  type PartRow,
+  type PartUploadRow,
+  type PartUploadSql,
+  UPLOAD_STATE,
+} from './part-upload-sql.ts';
 import type { ReceivedBytes, Upload } from './upload.ts';
 
 export type { PartRow, PartUploadRow } from './part-upload-sql.ts';
@@ -148,13 +154,9 @@ export class PartUploads {
     return this.#deps.store.parts(upload, after, limit);
   }
 
-  /** Sizes of the parts of an assembled object, in order, and whether they are encrypted. */
-  async assembledFrom(
-    upload: number,
-    limit = MAX_PARTS,
-  ): Promise<{ sizeBytes: number; isEncrypted: boolean }[]> {
-    const parts = await this.#deps.store.partBlobs(upload, limit);
-    return parts.map((part) => ({ sizeBytes: part.size_bytes, isEncrypted: part.wrapped_key !== null }));
+  /** The parts of an assembled object, in order. */
+  async assembledFrom(upload: number, limit = MAX_PARTS): Promise<readonly PartBlobRow[]> {
+    return this.#deps.store.partBlobs(upload, limit);
   }
 
   /**
@@ -167,10 +169,11 @@ export class PartUploads {
     const { customer, named_key } = upload;
     if (customer !== null) {
       if (key?.fits(customer) !== true) throw customerKeyRequired(upload.name);
-      return objects.receive(upload, { kind: 'customer', key });
+      return objects.receive(upload, { kind: 'customer', key }, key.etagKey(customer));
     }
     if (named_key !== null) {
-      return objects.receive(upload, { kind: 'named', key: await dataKeys.keyring.enabledByRow(named_key) });
+      const named = await dataKeys.keyring.enabledByRow(named_key);
+      return objects.receive(upload, { kind: 'named', key: named }, named.etagKey(upload.upload_id));
     }
     return objects.receive(upload, { kind: upload.encryption === 1 ? 'cloud' : 'none' });
   }

@@ -3,7 +3,7 @@
  * bytes are kept in memory and stored in the database row; larger ones are streamed to a blob. Nothing is
  * visible until publish() has committed.
  */
-import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import {
   type Digest,
@@ -33,12 +33,17 @@ export interface UploadDeps {
   readonly owner: number;
   readonly encryption: Encryption;
   readonly maxBytes: number;
+  /**
+   * Where somebody's key hides the bytes: makes the ETag of their MD5, so that the same part has the same ETag
+   * again. Absent: the ETag is random.
+   */
+  readonly etagKey?: Uint8Array | undefined;
 }
 
 /** The received bytes, for the row. */
 export interface ReceivedBytes {
   readonly sizeBytes: number;
-  /** Hex: the plaintext's MD5, or random where that would say which bytes somebody's key hides. */
+  /** Hex: the MD5 of the plaintext. Where somebody's key hides the bytes: see etagKey. */
   readonly etag: string;
   /** The digests that were asked for, of the plaintext. */
   readonly digests: Digests;
@@ -71,7 +76,7 @@ export class Upload {
     this.#customer = encryption.kind === 'customer' ? encryption.key.record() : null;
     this.#cipher =
       encryption.kind === 'customer' ? encryption.key.cipher(this.#customer ?? Buffer.alloc(0)) : null;
-    if (!this.#hidesMd5) this.#digests.add('MD5');
+    if (!this.#hidesMd5 || deps.etagKey !== undefined) this.digest(['MD5']);
   }
 
   /** Asks for digests of the plaintext; before the first byte. */
@@ -138,8 +143,15 @@ export class Upload {
   #received(blob: NewBlob, shared: Digests): ReceivedBytes {
     const own = [...this.#own].map(([name, digest]) => [name, digest.digest().toString('hex')]);
     const digests: Digests = { ...shared, ...Object.fromEntries(own) };
-    const etag = this.#hidesMd5 ? randomSecret(16).toString('hex') : (digests.MD5 ?? '');
+    const etag = this.#etag(digests.MD5 ?? '');
     return { sizeBytes: blob.sizeBytes, etag, digests, blob, keep: () => this.#keep() };
+  }
+
+  #etag(md5: string): string {
+    const { etagKey } = this.#deps;
+    if (!this.#hidesMd5) return md5;
+    if (etagKey === undefined) return randomSecret(16).toString('hex');
+    return createHmac('sha256', etagKey).update(md5).digest('hex').slice(0, 32);
   }
 
   /** The digests that need not be computed while the bytes pass. */
