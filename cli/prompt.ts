@@ -1,9 +1,9 @@
 /** Questions to whoever sits at the terminal, and secrets that come without being seen. */
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { isTerminal } from './environment.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
 import { printable } from './output.ts';
+import { readTextFile } from './text-file.ts';
 
 const [ENTER, LINE_FEED, INTERRUPT, END, BACKSPACE, DELETE] = [
   '\r',
@@ -67,7 +67,7 @@ export async function confirm(question: string): Promise<boolean> {
 
 /** The first line of a file; `-`: of standard input. */
 export function readSecret(path: string): string {
-  const text = readFileSync(path === '-' ? 0 : path, 'utf8');
+  const text = readTextFile(path);
   const [line = ''] = text.split('\n');
   if (line.trim() === '') throw new UsageError(`${path === '-' ? 'standard input' : path} holds no key`);
   return line.trim();

@@ -1,11 +1,11 @@
 /** `api`: any operation of the API, by its path or by its name. */
-import { readFileSync } from 'node:fs';
 import { OPERATIONS, type OperationName } from '../../sdk/index.ts';
 import { noAnswer, readProblem } from '../../sdk/problem.ts';
 import type { Command, Invocation } from '../command.ts';
 import { isTerminal } from '../environment.ts';
 import { UsageError } from '../failures.ts';
 import { cleaned } from '../output.ts';
+import { givenText, readTextFile } from '../text-file.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -24,7 +24,7 @@ export const API_COMMAND: Command = {
 async function callApi({ words, options, session }: Invocation): Promise<void> {
   const { method, path } = readCall(words);
   const data = options.text('data');
-  const body = data === undefined ? undefined : readData(data);
+  const body = data === undefined ? undefined : data === '-' ? readTextFile('-') : givenText(data);
   const { url, key } = session();
   const headers: Record<string, string> = { 'x-api-key': key };
   if (body !== undefined) headers['content-type'] = 'application/json';
@@ -69,9 +69,4 @@ function readCall([first = '', ...rest]: readonly string[]): { method: string; p
   });
   if (rest.length > next) throw new UsageError(`${first} takes ${next} IDs`);
   return { method: operation.method, path };
-}
-
-function readData(data: string): string {
-  if (data === '-') return readFileSync(0, 'utf8');
-  return data.startsWith('@') ? readFileSync(data.slice(1), 'utf8') : data;
 }

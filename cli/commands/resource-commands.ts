@@ -14,6 +14,7 @@ import { folderKey } from '../files/below.ts';
 import { remoteBucket, remoteOnly } from '../files/locations.ts';
 import { counted, sizeText } from '../output.ts';
 import { about, all, assertMeant, find, linesOf, showPoints, YES } from '../resources.ts';
+import { givenText } from '../text-file.ts';
 import { DATABASE_COMMANDS } from './database-commands.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
@@ -141,7 +142,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
     words: 'BUCKET [NAME] [VALUE]',
     summary: 'show the settings of a bucket that are also in S3, or set one',
     details:
-      'VALUE is JSON, or plain text; null removes the setting. The names are those that --json prints.',
+      'VALUE is JSON, plain text, or @FILE, a file of either; null removes the setting. The names are those that --json prints.',
     run: about(findBucket, bucketSettings),
   },
   {
@@ -190,7 +191,7 @@ async function bucketSettings(
     const known = Object.keys(settings);
     if (!known.includes(name)) throw new UsageError(`NAME must be one of ${known.join(', ')}`);
     if (value === undefined) throw new UsageError('give a VALUE; null removes the setting');
-    settings = await cloud.changeBucketSettings(bucket, { [name]: jsonOr(value) });
+    settings = await cloud.changeBucketSettings(bucket, { [name]: jsonOr(givenText(value)) });
   }
   if (Object.values(settings).every((each) => each === null)) output.note(`${bucket} has no settings`);
   output.one(settings, () => linesOf(settings));

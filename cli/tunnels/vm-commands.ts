@@ -1,10 +1,10 @@
 /** Machines from afar: SSH, copies, ports, consoles. */
-import { readFileSync } from 'node:fs';
 import type { Cloud, Vm } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { findVm } from '../commands/resource-commands.ts';
 import { UsageError } from '../failures.ts';
 import { cleaned } from '../output.ts';
+import { readTextFile } from '../text-file.ts';
 import { showConsole } from './console.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';
 import { lendOwnKey, ownPublicKey, runSsh, sftpOption, sshSettings, userPublicKeys } from './ssh.ts';
@@ -77,14 +77,6 @@ async function sshConfig(call: Invocation) {
   call.output.one(Object.fromEntries(settings), () => lines);
 }
 
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new UsageError(`${path} is not readable: ${(error as Error).message}`);
-  }
-}
-
 async function create(call: Invocation) {
   const { words, options, output } = call;
   const [given, users] = [options.list('key'), userPublicKeys()];
@@ -99,7 +91,7 @@ async function create(call: Invocation) {
     region,
     ssh_keys,
     ...(image !== undefined && { image }),
-    ...(script !== undefined && { user_data: readText(script) }),
+    ...(script !== undefined && { user_data: readTextFile(script) }),
     ...(databases.length > 0 && { databases }),
   });
   const vm = options.has('start') ? await cloud.startVm(made.vm_id) : made;

@@ -30,6 +30,8 @@ test('host, bucket, prefix, parameters and secret are read', () => {
 test('credentials of a file replace those of the URL', () => {
   const { accessKeyId, secretAccessKey } = parseS3Url('s3://host/bucket', 'key:se/cret+\n');
   assert.deepEqual([accessKeyId, secretAccessKey], ['key', 'se/cret+']);
+  const marked = parseS3Url('s3://host/bucket', '\ufeffkey:se/cret+\r\n');
+  assert.deepEqual([marked.accessKeyId, marked.secretAccessKey], ['key', 'se/cret+']);
 });
 
 test('what is wrong is named, without the secret', () => {

@@ -1,5 +1,7 @@
 /** Machines, databases, buckets, keys and any operation, through the client. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
@@ -59,6 +61,20 @@ test('buckets, keys and usage', async () => {
   assert.equal(await user.ok([...settings, 'tags', '{"team":"photos"}']), 'tags  {"team":"photos"}\n');
   assert.equal((await json([...settings, 'ownership', 'ObjectWriter'])).ownership, 'ObjectWriter');
   assert.equal((await json([...settings, 'tags', 'null'])).tags, null);
+  const rules = join(user.home, 'rules.json');
+  const statement = {
+    Effect: 'Deny',
+    Principal: '*',
+    Action: 's3:PutObject',
+    Resource: 'arn:aws:s3:::things/x',
+  };
+  const policy = { Version: '2012-10-17', Statement: [statement] };
+  writeFileSync(rules, `\ufeff${JSON.stringify(policy, null, 2).replaceAll('\n', '\r\n')}`);
+  assert.deepEqual((await json([...settings, 'policy', `@${rules}`])).policy, policy);
+  writeFileSync(rules, Buffer.from(`\ufeff${JSON.stringify(policy)}`, 'utf16le'));
+  assert.match(await user.fails(2, [...settings, 'policy', `@${rules}`]), /UTF-16.*save it as UTF-8/s);
+  assert.match(await user.fails(2, [...settings, 'policy', '@/nowhere']), /not readable/);
+  assert.equal((await json([...settings, 'policy', 'null'])).policy, null);
   assert.match(await user.fails(2, [...settings, 'colour', 'red']), /must be one of acl, cors, /);
   await user.ok(['cp', '-', 's3://things/a'], { input: 'a' });
   await user.ok(['bucket', 'rm', 'things', '--yes']);
@@ -107,6 +123,14 @@ test('any operation is called by its path or its name', async () => {
   assert.equal(JSON.parse(await user.ok(['api', 'getBucket', 'made'])).name, 'made');
   const changed = await user.ok(['api', 'changeBucket', 'made', '-d', '-'], { input: '{"versioning":true}' });
   assert.equal(JSON.parse(changed).versioning, true);
+  for (const [name, text] of [
+    ['marked.json', '\ufeff{"versioning":false}\r\n'],
+    ['plain.json', '{"versioning":true}'],
+  ] as const) {
+    writeFileSync(join(user.home, name), text);
+    const from = await user.ok(['api', 'changeBucket', 'made', '-d', `@${join(user.home, name)}`]);
+    assert.equal(JSON.parse(from).versioning, name === 'plain.json');
+  }
   await user.fails(2, ['api', 'getBucket']);
   await user.fails(2, ['api', 'GET', '//elsewhere.example/api']);
   await user.fails(2, ['api', 'fly']);

@@ -176,6 +176,9 @@ describe('a policy', () => {
     const same = { query: 'policy', body: two('a') };
     await s3.refused(400, 'MalformedPolicy', ['PUT', `/${bucket}`, same]);
     await setPolicy(s3, bucket, two(''));
+    // As some editors save it.
+    await setPolicy(s3, bucket, `\ufeff${two('').replaceAll(',', ',\r\n')}`);
+    JSON.parse((await s3.ok('GET', `/${bucket}`, { query: 'policy' })).text);
     await s3.ok('DELETE', `/${bucket}`, { query: 'policy' });
     const long = policy(statement(bucket, { Sid: 'x'.repeat(21_000) }));
     await s3.refused(400, 'MalformedPolicy', ['PUT', `/${bucket}`, { query: 'policy', body: long }]);

@@ -110,6 +110,8 @@ test('SSH keys: the types of OpenSSH, one line, and what is inside is what it sa
     assert.equal(sshKeyProblem(keyLine(type)), undefined, type);
   }
   assert.equal(sshKeyProblem(`  ${ED} and a long comment ü `), undefined);
+  assert.equal(sshKeyProblem(`\ufeff${ED}\r\n`), undefined);
+  assert.deepEqual(checkNewVm({ ...GOOD, ssh_keys: [`\ufeff${ED}\r\n`] }).sshKeys, [ED]);
   const bad = [
     '',
     'ssh-ed25519',

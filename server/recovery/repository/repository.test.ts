@@ -51,6 +51,7 @@ describe('a recovery key', () => {
   test('that is mistyped or cut short is refused, saying which', () => {
     const text = recoveryKeyText(newRecoveryKey());
     const other = text.at(-1) === '0' ? '1' : '0';
+    assert.deepEqual(readRecoveryKey(`\ufeff${text}\r\n`), readRecoveryKey(text));
     assert.throws(() => readRecoveryKey(text.slice(0, -1) + other), /mistyped/);
     assert.throws(() => readRecoveryKey(text.slice(0, -1)), /56 letters and digits/);
     assert.throws(() => readRecoveryKey('password'), /56 letters and digits/);

@@ -76,7 +76,7 @@ async function putPolicy(call: S3Call): Promise<S3Answer> {
   const { name } = ownBucket(call);
   const body = await call.what.body.whole(BODY_MAX_BYTES);
   if (body.length === 0) throw new S3Error('MissingRequestBodyError');
-  const read = await newPolicy(call.tools.accounts, name, body.toString('utf8'));
+  const read = await newPolicy(call.tools.accounts, name, new TextDecoder().decode(body));
   const holdsForOwner = call.what.headers['x-amz-confirm-remove-self-bucket-access'] === 'true';
   const stored: BucketPolicy = { ...read, ...(holdsForOwner && { holdsForOwner }) };
   await call.tools.storage.buckets.configure(call, name, ['policy', stored], ({ publicAccess }) =>

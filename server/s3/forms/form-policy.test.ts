@@ -64,6 +64,8 @@ describe('a form', () => {
     assert.ok(!meets(conditions, { acl: 'private', key: 'user/a' }));
     assert.ok(!meets(conditions, { ...good, bucket: 'other' }));
     assert.ok(!meets(conditions, good, Date.parse(expiration)));
+    const marked = Buffer.from(`\ufeff${JSON.stringify({ expiration, conditions })}\r\n`).toString('base64');
+    assert.equal(readPolicy(marked).conditions.length, conditions.length);
     // What may begin with anything may be absent.
     const any = [...conditions, ['starts-with', '$x-amz-meta-b', '']];
     assert.ok(meets(any, good));

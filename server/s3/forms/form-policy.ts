@@ -56,7 +56,7 @@ export function readPolicy(base64: string): FormPolicy {
 
 function readJson(base64: string): Record<string, unknown> {
   if (!/^[A-Za-z0-9+/\s]+=*\s*$/.test(base64)) throw invalid('Invalid base64.');
-  const text = Buffer.from(base64, 'base64').toString('utf8');
+  const text = new TextDecoder().decode(Buffer.from(base64, 'base64'));
   try {
     // Amazon's policies may write a dollar sign as `\$`, which is no JSON.
     const plain = text.replace(/\\(.)/g, (found, character) => (character === '$' ? '$' : found));
