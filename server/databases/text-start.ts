@@ -1,4 +1,4 @@
-/** The beginning of a text that people upload: the mark of its encoding. */
+/** The beginning of a text that people upload, which is the mark of its encoding, and its end. */
 import { LoadFailed } from './engine.ts';
 
 const UTF_8_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -6,11 +6,26 @@ const UTF_16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
 
 /** Without the byte order mark. Throws LoadFailed for UTF-16; `better`: the command that writes UTF-8. */
 export function textStart(head: Buffer, better: string): Buffer {
-  if (UTF_16_MARKS.some((mark) => head.subarray(0, 2).equals(mark))) {
+  if (UTF_16_MARKS.some((mark) => head.subarray(0, 2).equals(mark)) || isUnmarkedUtf16(head)) {
     throw new LoadFailed(
       'The file is UTF-16, as PowerShell writes with ">", which can also alter the text: ' +
         `have the program write the file itself (\`${better}\`)`,
     );
   }
   return head.subarray(0, 3).equals(UTF_8_MARK) ? head.subarray(3) : head;
+}
+
+/** Two characters of ASCII, each with its NUL. */
+function isUnmarkedUtf16(head: Buffer): boolean {
+  if (head.length < 4) return false;
+  const nul = [...head.subarray(0, 4)].map((byte) => Number(byte === 0)).join('');
+  return nul === '0101' || nul === '1010';
+}
+
+/** Says of a dump without its last line what is to be done. `by`: the program that writes the line. */
+export function cutOff({ last, by }: { readonly last: string; readonly by: string }): string {
+  return (
+    `The dump is cut off: its last line, which ${by} writes (\`${last}\`), is missing. Make it again, and look at ` +
+    `the exit code of ${by} and at the free space on its disk; if nothing else is missing, add that line`
+  );
 }

@@ -7,7 +7,7 @@
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../databases/engine.ts';
-import { textStart } from '../../../databases/text-start.ts';
+import { cutOff, textStart } from '../../../databases/text-start.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
 
 const SANDBOX = /^\/\*M?!999999\\- enable the sandbox mode \*\/\s*$/;
@@ -97,8 +97,13 @@ export class DumpLines extends Transform {
     if (!this.#isLoad) done();
     else if (this.#isEmpty) done(new LoadFailed('The dump is empty'));
     else if (this.#isDump && !this.#isWhole)
-      done(new LoadFailed('The dump is cut off: its last line, which mariadb-dump writes, is missing'));
+      done(new LoadFailed(cutOff({ last: '-- Dump completed', by: 'mariadb-dump' })));
     else done();
+  }
+
+  /** Whether all that came ends within a statement. */
+  get endsWithin(): boolean {
+    return !this.#isFirstLine;
   }
 
   #pass(bytes: Buffer): void {

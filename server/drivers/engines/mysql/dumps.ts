@@ -205,12 +205,16 @@ export class MysqlDumps {
       password: links.passwordOf(user),
     } as const;
     const run = await clients.run(work, 'load');
+    const through = new DumpLines({ lenient, firstLine });
     await loadInto(run, {
       dump,
-      through: new DumpLines({ lenient, firstLine }),
+      through,
       signal,
       isTooLarge: () => links.asAdmin(async (admin) => (await bytes(admin, database)) > most),
-      asSaid: (complaint) => asSaid(complaint, firstLine - 1),
+      asSaid: (complaint) => {
+        const end = through.endsWithin ? '; the file ends within a statement: it may be cut off' : '';
+        return asSaid(complaint, firstLine - 1) + end;
+      },
     });
   }
 

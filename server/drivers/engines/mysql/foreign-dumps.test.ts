@@ -157,7 +157,23 @@ describe('a load into MariaDB', { skip: noMysql }, () => {
   test('takes a byte order mark and CRLF, and names UTF-16', async () => {
     assert.ok((await load(`\ufeff${FOREIGN.replaceAll('\n', '\r\n')}`, { pieceBytes: 7 })).count > 10);
     assert.deepEqual(await rows('SELECT * FROM goods ORDER BY id'), GOODS);
-    await assert.rejects(load(Buffer.from(`\ufeff${FOREIGN}`, 'utf16le')), /UTF-16.*--result-file/);
+    for (const mark of ['\ufeff', ''])
+      await assert.rejects(load(Buffer.from(mark + FOREIGN, 'utf16le')), /UTF-16.*--result-file/);
+  });
+
+  test('keeps NUL in texts, and says what to do with one that is cut off', async () => {
+    const nul = "INSERT INTO goods (id, name) VALUES (9, 'a\0b');";
+    await load(FOREIGN.replace('UNLOCK TABLES;', `UNLOCK TABLES;\n${nul}`));
+    assert.equal((await rows('SELECT name FROM goods WHERE id = 9'))[0]?.name, 'a\0b');
+    await assert.rejects(
+      load(FOREIGN.slice(0, -30)),
+      /cut off: .*`-- Dump completed`.*Make it again.*add that/,
+    );
+    await assert.rejects(
+      load("CREATE TABLE q (a text);\nINSERT INTO q VALUES ('a"),
+      /line 2: .*ends within a/,
+    );
+    await load(FOREIGN);
   });
 
   test('says of a true error its line in the file, and no data; a second database is refused', async () => {

@@ -35,7 +35,10 @@ export async function makeOfText(from: string, to: string, sizeLimit: SizeLimit)
     database.exec('BEGIN');
     database.setAuthorizer(loadAuthorizer);
     const hasEnd = await runAll(database, from);
-    if (!hasEnd) throw new RefusedText('the dump is cut off: its COMMIT is missing');
+    if (!hasEnd)
+      throw new RefusedText(
+        'the dump is cut off: its COMMIT is missing; make it again, or add the line COMMIT;',
+      );
     database.setAuthorizer(null);
     database.exec('COMMIT');
   } finally {

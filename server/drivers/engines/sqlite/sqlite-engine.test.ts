@@ -151,7 +151,7 @@ test('SQL text of .dump is loaded as a whole, or not at all', async () => {
         return true;
       });
     await refused(DUMP.replace('VALUES(1,X', 'VALUES(nothing,X'), /^line 12: near "nothing": syntax error/);
-    await refused(DUMP.replace(/COMMIT;\n$/, ''), /cut off/);
+    await refused(DUMP.replace(/COMMIT;\n$/, ''), /cut off: .*make it again/);
     await refused(DUMP.replace(/COMMIT;\n$/, 'ROLLBACK; -- due to errors\n'), /line 30: .*ROLLBACK/);
     await refused(Buffer.from(`\ufeff${DUMP}`, 'utf16le'), /UTF-16.*sqlite3/);
     await refused(DUMP.replace('PRAGMA foreign', "ATTACH '/tmp/x' AS x;\nPRAGMA foreign"), /^line 1: /);

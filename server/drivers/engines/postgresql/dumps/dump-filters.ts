@@ -2,7 +2,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
-import { textStart } from '../../../../databases/text-start.ts';
+import { cutOff, textStart } from '../../../../databases/text-start.ts';
 import type { RefusedStatements } from './refused-statements.ts';
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
@@ -77,7 +77,7 @@ export class DumpFilter extends Transform implements StatementJudge {
       if (this.#head !== null) this.#endHead();
       for (const piece of this.#statements.end()) this.push(piece);
       if (this.#isDump && !END_OF_DUMP.test(this.#tail.toString('latin1')))
-        throw new LoadFailed('The dump is cut off: its last line, which pg_dump writes, is missing');
+        throw new LoadFailed(cutOff({ last: '-- PostgreSQL database dump complete', by: 'pg_dump' }));
       // Without a final line end, the last statement would not be sent.
       this.push('\n');
       done();
