@@ -1,4 +1,5 @@
 /** Guesses which command, option or resource was meant. */
+import { slipsBetween } from '../libs/near-names/index.ts';
 
 /** Words of other clouds' clients. */
 const HABITS: Readonly<Record<string, string>> = {
@@ -46,7 +47,7 @@ export function nearest(typed: string, names: readonly string[]): string | undef
 /** The name that is a slip or two from what was typed, or undefined. */
 function closest(typed: string, names: readonly string[]): string | undefined {
   const [best] = names
-    .map((name) => ({ name, distance: distanceOf(typed, name) }))
+    .map((name) => ({ name, distance: slipsBetween(typed, name) }))
     .filter(({ name, distance }) => distance <= FARTHEST && distance <= name.length / 2)
     .sort((a, b) => a.distance - b.distance);
   return best?.name;
@@ -56,21 +57,4 @@ function closest(typed: string, names: readonly string[]): string | undefined {
 export function meant(typed: string, names: readonly string[]): string {
   const name = closest(typed, names);
   return name === undefined ? '' : `; did you mean ${name}?`;
-}
-
-/** How many letters must be changed, left out, put in, or swapped with their neighbour. */
-function distanceOf(from: string, to: string): number {
-  let before: number[] = [];
-  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
-  for (let at = 0; at < from.length; at++) {
-    const next = [at + 1];
-    for (let i = 0; i < to.length; i++) {
-      const changed = (row[i] ?? 0) + (to[i] === from[at] ? 0 : 1);
-      const isSwapped = i > 0 && at > 0 && to[i] === from[at - 1] && to[i - 1] === from[at];
-      const swapped = isSwapped ? (before[i - 1] ?? 0) + 1 : changed;
-      next.push(Math.min(changed, swapped, (row[i + 1] ?? 0) + 1, (next[i] ?? 0) + 1));
-    }
-    [before, row] = [row, next];
-  }
-  return row[to.length] ?? 0;
 }

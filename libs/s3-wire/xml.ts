@@ -193,8 +193,8 @@ export function readXml(text: string, takesControls = false): XmlElement {
 /**
  * Reads the body of a request, of at most `maxBytes`. Throws S3Error: MaxMessageLengthExceeded if it is
  * longer, MissingRequestBodyError if it is empty, MalformedXML where readXml() does, and for what is not
- * UTF-8. `takesControls`: in texts any code point, half a surrogate pair by reference too, since clients write
- * what XML forbids.
+ * UTF-8. `takesControls`: in texts any code point, half a surrogate pair by reference too: clients write what
+ * XML forbids.
  */
 export function parseXml(bytes: Uint8Array, maxBytes: number, takesControls = false): XmlElement {
   if (bytes.length > maxBytes) throw new S3Error('MaxMessageLengthExceeded');

@@ -176,7 +176,7 @@ describe('a policy', () => {
     const same = { query: 'policy', body: two('a') };
     await s3.refused(400, 'MalformedPolicy', ['PUT', `/${bucket}`, same]);
     await setPolicy(s3, bucket, two(''));
-    // As some editors save it.
+    // Some editors save it so.
     await setPolicy(s3, bucket, `\ufeff${two('').replaceAll(',', ',\r\n')}`);
     JSON.parse((await s3.ok('GET', `/${bucket}`, { query: 'policy' })).text);
     await s3.ok('DELETE', `/${bucket}`, { query: 'policy' });

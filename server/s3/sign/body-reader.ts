@@ -91,8 +91,8 @@ export class BodyReader {
   /**
    * Hands all bytes to an upload, and ends it once they are known to be what the client meant to send.
    * `fallback` is computed where the client sent no checksum. Throws S3Error: MissingContentLength,
-   * EntityTooLarge before anything is read where the length is announced, IncompleteBody, BadDigest, InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what the
-   * upload throws.
+   * EntityTooLarge (before anything is read where the length is announced), IncompleteBody, BadDigest,
+   * InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what the upload throws.
    */
   async into(upload: Receiver, fallback: ChecksumAlgorithm): Promise<ReceivedBody> {
     const { 'content-length': length, 'transfer-encoding': coding } = this.#deps.request.headers;
