@@ -142,7 +142,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
     words: 'BUCKET [NAME] [VALUE]',
     summary: 'show the settings of a bucket that are also in S3, or set one',
     details:
-      'VALUE is JSON, plain text, or @FILE, a file of either; null removes the setting. The names are those that --json prints.',
+      'VALUE is JSON, plain text, or @FILE; null removes the setting. The names are those that --json prints.',
     run: about(findBucket, bucketSettings),
   },
   {

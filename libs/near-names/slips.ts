@@ -1,6 +1,6 @@
 /** The distance between two names, in slips of a person who types. */
 
-/** How many letters must be changed, left out, put in, or swapped with their neighbour to make `to` of `from`. */
+/** How many letters are changed, left out, put in, or swapped with their neighbour between two names. */
 export function slipsBetween(from: string, to: string): number {
   let before: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, j) => j);

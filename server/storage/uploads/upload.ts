@@ -34,8 +34,8 @@ export interface UploadDeps {
   readonly encryption: Encryption;
   readonly maxBytes: number;
   /**
-   * The key that makes the ETag of the MD5 where somebody's key hides the bytes, so that the same part has the
-   * same ETag again. Absent: the ETag is random.
+   * The key that makes the ETag of the MD5 where somebody's key hides the bytes, so that the same part has
+   * the same ETag again. Absent: the ETag is random.
    */
   readonly etagKey?: Uint8Array | undefined;
 }
