@@ -22,14 +22,12 @@ import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import type { ControlSockets } from '../http/caller.ts';
-import type { SocketRoute } from '../http/connections/web-sockets.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { StaticFiles } from '../http/edge.ts';
 import { indexRoutes } from '../http/index-routes.ts';
 import { updatesSocket } from '../http/operation-routes.ts';
 import { OwnAddresses } from '../http/origins.ts';
 import { PACKAGES, Packages } from '../http/packages.ts';
-import type { Route } from '../http/route.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Job, Jobs } from '../platform/jobs.ts';
@@ -46,6 +44,7 @@ import { continuousOf } from './continuous.ts';
 import { buildEdges, callsRoutes, s3Domains, withDocuments } from './edges.ts';
 import { buildEngines, databaseLimits } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
+import { closeParts, type Part, startParts } from './parts.ts';
 import { type AccountsBack, buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
 
 const MINUTE_MS = 60_000;
@@ -59,6 +58,8 @@ export interface BuildOptions {
   readonly log: Logger;
   /** Called with each step of the start. */
   readonly step: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+  /** Called once when this node of a cluster may store nothing more. */
+  readonly onFenced?: () => void;
   /** Name of the restore drill that this cloud is built for, never to be served; see drill-cloud.ts. */
   readonly drill?: string;
 }
@@ -77,8 +78,10 @@ export interface Cloud {
    * both ports listen; from then on it says that it is ready.
    */
   serve(): void;
-  /** Says that it is not ready any more. To be called before the ports are closed. */
-  leave(): void;
+  /** It is a node of a cluster: others go on while it stops. */
+  readonly isShared: boolean;
+  /** Says that it is not ready any more. To be called before the ports are closed. Never rejects. */
+  leave(): Promise<void>;
   /** Resolves when no background operation is running; after `ms` at the latest. */
   drain(ms: number): Promise<void>;
   /** Number of running virtual machines. */
@@ -145,10 +148,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const jobs = new Jobs(log, base.membership);
   const close = async () => {
     edges.guard.close();
-    for (const part of parts) part.stop?.();
-    await jobs.stop();
-    for (const part of parts.toReversed()) await part.close?.();
-    for (const part of parts) await flush(part, log);
+    await closeParts(parts, { jobs, log });
     await closeFoundations(base);
   };
   return {
@@ -163,12 +163,14 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     drain: (ms) => operations.drain(ms),
     upgradeEngine: (name) => engines.upgrade(name),
     countRunning: () => compute.countRunning(),
-    leave: system.leave,
+    isShared: base.membership.isShared,
+    leave: async () => {
+      system.leave();
+      await base.membership.drain().catch(() => {});
+    },
     serve: () => {
-      for (const part of parts) {
-        part.start?.();
-        for (const job of part.jobs ?? []) jobs.start(job);
-      }
+      const ofHost = [compute, engines, databases, domains.recovery];
+      startParts(parts, { elsewhere: base.membership.isHost ? [] : ofHost, jobs });
     },
   };
 }
@@ -192,15 +194,6 @@ function s3Of(
     edge: { storage: services, keys: authenticator, accounts: directory },
     routes: s3Routes({ ...services, ...own, domains: s3Domains(config) }),
   };
-}
-
-async function flush(part: Part, log: Logger): Promise<void> {
-  try {
-    await part.flush?.();
-  } catch (error) {
-    // Figures of the last seconds are not worth a failed stop.
-    log.warn({ err: error }, 'storing metrics of the last seconds failed');
-  }
 }
 
 type Domains = Awaited<ReturnType<typeof buildDomains>>;
@@ -240,16 +233,14 @@ async function buildDomains(
   const engines = await buildEngines({ ...options, ...base, faults, dataUrl, egress });
   const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
+    ...base,
     clock,
     faults,
     egress,
-    alarms: base.alarms,
     announce: eventStatements,
-    metadata: base.metadata,
+    isHere: base.membership.isHost,
     sealer: base.keys,
     tunnels: compute.tunnels,
-    assertSpace: base.assertSpace,
-    sweepGuard: base.sweepGuard,
     billing: billing.databaseCharges,
     engines: engines.list,
     abouts: ABOUT_ENGINES,
@@ -373,25 +364,4 @@ function buildCalls(
 async function rotateKeys({ metadata, keys }: Foundations): Promise<{ key_id: string; resealed: number }> {
   const { keyId, resealed } = await rotateMasterKey({ metadata, keys });
   return { key_id: keyId, resealed };
-}
-
-/** A domain as the cloud sees it, beside its services. The cloud goes through all parts in start order. */
-export interface Part {
-  /** Operations of the API. */
-  readonly routes?: readonly Route[];
-  /** Routes of the data origin: users' files by signed link. */
-  readonly dataRoutes?: readonly Route[];
-  readonly sockets?: readonly SocketRoute[];
-  /** Registers the gauges and counters that Prometheus reads. */
-  readonly gauges?: (meters: Meters) => void;
-  /** Run by a server only, not by operator's commands. */
-  readonly jobs?: readonly Job[];
-  /** Starts the work of a server. */
-  readonly start?: () => void;
-  /** Starts nothing more: running jobs are about to be awaited. */
-  readonly stop?: () => void;
-  /** Stops everything. */
-  readonly close?: () => Promise<void>;
-  /** Writes buffered facts, for the last time. */
-  readonly flush?: () => Promise<unknown>;
 }

@@ -1,4 +1,6 @@
 /** The foundations of the cloud: data directory, identity, metadata, object store and keys. */
+
+import { hostname } from 'node:os';
 import { Tickets } from '../calls/tickets.ts';
 import { Updates } from '../calls/updates.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
@@ -17,9 +19,11 @@ import { openDataDirectory } from '../platform/data-directory.ts';
 import { DiskSpace } from '../platform/host/disk-space.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import { ALONE, type Membership } from '../platform/membership.ts';
+import { nodeIdIn } from '../platform/node-id.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
+import { VERSION } from '../platform/version.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import type { StoreEngines } from '../status/status.ts';
 import type { BlobStore } from '../storage/blobs/blobs.ts';
@@ -52,21 +56,43 @@ export interface Foundations {
   readonly gauges: (meters: Meters) => void;
 }
 
-type DatabaseDeps = Pick<BuildOptions, 'config' | 'clock' | 'log'> & {
+type DatabaseDeps = Pick<BuildOptions, 'config' | 'clock' | 'log' | 'onFenced'> & {
   readonly alarms: Alarms;
   readonly figures: StoreFigures;
   readonly dataDir: string;
 };
 
-async function openDatabase({ config, clock, log, dataDir, ...deps }: DatabaseDeps): Promise<Metadata> {
+interface OpenedDatabase {
+  readonly database: Metadata;
+  readonly membership: Membership;
+}
+
+async function openDatabase({ config, clock, log, dataDir, ...deps }: DatabaseDeps): Promise<OpenedDatabase> {
   const { metadataUrl: url } = config;
-  if (url === '') return SqliteMetadata.open({ directory: dataDir, clock, ...deps });
-  const onTakenOver = (detail: string) => log.error(detail);
-  return PostgresqlMetadata.open({ url, clock, ...deps, onTakenOver });
+  if (url === '') {
+    const database = await SqliteMetadata.open({ directory: dataDir, clock, ...deps });
+    return { database, membership: ALONE };
+  }
+  const node = nodeOf({ config, clock, dataDir });
+  const onTakenOver = (detail: string) => {
+    log.error(detail);
+    if (node !== undefined) deps.onFenced?.();
+  };
+  const database = await PostgresqlMetadata.open({ url, clock, ...deps, node, onTakenOver });
+  return { database, membership: database.membership };
+}
+
+/** undefined: this cloud is no cluster. */
+function nodeOf({ config, clock, dataDir }: Pick<DatabaseDeps, 'config' | 'clock' | 'dataDir'>) {
+  const { nodeUrl: url, nodeName, compute } = config;
+  if (url === '') return undefined;
+  const name = nodeName || hostname();
+  return { nodeId: nodeIdIn(dataDir, clock), name, url, version: VERSION, isHost: compute === 'on' };
 }
 
 /** Throws StartupError, or an Error of one clear line. */
-export async function openFoundations({ config, clock, log, step }: BuildOptions): Promise<Foundations> {
+export async function openFoundations(options: BuildOptions): Promise<Foundations> {
+  const { config, clock, step } = options;
   const alarms = new Alarms(clock);
   const figures = new StoreFigures();
   const dataDir = openDataDirectory(config.dataDir);
@@ -78,17 +104,18 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     }
     const diskSpace = new DiskSpace({ clock, alarms, directory: dataDir });
     await diskSpace.start();
-    const database = await step('database', () =>
-      openDatabase({ config, clock, log, alarms, figures, dataDir }),
+    const { database, membership } = await step('database', () =>
+      openDatabase({ ...options, alarms, figures, dataDir }),
     );
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
     const releaseReserve = () => diskSpace.releaseReserve();
     const metadata = withWatchers(withReserve(database, releaseReserve), updates.tell.bind(updates));
     const isElsewhere = config.metadataUrl !== '';
-    const place = { dataDir, engineFolders: ENGINE_FOLDERS, isElsewhere };
+    const place = { dataDir, engineFolders: ENGINE_FOLDERS, isElsewhere, hasData: membership.isHost };
     const identity = await Identity.open({ ...place, metadata, clock, releaseReserve });
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
-    const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId });
+    const copyFile = config.masterKeyFile;
+    const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId, copyFile });
     const secrets = new Secrets({ metadata, keys });
     const linkSecret = await secrets.get('links');
     const { cloudId } = identity;
@@ -120,7 +147,7 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     });
     const stores = { metadata, blobs, updates, tickets: new Tickets(clock), gauges };
     const own = {
-      membership: ALONE,
+      membership,
       lock,
       keys,
       claim: new CloudClaim({ cloudId, uidBase: config.vmUidBase, dataDir }),

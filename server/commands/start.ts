@@ -2,6 +2,7 @@
 import type { Server } from 'node:http';
 import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { styleText } from 'node:util';
 import type { FastifyInstance } from 'fastify';
@@ -25,6 +26,10 @@ Runs the cloud in the foreground until SIGTERM or Ctrl+C. Requests in progress t
 `;
 
 const STOP_SECONDS = 10;
+/** A node of a cluster answers on for so long after it says that it is not ready: proxies must see that. */
+const DRAIN_MS = 5000;
+/** Temporary failure (sysexits.h): the supervisor starts this node of a cluster again. */
+const FENCED = 75;
 const IDLE_SWEEP_MS = 50;
 
 export const START: Command = { help: HELP, options: ['port'], run };
@@ -59,7 +64,10 @@ interface RunningCloud {
 /** Builds the cloud and listens on both ports and the control socket. `step` tells of each part. */
 export async function startCloud(config: Config, step: BuildOptions['step']): Promise<RunningCloud> {
   const log = openLog(config);
-  const cloud = await buildCloud({ config, clock: systemClock, log, step });
+  const onFenced = () => {
+    log.flush(() => process.exit(FENCED));
+  };
+  const cloud = await buildCloud({ config, clock: systemClock, log, step, onFenced });
   try {
     const control = await startControl(cloud);
     const api = await listen(cloud.api, { host: config.host, port: config.port, setting: 'CLOUDLET_PORT' });
@@ -131,7 +139,8 @@ function machinesRunOn(count: number): string {
 }
 
 async function stop(cloud: Cloud, control: Server): Promise<number> {
-  cloud.leave();
+  await cloud.leave();
+  if (cloud.isShared) await sleep(DRAIN_MS);
   const servers = [cloud.api.server, cloud.data.server, control];
   const cut = setTimeout(() => {
     for (const server of servers) server.closeAllConnections();

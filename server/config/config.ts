@@ -54,6 +54,7 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
       throw new ConfigError(`CLOUDLET_PUBLISHED_PORTS includes ${port}, the first port of database servers`);
   }
   assertOwnNames(config);
+  assertNode(config);
   if ((config.tlsCert === '') !== (config.tlsKey === ''))
     throw new ConfigError('CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY must be set together');
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
@@ -66,6 +67,24 @@ function assertOwnNames({ appsDomain, publicUrl, dataUrl, s3Domain }: Config): v
   if (appsDomain !== '' && taken !== undefined)
     throw new ConfigError(
       `CLOUDLET_APPS_DOMAIN must not be a parent domain of ${taken}, a name of this cloud`,
+    );
+}
+
+/** Nodes share rows and bytes, so neither may be in the directory of one. */
+function assertNode({ nodeUrl, metadataUrl, blobsUrl, compute, masterKeyFile }: Config): void {
+  if (nodeUrl === '') {
+    const lone = [
+      ['CLOUDLET_COMPUTE=off', compute === 'off'],
+      ['CLOUDLET_MASTER_KEY_FILE', masterKeyFile !== ''],
+    ] as const;
+    const [name] = lone.find(([, isSet]) => isSet) ?? [];
+    if (name !== undefined)
+      throw new ConfigError(`${name} is for nodes of a cluster: set CLOUDLET_NODE_URL too`);
+    return;
+  }
+  if (metadataUrl === '' || blobsUrl === '')
+    throw new ConfigError(
+      'CLOUDLET_NODE_URL needs CLOUDLET_METADATA_URL and CLOUDLET_BLOBS_URL: see docs/growth.md',
     );
 }
 

@@ -32,6 +32,25 @@ export const SETTINGS = {
     'Existing PostgreSQL database, 15 or newer, for the metadata, `postgresql://user:password@host:5432/cloudlet`; empty: a file in the data directory',
     serverUrl(/^postgres(?:ql)?:$/, 'postgresql://user:password@host:5432/cloudlet'),
   ),
+  nodeUrl: text(
+    'CLOUDLET_NODE_URL',
+    '',
+    'URL at which the other nodes of a cluster reach this one, `http://10.0.0.2:8080`; needs CLOUDLET_METADATA_URL and CLOUDLET_BLOBS_URL; empty: one Cloudlet alone',
+    url,
+  ),
+  nodeName: text('CLOUDLET_NODE_NAME', '', 'Name of this node in lists; empty: the name of its host'),
+  compute: oneOf(
+    'CLOUDLET_COMPUTE',
+    'on',
+    ['on', 'off'],
+    'off: this node of a cluster has no machines, images and databases; calls for them go to the node that has',
+  ),
+  masterKeyFile: text(
+    'CLOUDLET_MASTER_KEY_FILE',
+    '',
+    'Copy of another node’s master.key, with which an empty data directory joins its cluster',
+    absolutePath,
+  ),
   blobsUrl: text(
     'CLOUDLET_BLOBS_URL',
     '',

@@ -154,12 +154,18 @@ const PRIVATE_CHECK_MS = 2000;
  * Builds databases with its jobs, and frees the names of creations interrupted by the end of the last run.
  */
 export async function databasesPart(
-  deps: DatabasesDeps & { readonly alarms: Alarms; readonly faults: DataFaults; readonly tunnels: Tunnels },
+  deps: DatabasesDeps & {
+    readonly alarms: Alarms;
+    readonly faults: DataFaults;
+    readonly tunnels: Tunnels;
+    /** Whether this node of a cluster has the databases. */
+    readonly isHere: boolean;
+  },
 ) {
   const { alarms, faults, egress } = deps;
   const parts = assembleDatabases(deps);
   const { engines, store, supervisor, sampler, turns, archive } = parts;
-  await supervisor.recover();
+  if (deps.isHere) await supervisor.recover();
   const privately = new PrivateDatabases(parts);
   const move = () => moveDatabases(parts);
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {

@@ -37,6 +37,8 @@ export interface IdentityDeps {
   readonly engineFolders: readonly string[];
   /** True: `CLOUDLET_METADATA_URL` names the database, not the data directory. */
   readonly isElsewhere: boolean;
+  /** False: a node of a cluster whose directory has no data of the cloud; default: true. */
+  readonly hasData?: boolean;
   /** Releases the disk space reserved for a full disk. */
   readonly releaseReserve: () => Promise<unknown>;
 }
@@ -77,9 +79,12 @@ export class Identity {
   readonly #dataDir: string;
   readonly #mark: IdentityMark;
 
-  private constructor(store: IdentityStore, dataDir: string, mark: IdentityMark) {
+  readonly #hasData: boolean;
+
+  private constructor(store: IdentityStore, { dataDir, hasData = true }: IdentityDeps, mark: IdentityMark) {
     this.#store = store;
     this.#dataDir = dataDir;
+    this.#hasData = hasData;
     this.#mark = mark;
   }
 
@@ -87,6 +92,7 @@ export class Identity {
   static async open(deps: IdentityDeps): Promise<Identity> {
     const { metadata, dataDir, clock, engineFolders, isElsewhere } = deps;
     const store = new IdentityStore(metadata);
+    if (deps.hasData === false) return Identity.#join(store, deps);
     const stored = await store.find();
     if (stored === undefined && !(await store.wasUsed()) && dataIn(dataDir).length > 0) {
       throw isElsewhere ? withoutRows(dataDir) : withoutFile(dataDir, 'empty');
@@ -105,7 +111,31 @@ export class Identity {
     const mark = { cloud_id: before.cloud_id, starts: before.starts + 1 };
     await store.write(mark);
     await putMark(deps, join(dataDir, COUNT), { ...mark, engines: engineFolders });
-    return new Identity(store, dataDir, mark);
+    return new Identity(store, deps, mark);
+  }
+
+  /** Starts are counted by the node that has the data. */
+  static async #join(store: IdentityStore, deps: IdentityDeps): Promise<Identity> {
+    const { dataDir, clock } = deps;
+    const own = readMark(join(dataDir, COUNT));
+    await store.writeFirst({ cloud_id: own?.cloud_id ?? newId('cld', clock), starts: 0 });
+    const { cloud_id } = (await store.find()) as IdentityMark;
+    if (own !== null && own.cloud_id !== cloud_id) {
+      throw new StartupError(
+        `${dataDir} belongs to another cloud (${own.cloud_id}) than the database of CLOUDLET_METADATA_URL ` +
+          `(${cloud_id}): use an empty directory, or name the database of this cloud`,
+      );
+    }
+    const data = dataIn(dataDir).filter((name) => name !== KEY);
+    if (own !== null && own.starts > 0 && data.length > 0) {
+      throw new StartupError(
+        `${dataDir} has ${data.join(', ')} of this cloud: start this node without CLOUDLET_COMPUTE=off, ` +
+          'or use an empty directory with the same master.key',
+      );
+    }
+    const mark = { cloud_id, starts: 0 };
+    await putMark(deps, join(dataDir, COUNT), mark);
+    return new Identity(store, deps, mark);
   }
 
   /** `cld-…` */
@@ -117,6 +147,7 @@ export class Identity {
   async isOurs(folder: string): Promise<boolean> {
     const { cloud_id, starts } = this.#mark;
     try {
+      if (!this.#hasData) return (await this.#store.find())?.cloud_id === cloud_id;
       const [row, mark] = [await this.#store.find(), readMark(join(this.#dataDir, folder, MARK))];
       return row?.cloud_id === cloud_id && row.starts === starts && mark?.cloud_id === cloud_id;
     } catch {
@@ -250,6 +281,12 @@ class IdentityStore {
   /** True if a cloud was started on this database, including one of a version without identity. */
   async wasUsed(): Promise<boolean> {
     return (await this.#metadata.get('SELECT 1 FROM secrets LIMIT 1')) !== undefined;
+  }
+
+  /** Unless there is one. */
+  async writeFirst({ cloud_id, starts }: IdentityMark): Promise<void> {
+    const sql = 'INSERT INTO identity (id, cloud_id, starts) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING';
+    await this.#metadata.commit([{ sql, params: [cloud_id, starts] }]);
   }
 
   async write({ cloud_id, starts }: IdentityMark): Promise<void> {

@@ -6,7 +6,7 @@ const OTHERS_MAY_WRITE = 0o002;
 const STICKY = 0o1000;
 
 /** Files of which every data directory has one after its first start. */
-const MARKS = ['metadata.db', 'master.key'];
+const MARKS = ['metadata.db', 'master.key', 'node.json'];
 
 /** True if a cloud was started there before. */
 export function holdsCloud(path: string): boolean {

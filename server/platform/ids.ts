@@ -18,6 +18,7 @@ export type IdPrefix =
   | 'req'
   | 'whk'
   | 'cld'
+  | 'nod'
   | 'evt'
   | 'dlv';
 

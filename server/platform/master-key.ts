@@ -88,12 +88,26 @@ function readKeyFile(path: string): KeySet | null {
   return parseKeyFile(path, text);
 }
 
+/** A mounted secret may have any mode. */
+function readCopy(path: string): KeySet {
+  try {
+    return parseKeyFile(path, readFileSync(path, 'utf8'));
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error)) throw error;
+    throw new Error(`CLOUDLET_MASTER_KEY_FILE ${path} cannot be read (${String(error.code)})`, {
+      cause: error,
+    });
+  }
+}
+
 export interface MasterKeysOptions {
   readonly dataDir: string;
   /** False if the database has sealed values already, so that a lost file is not replaced by a new one. */
   readonly mayCreate: boolean;
   /** Id of the cloud that the keys belong to. */
   readonly cloudId: string;
+  /** A copy to begin with where the directory has none; '': none. */
+  readonly copyFile?: string;
 }
 
 export class MasterKeys {
@@ -113,9 +127,10 @@ export class MasterKeys {
    * Reads `<dataDir>/master.key`, or creates it. Throws an Error with a one-line message if it is missing,
    * readable by others, damaged or of another cloud.
    */
-  static open({ dataDir, mayCreate, cloudId }: MasterKeysOptions): MasterKeys {
-    const path = join(dataDir, KEY_FILE);
-    const found = readKeyFile(path);
+  static open({ dataDir, mayCreate, cloudId, copyFile = '' }: MasterKeysOptions): MasterKeys {
+    const own = join(dataDir, KEY_FILE);
+    const has = readKeyFile(own);
+    const [path, found] = has === null && copyFile !== '' ? [copyFile, readCopy(copyFile)] : [own, has];
     if (found !== null) {
       if (found.cloud !== null && found.cloud !== cloudId) {
         throw new Error(
@@ -123,7 +138,7 @@ export class MasterKeys {
         );
       }
       const keys = new MasterKeys(dataDir, { ...found, cloud: cloudId });
-      if (found.cloud === null) keys.#replace(found.current, found.keys);
+      if (found.cloud === null || has === null) keys.#replace(found.current, found.keys);
       return keys;
     }
     if (!mayCreate) {

@@ -3,8 +3,29 @@
  * other node: ALONE answers without asking anybody.
  */
 
+/** A node of the cluster. */
+export interface NodeView {
+  /** `nod-…`, of its data directory. */
+  readonly nodeId: string;
+  /** The newest process of the node: see Membership.nodeId. */
+  readonly runId: string;
+  readonly name: string;
+  /** URL at which the others reach its API. */
+  readonly url: string;
+  readonly version: string;
+  readonly isHost: boolean;
+  /** `left`: it was stopped; `lost`: it was silent, and can store nothing more. */
+  readonly state: 'up' | 'draining' | 'left' | 'lost';
+  /** ms since 1970, by its clock. */
+  readonly startedAt: number;
+  /** Age of its last beat, by the clock of the database. */
+  readonly beatAgeMs: number;
+  /** Names of its leases. */
+  readonly leases: readonly string[];
+}
+
 export interface Membership {
-  /** `nod-…`; '' for a cloud of one process. */
+  /** This run of this node: after a restart it is another. '' for a cloud of one process. */
   readonly nodeId: string;
   /** Other nodes may change what this one has read. */
   readonly isShared: boolean;
@@ -12,10 +33,17 @@ export interface Membership {
   readonly isHost: boolean;
   /** False while the metadata take no beat of this node: what it remembers may be out of date. */
   isCurrent(): boolean;
-  /** True once that node can store nothing more, or has left. */
+  /** True once that run of a node can store nothing more, or has left. */
   isGone(nodeId: string): boolean;
-  /** Takes the lease for this node if no live node has it, and keeps it. False: another one has it. */
-  holds(lease: string): Promise<boolean>;
+  /**
+   * Takes the lease for this node if it is the one to have it and no other has it, or keeps it. Gives it up
+   * where another live node is the one to have it, unless it is `inUse`. False: this node has it not.
+   */
+  holds(lease: string, inUse?: boolean): Promise<boolean>;
+  /** All nodes as of the last beat; [] for a cloud of one process. */
+  nodes(): readonly NodeView[];
+  /** Takes no leases any more, and tells the others that it is about to end. */
+  drain(): Promise<void>;
 }
 
 /** One process with metadata of its own. */
@@ -26,4 +54,6 @@ export const ALONE: Membership = {
   isCurrent: () => true,
   isGone: () => false,
   holds: async () => true,
+  nodes: () => [],
+  drain: async () => {},
 };

@@ -14,9 +14,11 @@ import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
+import { ALONE, type Membership } from '../../platform/membership.ts';
 import { BatchRefused, BatchStore } from './batch-store.ts';
 import { answer, closed, failureOf, outcomeUnknown, takenOver, unreachable } from './commit-answers.ts';
 import { codeOf, connect, cut, readsOf } from './connections.ts';
+import { type JoiningNode, NodeMembers } from './node-members.ts';
 import { migrateSchema } from './postgresql-schema.ts';
 import { Readers } from './readers.ts';
 import { RowIds } from './row-ids.ts';
@@ -28,8 +30,10 @@ export interface PostgresqlMetadataDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly alarms: Alarms;
   readonly figures?: StoreFigures;
-  /** Told, for the log, that another Cloudlet writes to the database from now on. */
+  /** Told, for the log, that this process may store nothing more. */
   readonly onTakenOver: (detail: string) => void;
+  /** It joins the nodes of the database; undefined: it writes alone. */
+  readonly node?: JoiningNode | undefined;
 }
 
 export const LEAST_VERSION = 15;
@@ -48,9 +52,15 @@ interface Writer {
   readonly batches: BatchStore;
 }
 
+/** By which this process may write. */
+interface Hold {
+  readonly membership: Membership;
+  release(): Promise<void>;
+}
+
 interface Opened {
   readonly name: string;
-  readonly hold: StoreHold;
+  readonly hold: Hold;
   /** Tables whose row ids come from a sequence. */
   readonly tables: ReadonlySet<string>;
 }
@@ -61,7 +71,7 @@ export class PostgresqlMetadata implements Metadata {
   readonly #figures: StoreFigures;
   readonly #name: string;
   readonly #tables: ReadonlySet<string>;
-  readonly #hold: StoreHold;
+  readonly #hold: Hold;
   #isTakenOver = false;
   /** An outcome was asked in vain; until it is known or given up, nothing else waits behind it. */
   #isAway = false;
@@ -106,12 +116,9 @@ export class PostgresqlMetadata implements Metadata {
       await assertVersion(client);
       const name = randomBase62(22);
       let opened: PostgresqlMetadata | null = null;
-      const hold = await StoreHold.take({
-        url,
-        writer: name,
-        clock,
-        onTakenOver: (by) => {
-          if (opened !== null) opened.#endWrites(by);
+      const hold = await holdOf(deps, name, {
+        onEnd: (detail) => {
+          if (opened !== null) opened.#endWrites(detail);
         },
         onSilence: () => {
           if (opened !== null) void opened.#cutAll();
@@ -129,6 +136,10 @@ export class PostgresqlMetadata implements Metadata {
     } finally {
       await client.end();
     }
+  }
+
+  get membership(): Membership {
+    return this.#hold.membership;
   }
 
   async get<T>(sql: string, ...params: SqlValue[]): Promise<T | undefined> {
@@ -209,11 +220,9 @@ export class PostgresqlMetadata implements Metadata {
     for (const client of await this.#clients()) cut(client);
   }
 
-  /** `by`: the Cloudlet that writes from now on. */
-  #endWrites(by: string): void {
+  #endWrites(detail: string): void {
     if (this.#isTakenOver) return;
     this.#isTakenOver = true;
-    const detail = `The Cloudlet ${by}, has taken over the metadata database; this Cloudlet no longer writes`;
     this.#deps.alarms.raise(
       TAKEN_OVER,
       detail,
@@ -312,6 +321,26 @@ export class PostgresqlMetadata implements Metadata {
     this.#figures.outcomesUnknown++;
     return null;
   }
+}
+
+interface HoldEvents {
+  readonly onEnd: (detail: string) => void;
+  readonly onSilence: () => void;
+}
+
+async function holdOf(
+  { url, clock, node }: PostgresqlMetadataDeps,
+  writer: string,
+  { onEnd, onSilence }: HoldEvents,
+): Promise<Hold> {
+  if (node !== undefined) {
+    const members = await NodeMembers.join({ url, writer, clock, node, onFenced: onEnd, onSilence });
+    return { membership: members, release: () => members.release() };
+  }
+  const onTakenOver = (by: string) =>
+    onEnd(`The Cloudlet ${by}, has taken over the metadata database; this Cloudlet no longer writes`);
+  const hold = await StoreHold.take({ url, writer, clock, onTakenOver, onSilence });
+  return { membership: ALONE, release: () => hold.release() };
 }
 
 const hasNul = (param: unknown) => typeof param === 'string' && param.includes('\0');

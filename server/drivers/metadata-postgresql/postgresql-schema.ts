@@ -18,7 +18,23 @@ CREATE TABLE IF NOT EXISTS store_holder ( -- The one process that may write; NUL
   since BIGINT,
   beat_at TIMESTAMPTZ
 );
-INSERT INTO store_holder (id) VALUES (1) ON CONFLICT DO NOTHING`;
+INSERT INTO store_holder (id) VALUES (1) ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS store_nodes ( -- Processes that write side by side; then store_holder has no writer
+  node_id TEXT COLLATE "C" PRIMARY KEY,  -- Of its data directory
+  writer TEXT COLLATE "C" NOT NULL,      -- Of its newest process
+  name TEXT COLLATE "C" NOT NULL,
+  url TEXT COLLATE "C" NOT NULL,
+  version TEXT COLLATE "C" NOT NULL,
+  is_host BIGINT NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,       -- up, draining; left: it was stopped; lost: it was silent
+  pid BIGINT NOT NULL,
+  since BIGINT NOT NULL,
+  beat_at TIMESTAMPTZ NOT NULL
+);
+CREATE TABLE IF NOT EXISTS store_leases (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  writer TEXT COLLATE "C" NOT NULL
+)`;
 
 /** Any number, the same for all Cloudlets: one migrates at a time. */
 const LOCK = 2_024_041_807;

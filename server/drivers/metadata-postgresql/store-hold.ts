@@ -5,9 +5,9 @@
  */
 import { hostname } from 'node:os';
 import type pg from 'pg';
-import { formatTime } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
-import { codeOf, connect, cut, sessionName } from './connections.ts';
+import { connect, cut } from './connections.ts';
+import { awaitFree, type Holder, holdersOf, nameOf, SILENT_MS } from './holders.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
 
 export interface HoldDeps {
@@ -21,31 +21,10 @@ export interface HoldDeps {
   readonly onSilence: () => void;
 }
 
-interface Row {
-  readonly writer: string | null;
-  readonly host: string;
-  readonly pid: number;
-  readonly since: number;
-  readonly beat: string;
-  readonly age_ms: number;
-  readonly is_connected: number;
-}
-
 const BEAT_MS = 1000;
-/** A holder without a connection for so long has ended. */
-const GONE_MS = 3000;
-/** Its host may have vanished without a word, so that the server still counts its connections. */
-const SILENT_MS = 10_000;
-const LOOK_MS = 200;
 const RELEASE_MS = 5000;
 /** A batch that the server still stores holds up a take-over. */
 const LOCK_MS = 60_000;
-
-const LOOK = `SELECT writer, host, pid, since, beat_at::text AS beat,
-    floor(extract(epoch FROM clock_timestamp() - beat_at) * 1000) AS age_ms,
-    EXISTS (SELECT FROM pg_stat_activity a WHERE a.datname = current_database()
-            AND a.application_name = 'cloudlet ' || h.writer) AS is_connected
-  FROM store_holder h WHERE id = 1`;
 
 export class StoreHold {
   readonly #deps: HoldDeps;
@@ -67,7 +46,12 @@ export class StoreHold {
     try {
       await makeStoreTables(client);
       await client.query(`SET lock_timeout = ${LOCK_MS}`);
-      await awaitFree(client, deps);
+      await awaitFree(client, {
+        now: () => deps.clock.monotonic(),
+        isInTheWay: () => true,
+        refusal: heldBy,
+        enter: () => hold.#enter(client),
+      });
       hold.#schedule();
       return hold;
     } catch (error) {
@@ -93,6 +77,16 @@ export class StoreHold {
     } finally {
       clearTimeout(hung);
     }
+  }
+
+  async #enter(client: pg.Client): Promise<void> {
+    const { writer, clock } = this.#deps;
+    await client.query('INSERT INTO store_batches (writer, last) VALUES ($1, 0)', [writer]);
+    await client.query(
+      `UPDATE store_holder SET writer = $1, host = $2, pid = $3, since = $4, beat_at = clock_timestamp()
+       WHERE id = 1`,
+      [writer, hostname(), process.pid, clock.now()],
+    );
   }
 
   #schedule(): void {
@@ -137,73 +131,19 @@ export class StoreHold {
   }
 
   async #end(client: pg.Client): Promise<void> {
-    const { rows } = await client.query<Row>(LOOK);
+    const [holder] = await holdersOf(client);
     this.#isEnded = true;
     await client.end();
-    this.#deps.onTakenOver(nameOf(rows[0]));
+    this.#deps.onTakenOver(nameOf(holder));
   }
 }
 
-/** Resolves once this process holds the database. */
-async function awaitFree(client: pg.Client, deps: HoldDeps): Promise<void> {
-  const { clock } = deps;
-  const began = clock.monotonic();
-  let firstBeat: string | null = null;
-  for (;;) {
-    await client.query('BEGIN');
-    const { rows } = await client.query<Row>(`${LOOK} FOR UPDATE`);
-    const row = rows[0] as Row;
-    const watchedMs = clock.monotonic() - began;
-    // The server's clock may have been set back.
-    const silentMs = Math.max(row.age_ms, watchedMs);
-    // While the server was away nobody could renew the row: its age alone says nothing.
-    const isSilent = watchedMs >= GONE_MS && (row.is_connected === 0 || silentMs >= SILENT_MS);
-    if (row.writer === null || isSilent) {
-      await takeOver(client, { deps, from: row.writer });
-      await client.query('COMMIT');
-      return;
-    }
-    await client.query('ROLLBACK');
-    firstBeat ??= row.beat;
-    if (row.beat !== firstBeat) throw heldBy(row);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-  }
-}
-
-async function takeOver(
-  client: pg.Client,
-  { deps: { writer, clock }, from }: { deps: HoldDeps; from: string | null },
-): Promise<void> {
-  if (from !== null) {
-    await client.query('SAVEPOINT ends');
-    // A role that may not end them waits for what they store.
-    await client
-      .query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
-        sessionName(from),
-      ])
-      .catch(async (error: unknown) => {
-        if (codeOf(error) === '') throw error;
-        await client.query('ROLLBACK TO ends');
-      });
-    await client.query('DELETE FROM store_batches WHERE may_write = 0');
-    await client.query('UPDATE store_batches SET may_write = 0 WHERE writer = $1', [from]);
-  }
-  await client.query('INSERT INTO store_batches (writer, last) VALUES ($1, 0)', [writer]);
-  await client.query(
-    `UPDATE store_holder SET writer = $1, host = $2, pid = $3, since = $4, beat_at = clock_timestamp()
-     WHERE id = 1`,
-    [writer, hostname(), process.pid, clock.now()],
-  );
-}
-
-function heldBy(row: Row): StartupError {
+function heldBy(holder: Holder): StartupError {
+  const fix =
+    holder.node_id === null
+      ? 'stop that Cloudlet, or use a separate database for this one'
+      : 'it is a node of a cluster; set CLOUDLET_NODE_URL to join it, stop all its nodes, or use a separate database';
   return new StartupError(
-    `The database in CLOUDLET_METADATA_URL is in use by the Cloudlet ${nameOf(row)}: ` +
-      'stop that Cloudlet, or use a separate database for this one',
+    `The database in CLOUDLET_METADATA_URL is in use by the Cloudlet ${nameOf(holder)}: ${fix}`,
   );
-}
-
-function nameOf(row: Row | undefined): string {
-  if (row === undefined || row.writer === null) return 'on another host';
-  return `on ${row.host}, process ${row.pid}, since ${formatTime(row.since)}`;
 }

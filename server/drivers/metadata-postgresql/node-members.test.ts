@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { Alarms } from '../../platform/alarms.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { eventually } from '../../testing/eventually.ts';
+import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
+import type { OperatorServer } from '../../testing/operator-server.ts';
+import { noPostgresql } from '../../testing/postgresql-fixture.ts';
+import { TcpProxy } from '../../testing/tcp-proxy.ts';
+import { PostgresqlMetadata } from './postgresql-metadata.ts';
+
+const put = (name: string) => ({
+  sql: 'INSERT INTO settings (name, value) VALUES (?, ?)',
+  params: [name, 'x'],
+});
+
+describe('nodes of one database', { skip: noPostgresql }, () => {
+  let server: OperatorServer;
+  let databases = 0;
+  before(async () => {
+    server = await operatorPostgresql();
+  });
+  after(() => server?.close());
+
+  const opened: Promise<PostgresqlMetadata>[] = [];
+  afterEach(async () => {
+    for (const each of await Promise.allSettled(opened.splice(0)))
+      if (each.status === 'fulfilled') await each.value.close();
+  });
+
+  async function newDatabase(): Promise<string> {
+    const name = `nodes_${++databases}`;
+    await server.run(`CREATE DATABASE ${name}`);
+    return server.url('postgres', 'of-the-operator').replace(/postgres$/, name);
+  }
+
+  /** `nodeId` undefined: it writes alone. */
+  function open(url: string, nodeId?: string, isHost = false) {
+    const ended: string[] = [];
+    const node = { name: `host-of-${nodeId}`, url: `http://${nodeId}:1`, version: '1', isHost };
+    const opening = PostgresqlMetadata.open({
+      url,
+      clock: systemClock,
+      alarms: new Alarms(systemClock),
+      onTakenOver: (detail) => ended.push(detail),
+      ...(nodeId !== undefined && { node: { nodeId, ...node } }),
+    });
+    opened.push(opening);
+    return { opening, ended };
+  }
+
+  const knows = (metadata: PostgresqlMetadata, count: number) =>
+    eventually(
+      async () => metadata.membership.nodes().filter(({ state }) => state === 'up').length === count,
+    );
+
+  test('two write side by side, and see each other', async () => {
+    const url = await newDatabase();
+    const [one, two] = await Promise.all([open(url, 'nod-1', true).opening, open(url, 'nod-2').opening]);
+    await Promise.all([one.commit([put('of one')]), two.commit([put('of two')])]);
+    assert.ok(await one.get("SELECT 1 FROM settings WHERE name = 'of two'"));
+    await knows(one, 2);
+    const [host, front] = one.membership.nodes();
+    assert.deepEqual(
+      [host?.nodeId, host?.isHost, host?.url, front?.nodeId, front?.isHost],
+      ['nod-1', true, 'http://nod-1:1', 'nod-2', false],
+    );
+    assert.equal(one.membership.isGone(two.membership.nodeId), false);
+    assert.equal(one.membership.isGone(''), true);
+    await two.close();
+    await eventually(async () => one.membership.isGone(two.membership.nodeId));
+    assert.equal(one.membership.nodes().find(({ nodeId }) => nodeId === 'nod-2')?.state, 'left');
+  });
+
+  test('one that writes alone and nodes refuse each other, as do two hosts and a copied directory', async () => {
+    const alone = await newDatabase();
+    await open(alone).opening;
+    await assert.rejects(open(alone, 'nod-1').opening, /runs alone: set CLOUDLET_NODE_URL there too/);
+    const shared = await newDatabase();
+    await open(shared, 'nod-1', true).opening;
+    await assert.rejects(open(shared).opening, /it is a node of a cluster; set CLOUDLET_NODE_URL/);
+    await assert.rejects(open(shared, 'nod-2', true).opening, /set CLOUDLET_COMPUTE=off here/);
+    await assert.rejects(open(shared, 'nod-1', true).opening, /this data directory is a copy/);
+  });
+
+  test('each lease has one holder, they are spread, and those of a node that ends are taken', async () => {
+    const url = await newDatabase();
+    const [one, two] = await Promise.all([open(url, 'nod-1').opening, open(url, 'nod-2').opening]);
+    await Promise.all([knows(one, 2), knows(two, 2)]);
+    const leases = Array.from({ length: 20 }, (_, i) => `lease ${i}`);
+    const heldBy = async (metadata: PostgresqlMetadata) => {
+      const held = await Promise.all(leases.map((lease) => metadata.membership.holds(lease)));
+      return leases.filter((_, i) => held[i]);
+    };
+    const ofOne = await heldBy(one);
+    const ofTwo = await heldBy(two);
+    assert.deepEqual([...ofOne, ...ofTwo].sort(), [...leases].sort());
+    assert.ok(ofOne.length > 2 && ofTwo.length > 2, `${ofOne.length} and ${ofTwo.length}`);
+    await one.membership.drain();
+    await eventually(async () => (await heldBy(one)).length === 0);
+    await eventually(async () => (await heldBy(two)).length === leases.length);
+  });
+
+  test('one that was cut off is ended, stores nothing when it is back, and its lease is free', async () => {
+    const url = await newDatabase();
+    const proxy = await TcpProxy.to(server.port);
+    const cutOff = open(Object.assign(new URL(url), { port: String(proxy.port) }).href, 'nod-1');
+    const one = await cutOff.opening;
+    const two = await open(url, 'nod-2').opening;
+    await Promise.all([knows(one, 2), knows(two, 2)]);
+    const lease = await firstHeld(one, 'lease');
+    proxy.block();
+    await eventually(async () => !one.membership.isCurrent());
+    assert.equal(await one.membership.holds(lease), false);
+    await eventually(async () => two.membership.isGone(one.membership.nodeId));
+    await two.commit([put('meanwhile')]);
+    proxy.unblock();
+    await assert.rejects(one.commit([put('after')]));
+    await eventually(async () => cutOff.ended.length === 1);
+    assert.match(cutOff.ended[0] as string, /was silent for 10 s, and another node has ended it/);
+    assert.equal(await two.get("SELECT 1 FROM settings WHERE name = 'after'"), undefined);
+    assert.equal(await two.membership.holds(lease), true);
+    proxy.close();
+  });
+
+  test('a crash of the server ends no node', async () => {
+    const url = await newDatabase();
+    const nodes = [open(url, 'nod-1'), open(url, 'nod-2')];
+    const [one, two] = await Promise.all(nodes.map(({ opening }) => opening));
+    await server.crash();
+    for (const metadata of [one, two]) {
+      await eventually(() =>
+        (metadata as PostgresqlMetadata).commit([put(`after ${systemClock.monotonic()}`)]).then(
+          () => true,
+          () => false,
+        ),
+      );
+    }
+    assert.deepEqual(
+      nodes.flatMap(({ ended }) => ended),
+      [],
+    );
+  });
+});
+
+async function firstHeld(metadata: PostgresqlMetadata, name: string): Promise<string> {
+  for (let i = 0; ; i++) if (await metadata.membership.holds(`${name} ${i}`)) return `${name} ${i}`;
+}

@@ -1,0 +1,340 @@
+/**
+ * Nodes that write to one database side by side. Each renews its row every second, by the clock of the
+ * database. One that is silent for ten seconds is ended by any other: its row in `store_batches`, which each
+ * of its batches changes, forbids it to write, so no lease needs a fence of its own (as Temporal's shards
+ * have one).
+ */
+import { createHash } from 'node:crypto';
+import type pg from 'pg';
+import { StartupError } from '../../platform/data-directory.ts';
+import type { Membership, NodeView } from '../../platform/membership.ts';
+import { connect, cut } from './connections.ts';
+import { awaitFree, endWriter, type Holder, nameOf, SILENT_MS } from './holders.ts';
+import { makeStoreTables } from './postgresql-schema.ts';
+
+/** A node that joins. */
+export interface JoiningNode {
+  /** `nod-…`, of its data directory. */
+  readonly nodeId: string;
+  readonly name: string;
+  readonly url: string;
+  readonly version: string;
+  readonly isHost: boolean;
+}
+
+export interface NodeMembersDeps {
+  readonly url: string;
+  readonly writer: string;
+  readonly node: JoiningNode;
+  readonly clock: { now(): number; monotonic(): number };
+  /** Called once when this node may store nothing more. */
+  readonly onFenced: (detail: string) => void;
+  /** The server has not answered for SILENT_MS: connections to it are of no use. */
+  readonly onSilence: () => void;
+}
+
+interface Row {
+  readonly node_id: string;
+  readonly writer: string;
+  readonly name: string;
+  readonly url: string;
+  readonly version: string;
+  readonly is_host: number;
+  readonly state: NodeView['state'];
+  readonly since: number;
+  readonly age_ms: number;
+  readonly beat: string;
+  readonly leases: string[] | null;
+}
+
+const BEAT_MS = 1000;
+/** A node whose beats fail for so long trusts nothing that it remembers. */
+const TRUST_MS = 3000;
+const RELEASE_MS = 5000;
+/** A batch that the server still stores holds up an arrival. */
+const LOCK_MS = 60_000;
+
+const NODES = `SELECT node_id, writer, name, url, version, is_host, state, since, beat_at::text AS beat,
+    floor(extract(epoch FROM clock_timestamp() - beat_at) * 1000) AS age_ms,
+    (SELECT array_agg(l.name ORDER BY l.name) FROM store_leases l WHERE l.writer = n.writer) AS leases
+  FROM store_nodes n ORDER BY is_host DESC, name, node_id`;
+
+export class NodeMembers implements Membership {
+  readonly #deps: NodeMembersDeps;
+  #leases = new Set<string>();
+  readonly #watched = new Map<string, { readonly beat: string; readonly since: number }>();
+  #client: pg.Client | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #isEnded = false;
+  #rows: readonly Row[] = [];
+  /** Monotonic time at which the last beat that was stored was sent. */
+  #beatAt = 0;
+  readonly isShared = true;
+
+  private constructor(deps: NodeMembersDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Joins the nodes of the database once a process that wrote alone, or an earlier one of this node, has
+   * ended. Rejects with a StartupError that names who is in the way, and with pg's errors.
+   */
+  static async join(deps: NodeMembersDeps): Promise<NodeMembers> {
+    const members = new NodeMembers(deps);
+    const { node, clock } = deps;
+    const client = await members.#connected();
+    try {
+      await makeStoreTables(client);
+      await client.query(`SET lock_timeout = ${LOCK_MS}`);
+      await client.query('SET synchronous_commit = on');
+      await awaitFree(client, {
+        now: () => clock.monotonic(),
+        isInTheWay: (holder) =>
+          holder.node_id === null || holder.node_id === node.nodeId || (node.isHost && holder.is_host === 1),
+        refusal: (holder) => refusalOf(holder, node),
+        enter: () => members.#enter(client),
+      });
+      await members.#beat();
+      members.#schedule();
+      return members;
+    } catch (error) {
+      await client.end();
+      throw error;
+    }
+  }
+
+  get nodeId(): string {
+    return this.#deps.writer;
+  }
+
+  get isHost(): boolean {
+    return this.#deps.node.isHost;
+  }
+
+  isCurrent(): boolean {
+    return !this.#isEnded && this.#deps.clock.monotonic() - this.#beatAt < TRUST_MS;
+  }
+
+  isGone(nodeId: string): boolean {
+    if (nodeId === this.nodeId) return false;
+    return !this.#rows.some((row) => row.writer === nodeId && isLive(row));
+  }
+
+  nodes(): readonly NodeView[] {
+    return this.#rows.map((row) => ({
+      nodeId: row.node_id,
+      runId: row.writer,
+      name: row.name,
+      url: row.url,
+      version: row.version,
+      isHost: row.is_host === 1,
+      state: row.state,
+      startedAt: row.since,
+      beatAgeMs: row.age_ms,
+      leases: row.leases ?? [],
+    }));
+  }
+
+  async holds(lease: string, inUse = false): Promise<boolean> {
+    if (!this.isCurrent()) return false;
+    const isOurs = this.#leases.has(lease);
+    if (isOurs && (inUse || this.#isChosen(lease))) return true;
+    if (!isOurs && !this.#isChosen(lease)) return false;
+    const client = await this.#connected();
+    if (isOurs) {
+      this.#leases.delete(lease);
+      await client.query('DELETE FROM store_leases WHERE name = $1 AND writer = $2', [lease, this.nodeId]);
+      return false;
+    }
+    // A node that was ended meanwhile must not leave a lease behind.
+    await client.query(
+      `INSERT INTO store_leases (name, writer)
+       SELECT $1, writer FROM store_nodes WHERE writer = $2 AND state = 'up' FOR SHARE
+       ON CONFLICT DO NOTHING`,
+      [lease, this.nodeId],
+    );
+    const { rows } = await client.query<{ writer: string }>(
+      'SELECT writer FROM store_leases WHERE name = $1',
+      [lease],
+    );
+    if (rows[0]?.writer !== this.nodeId) return false;
+    this.#leases.add(lease);
+    return true;
+  }
+
+  async drain(): Promise<void> {
+    await this.#setState('draining');
+  }
+
+  /** Leaves the other nodes. */
+  async release(): Promise<void> {
+    this.#isEnded = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const client = this.#client;
+    if (client === null) return;
+    const hung = setTimeout(() => cut(client), RELEASE_MS);
+    try {
+      await this.#setState('left');
+      await client.query('DELETE FROM store_leases WHERE writer = $1', [this.nodeId]);
+      await client.query('DELETE FROM store_batches WHERE writer = $1', [this.nodeId]);
+      await client.end();
+    } catch {
+      // The others find it silent, and end it.
+    } finally {
+      clearTimeout(hung);
+    }
+  }
+
+  /** Whether this node has the highest hash of a lease: leases are spread over the nodes that live. */
+  #isChosen(lease: string): boolean {
+    const scores = this.#rows
+      .filter(({ state }) => state === 'up')
+      .map(({ writer }) => ({ writer, score: scoreOf(lease, writer) }));
+    const best = scores.reduce((a, b) => (b.score > a.score ? b : a), { writer: '', score: '' });
+    return best.writer === this.nodeId;
+  }
+
+  async #setState(state: NodeView['state']): Promise<void> {
+    const client = await this.#connected();
+    await client.query(
+      "UPDATE store_nodes SET state = $1 WHERE writer = $2 AND state IN ('up', 'draining')",
+      [state, this.nodeId],
+    );
+  }
+
+  async #enter(client: pg.Client): Promise<void> {
+    const { writer, clock, node } = this.#deps;
+    await client.query('UPDATE store_holder SET writer = NULL WHERE id = 1');
+    await client.query('INSERT INTO store_batches (writer, last) VALUES ($1, 0)', [writer]);
+    await client.query(
+      `INSERT INTO store_nodes (node_id, writer, name, url, version, is_host, state, pid, since, beat_at)
+       VALUES ($1, $2, $3, $4, $5, $6, 'up', $7, $8, clock_timestamp())
+       ON CONFLICT (node_id) DO UPDATE SET writer = excluded.writer, name = excluded.name, url = excluded.url,
+         version = excluded.version, is_host = excluded.is_host, state = 'up', pid = excluded.pid,
+         since = excluded.since, beat_at = excluded.beat_at`,
+      [node.nodeId, writer, node.name, node.url, node.version, Number(node.isHost), process.pid, clock.now()],
+    );
+  }
+
+  #schedule(): void {
+    this.#timer = setTimeout(() => {
+      void this.#beatSafely().finally(() => {
+        if (!this.#isEnded) this.#schedule();
+      });
+    }, BEAT_MS);
+  }
+
+  async #beatSafely(): Promise<void> {
+    const silence = setTimeout(() => {
+      if (this.#client !== null) cut(this.#client);
+      this.#deps.onSilence();
+    }, SILENT_MS);
+    try {
+      await this.#beat();
+      await this.#endSilent();
+    } catch {
+      // The store itself raises the alarm, and isCurrent() is false soon.
+    } finally {
+      clearTimeout(silence);
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const { clock } = this.#deps;
+    const sentAt = clock.monotonic();
+    const client = await this.#connected();
+    const [, { rowCount }, { rows }] = await Promise.all([
+      // A beat that a crash of the server forgets does no harm.
+      client.query('SET synchronous_commit = off'),
+      client.query(
+        `UPDATE store_nodes SET beat_at = clock_timestamp()
+         WHERE writer = $1 AND state IN ('up', 'draining')`,
+        [this.nodeId],
+      ),
+      client.query<Row>(NODES),
+    ]);
+    if (rowCount === 0) {
+      if (!this.#isEnded) await this.#end(client, rows);
+      return;
+    }
+    // A node that did not watch all the time cannot say that another was silent.
+    if (sentAt - this.#beatAt > TRUST_MS) this.#watched.clear();
+    this.#beatAt = sentAt;
+    this.#rows = rows;
+    // The truth, also after a crash of the server that forgot a lease.
+    this.#leases = new Set(rows.find(({ writer }) => writer === this.nodeId)?.leases ?? []);
+    for (const { writer, beat } of rows.filter(isLive)) {
+      if (this.#watched.get(writer)?.beat !== beat) this.#watched.set(writer, { beat, since: sentAt });
+    }
+  }
+
+  async #endSilent(): Promise<void> {
+    const now = this.#beatAt;
+    for (const { writer, age_ms } of this.#rows.filter(isLive)) {
+      const since = this.#watched.get(writer)?.since ?? now;
+      if (writer === this.nodeId || now - since < SILENT_MS || age_ms < SILENT_MS) continue;
+      this.#watched.delete(writer);
+      const client = await this.#connected();
+      await client.query('BEGIN');
+      try {
+        const { rowCount } = await client.query(
+          `SELECT FROM store_nodes WHERE writer = $1 AND state IN ('up', 'draining')
+             AND beat_at < clock_timestamp() - $2 * interval '1 ms' FOR UPDATE`,
+          [writer, SILENT_MS],
+        );
+        if (rowCount === 1) await endWriter(client, writer);
+        await client.query('COMMIT');
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      }
+    }
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#client !== null) return this.#client;
+    const { url, writer } = this.#deps;
+    const onEnd = () => {
+      this.#client = null;
+    };
+    this.#client = await connect({ url, writer, onEnd });
+    return this.#client;
+  }
+
+  async #end(client: pg.Client, rows: readonly Row[]): Promise<void> {
+    this.#isEnded = true;
+    this.#rows = rows;
+    await client.end();
+    const { name, nodeId } = this.#deps.node;
+    this.#deps.onFenced(
+      `This node (${name}, ${nodeId}) was silent for ${SILENT_MS / 1000} s, and another node has ended it`,
+    );
+  }
+}
+
+function isLive({ state }: Row): boolean {
+  return state === 'up' || state === 'draining';
+}
+
+/** Highest random weight (Thaler and Ravishankar, 1998). */
+function scoreOf(lease: string, writer: string): string {
+  return createHash('sha256').update(`${lease} ${writer}`).digest('hex');
+}
+
+function refusalOf(holder: Holder, node: JoiningNode): StartupError {
+  if (holder.node_id === null) {
+    return new StartupError(
+      `The database in CLOUDLET_METADATA_URL is in use by the Cloudlet ${nameOf(holder)}, which runs alone: ` +
+        'set CLOUDLET_NODE_URL there too and restart it, or use a separate database for this one',
+    );
+  }
+  if (holder.node_id === node.nodeId) {
+    return new StartupError(
+      `Node ${node.nodeId} runs already ${nameOf(holder)}: this data directory is a copy of the one there; ` +
+        'use an empty directory with the same master.key',
+    );
+  }
+  return new StartupError(
+    `The cluster has a node for machines and databases already, ${nameOf(holder)}: set CLOUDLET_COMPUTE=off here`,
+  );
+}

@@ -1,0 +1,26 @@
+/** The id of a node of a cluster, which its data directory keeps. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from './clock.ts';
+import { writeDurableFile } from './durable-file.ts';
+import { newId } from './ids.ts';
+
+const FILE = 'node.json';
+
+/** `nod-…`; made at the first call. Throws an Error with a one-line message if the file cannot be read. */
+export function nodeIdIn(dataDir: string, clock: Pick<Clock, 'now'>): string {
+  const path = join(dataDir, FILE);
+  try {
+    const { node_id: id } = JSON.parse(readFileSync(path, 'utf8')) as { node_id?: unknown };
+    if (typeof id === 'string' && /^nod-[0-9a-z]{26}$/.test(id)) return id;
+    throw new Error('it has no node_id');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT'))
+      throw new Error(
+        `${path} cannot be read (${(error as Error).message}): remove it to join as a new node`,
+      );
+  }
+  const id = newId('nod', clock);
+  writeDurableFile(path, `${JSON.stringify({ node_id: id })}\n`, 0o600);
+  return id;
+}

@@ -1,0 +1,88 @@
+/** Nodes on one PostgreSQL and one S3: a host with machines and databases, and front nodes. */
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
+import type { OperatorServer } from '../../server/testing/operator-server.ts';
+import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
+import { S3Fixture } from '../../server/testing/s3-fixture.ts';
+import { CloudProcess } from './cloud-process.ts';
+
+/** Why no cluster can be started here, or false. */
+export const noCluster = noPostgresql;
+
+export class Cluster {
+  readonly #server: OperatorServer;
+  readonly #s3: S3Fixture;
+  readonly #env: Readonly<Record<string, string>>;
+  /** The first has the machines and databases. */
+  readonly nodes: CloudProcess[] = [];
+
+  private constructor(server: OperatorServer, s3: S3Fixture, env: Readonly<Record<string, string>>) {
+    this.#server = server;
+    this.#s3 = s3;
+    this.#env = env;
+  }
+
+  /** Resolves once all nodes answer. */
+  static async start(count: number, env: Readonly<Record<string, string>> = {}): Promise<Cluster> {
+    const server = await operatorPostgresql();
+    const s3 = await S3Fixture.start();
+    const cluster = new Cluster(server, s3, env);
+    try {
+      for (let i = 0; i < count; i++) await cluster.add();
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  /** Starts one more node. */
+  async add(env: Readonly<Record<string, string>> = {}): Promise<CloudProcess> {
+    const port = await freePort();
+    const [host] = this.nodes;
+    const front =
+      host === undefined
+        ? {}
+        : { CLOUDLET_COMPUTE: 'off', CLOUDLET_MASTER_KEY_FILE: join(host.dataDir, 'master.key') };
+    const node = await CloudProcess.start({
+      env: {
+        CLOUDLET_METADATA_URL: this.metadataUrl,
+        CLOUDLET_BLOBS_URL: this.#s3.url('cluster'),
+        CLOUDLET_NODE_URL: `http://127.0.0.1:${port}`,
+        CLOUDLET_NODE_NAME: host === undefined ? 'host' : `front-${this.nodes.length}`,
+        CLOUDLET_PORT: String(port),
+        ...front,
+        ...this.#env,
+        ...env,
+      },
+    });
+    this.nodes.push(node);
+    return node;
+  }
+
+  /** Where the metadata are. */
+  get metadataUrl(): string {
+    return this.#server.url('postgres', 'of-the-operator');
+  }
+
+  /** Kills the server of the metadata; it starts again. */
+  crashMetadata(): Promise<void> {
+    return this.#server.crash();
+  }
+
+  async stop(): Promise<void> {
+    for (const node of this.nodes.toReversed()) await node.stop();
+    await this.#s3.close();
+    await this.#server.close();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  return port;
+}
