@@ -13,7 +13,6 @@ import { toCredits } from './credits.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
 import { deleteResetLinks } from './links/links-store.ts';
 import type { Account, Registration } from './schema.ts';
-import type { CredentialCache } from './sign-in/authenticator.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { Passwords } from './sign-in/passwords.ts';
 import { sessionHashOf } from './sign-in/session-credential.ts';
@@ -66,7 +65,6 @@ export interface AccountsDeps {
   readonly checks: PasswordChecks;
   readonly sessionStore: SessionStore;
   readonly apiKeys: ApiKeys;
-  readonly cache: CredentialCache;
   readonly transfer: Transfer;
   /** Whole micro-credits granted at registration. */
   readonly signupMicro: number;
@@ -161,7 +159,7 @@ export class Accounts {
     if (email === undefined && password === undefined) return await this.profile(principal);
     assertAccountFields({ email, password });
     await this.#assertCurrentPassword(principal, row, wanted);
-    const { store, sessionStore, changes, clock, passwords, cache } = this.#deps;
+    const { store, sessionStore, changes, clock, passwords } = this.#deps;
     if (email !== undefined) await this.#assertFreeEmail(email, row.id);
     const { address } = wanted;
     const isAdmin = row.is_admin === 1;
@@ -178,7 +176,7 @@ export class Accounts {
       if (becomes !== undefined) {
         change.expect(store.setPassword(row.id, { was: row.password_hash, becomes }), changedByOthers);
         change.addAll([deleteSessionsExcept(row.id, session ?? ''), deleteResetLinks(row.id)]);
-        change.after(() => cache.forgetAccount(row.id));
+        change.forgets({ kind: 'account', id: row.id });
       }
       if (isGiven && session !== undefined) {
         const passwordHash = becomes ?? row.password_hash;

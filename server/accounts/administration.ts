@@ -209,14 +209,14 @@ export class Administration {
   }
 
   #setSuspended(recorder: Recorder, accountId: number, reason: string | null): Promise<AdminAccount> {
-    const { store, changes, authenticator, reactivation, accountChanged } = this.#deps;
+    const { store, changes, reactivation, accountChanged } = this.#deps;
     return changes.run(recorder, async (change) => {
       const row = await this.#find(accountId);
       if (reason !== null && row.is_admin === 1)
         change.addAll(expectOtherAdministrator(accountId), lastAdministrator);
       change.expect(store.setSuspended(accountId, reason), accountNotFound);
       if (reason === null) change.addAll(reactivation(accountId));
-      change.after(() => authenticator.forgetAccount(accountId));
+      change.forgets({ kind: 'account', id: accountId });
       change.after(() => accountChanged?.(accountId));
       const isActive = reason === null && row.removal_at === null;
       const after = { ...row, is_active: isActive ? 1 : 0, suspended_reason: reason };

@@ -15,7 +15,6 @@ import {
 } from './closings-store.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
 import type { ClosedAccount } from './schema.ts';
-import type { CredentialCache } from './sign-in/authenticator.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountStore } from './store.ts';
 
@@ -27,7 +26,6 @@ export interface ClosingsDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly apiKeys: ApiKeys;
-  readonly cache: CredentialCache;
   readonly checks: PasswordChecks;
   /** Days until a closed account is removed; 0: at once. */
   readonly keptDays: number;
@@ -80,8 +78,8 @@ export class Closings {
   }
 
   #announce(change: Change, id: number): void {
-    const { cache, accountChanged } = this.#deps;
-    change.after(() => cache.forgetAccount(id));
+    const { accountChanged } = this.#deps;
+    change.forgets({ kind: 'account', id });
     change.after(() => accountChanged?.(id));
   }
 }

@@ -3,6 +3,8 @@
 import type { Logger } from 'pino';
 import type { Tickets } from '../calls/tickets.ts';
 import type { Config } from '../config/config.ts';
+import type { Ages } from '../metadata/ages.ts';
+import type { Bus } from '../metadata/bus.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -34,7 +36,13 @@ import { AccountStore } from './store.ts';
 export interface AccountsDeps {
   readonly config: Config;
   readonly clock: Clock;
-  readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys; readonly tickets: Tickets };
+  readonly base: {
+    readonly metadata: Metadata;
+    readonly bus: Bus;
+    readonly ages: Ages;
+    readonly keys: MasterKeys;
+    readonly tickets: Tickets;
+  };
   readonly log: Logger;
   readonly transfer: AccountDeps['transfer'];
   readonly announce: ResetLinksDeps['announce'];
@@ -70,10 +78,10 @@ export async function accountsPart({
   apiUrl,
   dataUrl,
 }: AccountsDeps) {
-  const { metadata, keys, tickets } = base;
+  const { metadata, bus, ages, keys, tickets } = base;
   const store = new AccountStore({ reads: metadata });
-  const changes = new Changes({ metadata });
-  const authenticator = new Authenticator({ store, changes, clock, sealer: keys });
+  const changes = new Changes({ metadata, bus });
+  const authenticator = new Authenticator({ store, changes, bus, ages, clock, sealer: keys });
   const passwords = new Passwords({ blocklist: readBlocklist(config.passwordBlocklist) });
   const throttle = new LoginThrottle({ clock, freeFailures: config.loginFailures });
   const shared = {
@@ -81,7 +89,6 @@ export async function accountsPart({
     changes,
     clock,
     sealer: keys,
-    cache: authenticator,
     passwords,
     throttle,
     transfer,

@@ -66,6 +66,11 @@ export class Updates {
     };
   }
 
+  /** Changes were lost: every watcher reads everything again. */
+  lost(): void {
+    for (const watches of this.#watches.values()) for (const { watcher } of watches) watcher.lost();
+  }
+
   /** Resources without an account are reported to every watcher with the permission. */
   tell({ accountId, kind, id }: ResourceChange): void {
     const watchSets = accountId === null ? this.#watches.values() : [this.#watches.get(accountId) ?? []];

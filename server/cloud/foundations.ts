@@ -9,6 +9,8 @@ import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import { Ages } from '../metadata/ages.ts';
+import { Bus } from '../metadata/bus.ts';
 import { assertDatabaseThere, assertNotMoved, explainUnreadable, Identity } from '../metadata/identity.ts';
 import { type Metadata, withReserve, withWatchers } from '../metadata/metadata.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
@@ -41,6 +43,9 @@ export interface Foundations {
   readonly sweepGuard: SweepGuard;
   readonly metadata: Metadata;
   readonly membership: Membership;
+  readonly bus: Bus;
+  /** The age up to which the parts trust what they remember of rows. */
+  readonly ages: Ages;
   readonly engines: StoreEngines;
   readonly updates: Updates;
   readonly tickets: Tickets;
@@ -90,6 +95,12 @@ function nodeOf({ config, clock, dataDir }: Pick<DatabaseDeps, 'config' | 'clock
   return { nodeId: nodeIdIn(dataDir, clock), name, url, version: VERSION, isHost: compute === 'on' };
 }
 
+function withBus(stored: Metadata, updates: Updates) {
+  const bus = new Bus();
+  bus.onChange(updates);
+  return { bus, metadata: withWatchers(stored, bus.changed.bind(bus)) };
+}
+
 /** Throws StartupError, or an Error of one clear line. */
 export async function openFoundations(options: BuildOptions): Promise<Foundations> {
   const { config, clock, step } = options;
@@ -109,7 +120,8 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     );
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
     const releaseReserve = () => diskSpace.releaseReserve();
-    const metadata = withWatchers(withReserve(database, releaseReserve), updates.tell.bind(updates));
+    const { metadata, bus } = withBus(withReserve(database, releaseReserve), updates);
+    const ages = new Ages({ membership, clock });
     const isElsewhere = config.metadataUrl !== '';
     const place = { dataDir, engineFolders: ENGINE_FOLDERS, isElsewhere, hasData: membership.isHost };
     const identity = await Identity.open({ ...place, metadata, clock, releaseReserve });
@@ -148,6 +160,8 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const stores = { metadata, blobs, updates, tickets: new Tickets(clock), gauges };
     const own = {
       membership,
+      bus,
+      ages,
       lock,
       keys,
       claim: new CloudClaim({ cloudId, uidBase: config.vmUidBase, dataDir }),

@@ -4,6 +4,7 @@
  * (decisions/0020).
  */
 import { AppError } from '../platform/errors.ts';
+import type { Bus, Forgotten } from './bus.ts';
 import {
   CommitOutcomeUnknown,
   CommitRejected,
@@ -40,6 +41,9 @@ const spent = new WeakSet<Recorder['record']>();
 /** Maximum attempts to build a change after other commits came first. */
 const MAX_TRIES = 50;
 
+/** Changes tell here what to read again. */
+type ForgetBus = Pick<Bus, 'forgets'>;
+
 /** A change, filled by `build`, which may run several times and must have no other effect. */
 export class Change {
   readonly #statements: Statement[] = [];
@@ -47,6 +51,11 @@ export class Change {
   readonly #increments: Increment[] = [];
   readonly #incrementRefusals: (Refusal | undefined)[] = [];
   readonly hooks: (() => void)[] = [];
+  readonly #bus: ForgetBus | undefined;
+
+  constructor(bus?: ForgetBus) {
+    this.#bus = bus;
+  }
 
   /** Adds a statement. The result stands for the row id that it will insert. */
   add(statement: Statement, refused?: Refusal): RowIdOf {
@@ -95,13 +104,23 @@ export class Change {
   after(work: () => void): void {
     this.hooks.push(work);
   }
+
+  /** Like after(): what is remembered of the thing, here and at other nodes, is read again. */
+  forgets(thing: Forgotten): void {
+    const bus = this.#bus;
+    if (bus === undefined) throw new Error('these changes have no bus to tell what to forget');
+    this.after(() => bus.forgets(thing));
+  }
 }
 
 export class Changes {
   readonly #metadata: Metadata;
+  readonly #bus: ForgetBus | undefined;
 
-  constructor(deps: { readonly metadata: Metadata }) {
+  /** `bus`: for changes of what nodes remember. */
+  constructor(deps: { readonly metadata: Metadata; readonly bus?: ForgetBus }) {
     this.#metadata = deps.metadata;
+    this.#bus = deps.bus;
   }
 
   /**
@@ -114,7 +133,7 @@ export class Changes {
     const { record } = recorder;
     if (spent.has(record)) throw new Error('a call has one change, and this would be its second');
     for (let tries = 1; ; tries++) {
-      const change = new Change();
+      const change = new Change(this.#bus);
       const response = await build(change);
       const { hooks } = change;
       const statements = [...change.steps, ...record(response)];

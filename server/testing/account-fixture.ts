@@ -23,6 +23,8 @@ import { BillingAccountStore } from '../billing/credit/billing-account-store.ts'
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { type Call, NOBODY, type Principal } from '../calls/principal.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { AGELESS } from '../metadata/ages.ts';
+import { Bus } from '../metadata/bus.ts';
 import { BACKGROUND, Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -95,10 +97,11 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const sealer = testSealer();
   const passwords = new Passwords({ cost: options.cost ?? CHEAP });
   const throttle = new LoginThrottle({ clock, freeFailures: options.loginFailures ?? 10 });
-  const changes = new Changes({ metadata });
-  const authenticator = new Authenticator({ store, changes, clock, sealer });
+  const bus = new Bus();
+  const changes = new Changes({ metadata, bus });
+  const authenticator = new Authenticator({ store, changes, bus, ages: AGELESS, clock, sealer });
   const checks = new PasswordChecks({ store, sessionStore, changes, clock, passwords, throttle });
-  const base = { store, metadata, changes, clock, sealer, passwords, throttle, checks, cache: authenticator };
+  const base = { store, metadata, changes, clock, sealer, passwords, throttle, checks, bus };
   const apiKeys = new ApiKeys(base);
   const transfer = transferStatements;
   const changed: number[] = [];

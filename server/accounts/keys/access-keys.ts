@@ -6,7 +6,7 @@ import { AppError, invalidField } from '../../platform/errors.ts';
 import { newId, randomBase62, randomSecret } from '../../platform/ids.ts';
 import type { Sealer } from '../../platform/master-key.ts';
 import type { AccessKey, AccessKeyBody, CreatedAccessKey } from '../schema.ts';
-import { type CredentialCache, s3SecretContext } from '../sign-in/authenticator.ts';
+import { s3SecretContext } from '../sign-in/authenticator.ts';
 import type { AccountStore, KeyRow } from '../store.ts';
 import { assertCouldHaveMade, assertCovered, type KeyRights, readExpiry } from './access-key-limits.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
@@ -18,7 +18,6 @@ export interface AccessKeysDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly sealer: Sealer;
-  readonly cache: CredentialCache;
   /** Maximum number of access keys per account. */
   readonly maxKeys: number;
   /** Where S3 clients reach the buckets, without a slash at the end. */
@@ -107,11 +106,11 @@ export class AccessKeys {
    */
   async revoke(call: Call, keyId: string): Promise<{ readonly id: string }> {
     const { principal } = call;
-    const { store, changes, cache } = this.#deps;
+    const { store, changes } = this.#deps;
     await this.#own(principal, keyId);
     return changes.run(call, (change) => {
       change.expect(store.deleteAccessKey(principal.accountId, keyId), accessKeyNotFound);
-      change.after(() => cache.forgetCredential(keyId));
+      change.forgets({ kind: 'credential', id: keyId });
       return { id: keyId };
     });
   }

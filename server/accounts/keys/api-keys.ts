@@ -8,7 +8,6 @@ import { newId } from '../../platform/ids.ts';
 import type { Sealer } from '../../platform/master-key.ts';
 import { describeAccount } from '../account-view.ts';
 import type { RotatedKey } from '../schema.ts';
-import type { CredentialCache } from '../sign-in/authenticator.ts';
 import type { PasswordChecks } from '../sign-in/password-checks.ts';
 import type { AccountStore, KeyRow } from '../store.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
@@ -21,7 +20,6 @@ export interface ApiKeysDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly sealer: Sealer;
-  readonly cache: CredentialCache;
   readonly checks: PasswordChecks;
 }
 
@@ -36,7 +34,6 @@ export class ApiKeys {
   readonly #changes: Changes;
   readonly #clock: Clock;
   readonly #sealer: Sealer;
-  readonly #cache: CredentialCache;
   readonly #checks: PasswordChecks;
 
   constructor(deps: ApiKeysDeps) {
@@ -44,7 +41,6 @@ export class ApiKeys {
     this.#changes = deps.changes;
     this.#clock = deps.clock;
     this.#sealer = deps.sealer;
-    this.#cache = deps.cache;
     this.#checks = deps.checks;
   }
 
@@ -116,7 +112,7 @@ export class ApiKeys {
       if (endsAt === null) change.add(this.#store.deleteMainKeys(accountId));
       const issued = this.issue(accountId);
       change.add(issued.statement);
-      change.after(() => this.#cache.forgetAccount(accountId));
+      change.forgets({ kind: 'account', id: accountId });
       return {
         ...describeAccount(account, issued.text),
         previous_key_expires_at: formatTimeOrNull(endsAt),
@@ -128,7 +124,7 @@ export class ApiKeys {
   replaceAll(change: Change, accountId: number, text?: string): string {
     const issued = this.issue(accountId, text);
     change.addAll([this.#store.deleteMainKeys(accountId), issued.statement]);
-    change.after(() => this.#cache.forgetAccount(accountId));
+    change.forgets({ kind: 'account', id: accountId });
     return issued.text;
   }
 

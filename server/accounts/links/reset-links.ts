@@ -14,7 +14,6 @@ import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.
 import { nameOf } from '../account-view.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 import type { ResetLink, ResetPassword } from '../schema.ts';
-import type { CredentialCache } from '../sign-in/authenticator.ts';
 import { type LoginThrottle, ofAccount, typedName } from '../sign-in/login-throttle.ts';
 import type { PasswordChecks } from '../sign-in/password-checks.ts';
 import type { Passwords } from '../sign-in/passwords.ts';
@@ -35,7 +34,6 @@ export interface ResetLinksDeps {
   readonly checks: PasswordChecks;
   readonly passwords: Passwords;
   readonly throttle: LoginThrottle;
-  readonly cache: CredentialCache;
   /** Queues the account's webhooks in the same commit. */
   readonly announce: Announce<AccountEventType>;
   /** Writes a line of the log. */
@@ -109,7 +107,7 @@ export class ResetLinks {
 
   /** Ends sessions, invalidates caches, and notifies webhooks and the log. */
   async #follow(change: Change, row: AccountRow, address: string): Promise<ResetPassword> {
-    const { store, sessionStore, clock, cache, announce, log } = this.#deps;
+    const { store, sessionStore, clock, announce, log } = this.#deps;
     const { id, username } = row;
     const at = clock.now();
     const ended = await sessionStore.sessionsAfter(id, '', Number.MAX_SAFE_INTEGER);
@@ -117,8 +115,8 @@ export class ResetLinks {
     change.add(deleteSessionsExcept(id, ''));
     const facts = { account_id: id, username, address };
     change.addAll(announce({ accountId: id, type: 'account.password_reset', data: facts, at }));
+    change.forgets({ kind: 'account', id });
     change.after(() => {
-      cache.forgetAccount(id);
       this.#forgive(row, address);
       log(facts, 'a password was set with a reset link');
     });

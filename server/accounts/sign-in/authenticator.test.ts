@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { NOBODY, type Principal } from '../../calls/principal.ts';
+import { AGELESS, Ages, MAX_AGE_MS } from '../../metadata/ages.ts';
 import { BACKGROUND, Changes } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture, shown } from '../../testing/account-fixture.ts';
@@ -25,7 +26,7 @@ async function register() {
 }
 
 /** An authenticator that counts its database reads. */
-function counted(generationSize?: number) {
+function counted(generationSize?: number, ages = AGELESS) {
   let reads = 0;
   const store = new AccountStore({
     reads: {
@@ -36,9 +37,12 @@ function counted(generationSize?: number) {
       all: (sql, ...params) => fixture.metadata.all(sql, ...params),
     },
   });
-  const { changes, clock, sealer } = fixture;
+  const { changes, bus, clock, sealer } = fixture;
   const size = generationSize === undefined ? {} : { generationSize };
-  return { authenticator: new Authenticator({ store, changes, clock, sealer, ...size }), reads: () => reads };
+  return {
+    authenticator: new Authenticator({ store, changes, bus, ages, clock, sealer, ...size }),
+    reads: () => reads,
+  };
 }
 
 test('no credential is nobody', () => {
@@ -131,13 +135,78 @@ test('what was read before a revocation is not remembered after it', async () =>
       all: (sql, ...params) => fixture.metadata.all(sql, ...params),
     },
   });
-  const authenticator = new Authenticator({ ...fixture, store });
+  const authenticator = new Authenticator({ ...fixture, ages: AGELESS, store });
   const pending = Promise.resolve(authenticator.authenticate({ apiKey: key }));
   await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
-  authenticator.forgetAccount(id);
+  fixture.bus.forgets({ kind: 'account', id });
   release();
   await pending;
   await assert.rejects(async () => authenticator.authenticate({ apiKey: key }), code('invalid_api_key'));
+});
+
+/** As of a node of a cluster; `beat.isCurrent` false: its beats are not taken. */
+function shared() {
+  const beat = { isCurrent: true };
+  const membership = { isShared: true, isCurrent: () => beat.isCurrent };
+  return { beat, ages: new Ages({ membership, clock: fixture.clock }) };
+}
+
+test('in a cluster a credential is read again once it is 2 s old, once for a burst', async () => {
+  const { id, key } = await register();
+  const { authenticator, reads } = counted(undefined, shared().ages);
+  const use = async () => authenticator.authenticate({ apiKey: key });
+  await use();
+  fixture.clock.advance(MAX_AGE_MS - 1);
+  await use();
+  assert.equal(reads(), 1);
+  fixture.clock.advance(1);
+  await Promise.all(Array.from({ length: 20 }, use));
+  assert.equal(reads(), 2);
+  // Another node ends the key, and nobody says so.
+  await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
+  await use();
+  fixture.clock.advance(MAX_AGE_MS);
+  await assert.rejects(use, code('invalid_api_key'));
+});
+
+test('so are sessions, S3 pairs, holders of links, and whether the account is suspended', async () => {
+  const { id, username, key } = await register();
+  const { authenticator } = counted(undefined, shared().ages);
+  const login = { name: username, password: 'a good password', address: '::1' };
+  const session = shown(await fixture.sessions.login(BACKGROUND, login));
+  const owner = await authenticator.authenticate({ apiKey: key });
+  const pair = await fixture.accessKeys.create(by(owner), { name: 'a', scopes: ['*'] });
+  const uses = [
+    async () => authenticator.authenticate({ apiKey: key }),
+    async () => authenticator.authenticate(session),
+    async () => authenticator.holderOf(pair.id),
+    async () => (await authenticator.s3KeyOf(pair.access_key_id)).principal,
+  ];
+  for (const use of uses) assert.equal((await use()).accountId, id);
+  assert.equal((await authenticator.s3KeyOf(pair.access_key_id)).secret, pair.secret_access_key);
+  await fixture.metadata.commit([fixture.store.setSuspended(id, 'unpaid')]);
+  for (const use of uses) await use();
+  fixture.clock.advance(MAX_AGE_MS);
+  for (const use of uses) await assert.rejects(use, code('account_suspended'));
+  await fixture.metadata.commit([fixture.store.setSuspended(id, null)]);
+  const secrets = await Promise.all([1, 2].map(() => authenticator.s3KeyOf(pair.access_key_id)));
+  assert.deepEqual(
+    secrets.map(({ secret }) => secret),
+    [pair.secret_access_key, pair.secret_access_key],
+    'also for who joins a read',
+  );
+});
+
+test('while the beats of the node are not taken, every use is read', async () => {
+  const { id, key } = await register();
+  const { beat, ages } = shared();
+  const { authenticator } = counted(undefined, ages);
+  const use = async () => authenticator.authenticate({ apiKey: key });
+  await use();
+  await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
+  await use();
+  beat.isCurrent = false;
+  await assert.rejects(use, code('invalid_api_key'));
 });
 
 test('memory is bounded, and what is in use stays', async () => {
@@ -191,7 +260,7 @@ test('a failed flush loses nothing', async () => {
     },
   };
   const changes = new Changes({ metadata });
-  const authenticator = new Authenticator({ ...fixture, changes });
+  const authenticator = new Authenticator({ ...fixture, ages: AGELESS, changes });
   await authenticator.authenticate({ apiKey: key });
   await assert.rejects(authenticator.flush(), /disk/);
   broken = false;

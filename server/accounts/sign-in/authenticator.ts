@@ -1,9 +1,12 @@
 /**
  * Resolves a key, or both secrets of a session, to a Principal. Valid credentials are cached in memory, so
- * that the usual request costs two look-ups; code that revokes, rotates, suspends or closes calls forget…
- * after its commit, and the credential is refused from then on.
+ * that the usual request costs two look-ups. A change that revokes, rotates, suspends or closes says what to
+ * forget (Change.forgets), and the credential is refused from then on; at other nodes of a cluster after 2 s
+ * at the latest, when what they remember is read again (metadata/ages.ts).
  */
 import { type BucketLimit, NOBODY, type Principal, type Scope } from '../../calls/principal.ts';
+import { type Ages, SharedReads } from '../../metadata/ages.ts';
+import type { Bus } from '../../metadata/bus.ts';
 import { type Changes, WriteBehind } from '../../metadata/change.ts';
 import type { Awaitable, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -31,14 +34,6 @@ export interface SessionSecrets {
   readonly token: string | undefined;
 }
 
-/** Cache invalidation, for code that changes credentials. Call after the commit. */
-export interface CredentialCache {
-  /** Every key and session of an account. */
-  forgetAccount(accountId: number): void;
-  /** One key or session, by Principal.credentialId. */
-  forgetCredential(credentialId: string): void;
-}
-
 interface Entry {
   /** The hash of the key or of the session's cookie. */
   readonly hash: string;
@@ -46,6 +41,8 @@ interface Entry {
   /** Infinity: never. */
   readonly expiresAt: number;
   lastSeenAt: number;
+  /** See Ages. */
+  mark: number;
   /** The secret of an S3 key pair. */
   readonly secret?: string;
 }
@@ -59,12 +56,16 @@ export interface S3Key {
 /** A cache key, and how to read the entry on a miss. */
 interface Lookup {
   readonly name: string;
-  readonly find: () => Awaitable<(CredentialRow & { readonly secret?: string }) | undefined>;
+  readonly find: () => Awaitable<FoundRow | undefined>;
 }
+
+type FoundRow = CredentialRow & { readonly secret?: string };
 
 export interface AuthenticatorDeps {
   readonly store: AccountStore;
   readonly changes: Changes;
+  readonly bus: Pick<Bus, 'onForget'>;
+  readonly ages: Ages;
   readonly clock: Clock;
   /** Opens what AccessKeys sealed. */
   readonly sealer: Pick<Sealer, 'unseal'>;
@@ -81,9 +82,11 @@ export function sessionCredentialId(cookieHash: string): string {
   return `session-${cookieHash}`;
 }
 
-export class Authenticator implements CredentialCache {
+export class Authenticator {
   readonly #store: AccountStore;
   readonly #clock: Clock;
+  readonly #ages: Ages;
+  readonly #reads: SharedReads<string, Entry>;
   readonly #sealer: Pick<Sealer, 'unseal'>;
   readonly #generationSize: number;
   // Least-recently-used at the cost of a plain Map: a used entry moves to the young generation, and when that
@@ -95,15 +98,22 @@ export class Authenticator implements CredentialCache {
   /** Uses to store, by the hash of the secret. */
   readonly #uses: WriteBehind<string, Entry>;
   #presetHash: string | undefined;
-  /** Counts invalidations: a row read from the database before one must not be cached after it. */
-  #epoch = 0;
 
   constructor(deps: AuthenticatorDeps) {
     this.#store = deps.store;
     this.#uses = new WriteBehind({ changes: deps.changes, statementOf: (_, entry) => this.#touch(entry) });
     this.#clock = deps.clock;
+    this.#ages = deps.ages;
+    this.#reads = new SharedReads(deps.ages);
     this.#sealer = deps.sealer;
     this.#generationSize = deps.generationSize ?? GENERATION_SIZE;
+    const { bus } = deps;
+    bus.onForget('account', (id) =>
+      this.#forget(({ principal }) => id === null || principal.accountId === id),
+    );
+    bus.onForget('credential', (id) =>
+      this.#forget(({ principal }) => id === null || principal.credentialId === id),
+    );
   }
 
   /**
@@ -125,7 +135,7 @@ export class Authenticator implements CredentialCache {
   holderOf(keyId: string): Awaitable<Principal> {
     return (
       this.#remembered(keyId) ??
-      this.#lookUp('key', { name: keyId, find: () => this.#store.keyHolderById(keyId) })
+      this.#lookUp('key', { name: keyId, find: () => this.#store.keyHolderById(keyId) }).then(principalOf)
     );
   }
 
@@ -136,14 +146,12 @@ export class Authenticator implements CredentialCache {
   async s3KeyOf(accessKeyId: string): Promise<S3Key> {
     const known = this.#rememberedEntry(accessKeyId);
     if (known?.secret !== undefined) return { principal: known.principal, secret: known.secret };
-    let secret = '';
     const find = async () => {
       const row = await this.#store.s3KeyHolder(accessKeyId);
-      if (row === undefined) return undefined;
-      secret = this.#unsealed(row);
-      return { ...row, secret };
+      return row && { ...row, secret: this.#unsealed(row) };
     };
-    return { principal: await this.#lookUp('key', { name: accessKeyId, find }), secret };
+    const { principal, secret = '' } = await this.#lookUp('key', { name: accessKeyId, find });
+    return { principal, secret };
   }
 
   #unsealed({ credential_id: keyId, s3_sealed_secret: sealed }: CredentialRow & S3SecretRow): string {
@@ -164,14 +172,6 @@ export class Authenticator implements CredentialCache {
     this.#presetHash = hashSecret(key);
   }
 
-  forgetAccount(accountId: number): void {
-    this.#forget((entry) => entry.principal.accountId === accountId);
-  }
-
-  forgetCredential(credentialId: string): void {
-    this.#forget((entry) => entry.principal.credentialId === credentialId);
-  }
-
   /** Stores the last uses collected since the last call. On failure they are kept for the next one. */
   flush(): Promise<void> {
     return this.#uses.flush();
@@ -183,7 +183,7 @@ export class Authenticator implements CredentialCache {
     const known = this.#remembered(hash);
     if (known !== undefined && known.via === 'key') return known;
     if (hash !== this.#presetHash) assertKeyText(key);
-    return this.#lookUp('key', { name: hash, find: () => this.#store.keyHolder(hash) });
+    return this.#lookUp('key', { name: hash, find: () => this.#store.keyHolder(hash) }).then(principalOf);
   }
 
   #bySession({ cookies, token }: SessionSecrets): Awaitable<Principal> {
@@ -193,7 +193,9 @@ export class Authenticator implements CredentialCache {
     const known = this.#remembered(hash);
     if (known !== undefined && known.via === 'session') return withCookie(known, cookies);
     const find = () => this.#store.sessionHolder(hash);
-    return this.#lookUp('session', { name: hash, find }).then((holder) => withCookie(holder, cookies));
+    return this.#lookUp('session', { name: hash, find }).then((entry) =>
+      withCookie(entry.principal, cookies),
+    );
   }
 
   // Hashing costs more than all the rest of a usual look-up.
@@ -219,7 +221,9 @@ export class Authenticator implements CredentialCache {
       this.#remember(name, entry);
     }
     const now = this.#clock.now();
-    if (isOver(entry, now)) {
+    const isTrusted = this.#ages.isTrusted(entry.mark);
+    if (!isTrusted) this.#ages.rereads++;
+    if (!isTrusted || isOver(entry, now)) {
       this.#young.delete(name);
       this.#old.delete(name);
       return undefined;
@@ -229,16 +233,27 @@ export class Authenticator implements CredentialCache {
     return entry;
   }
 
-  async #lookUp(via: 'key' | 'session', { name, find }: Lookup): Promise<Principal> {
-    const epoch = this.#epoch;
+  /** Reads a credential, once for all who show it meanwhile. */
+  #lookUp(via: 'key' | 'session', { name, find }: Lookup): Promise<Entry> {
+    return this.#reads.run(
+      `${via} ${name}`,
+      async () => this.#entryOf(via, await find()),
+      (entry, mark) => {
+        entry.mark = mark;
+        this.#remember(name, entry);
+      },
+    );
+  }
+
+  #entryOf(via: 'key' | 'session', row: FoundRow | undefined): Entry {
     const refuse = via === 'key' ? invalidKey : invalidSession;
-    const row = await find();
     if (row === undefined) throw refuse();
     const entry: Entry = {
       hash: row.secret_hash,
       principal: toPrincipal(row, via),
       expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
       lastSeenAt: row.last_seen_at,
+      mark: 0,
       ...(row.secret !== undefined && { secret: row.secret }),
     };
     const now = this.#clock.now();
@@ -249,8 +264,7 @@ export class Authenticator implements CredentialCache {
     }
     entry.lastSeenAt = now;
     this.#uses.note(entry.hash, entry);
-    if (epoch === this.#epoch) this.#remember(name, entry);
-    return entry.principal;
+    return entry;
   }
 
   #remember(name: string, entry: Entry): void {
@@ -262,7 +276,8 @@ export class Authenticator implements CredentialCache {
   }
 
   #forget(matches: (entry: Entry) => boolean): void {
-    this.#epoch++;
+    // A row that was read before must not be kept after it.
+    this.#reads.forget();
     for (const generation of [this.#young, this.#old]) {
       for (const [name, entry] of generation) {
         if (matches(entry)) generation.delete(name);
@@ -276,6 +291,8 @@ export class Authenticator implements CredentialCache {
       : this.#store.touchKey(entry.hash, entry.lastSeenAt);
   }
 }
+
+const principalOf = ({ principal }: Entry): Principal => principal;
 
 function isOver(entry: Entry, now: number): boolean {
   if (now >= entry.expiresAt) return true;

@@ -165,12 +165,12 @@ test('last use outlives the cache once flushed, and sweep removes what is over',
   fixture.clock.advance(6 * DAY);
   await bySession(session);
   await fixture.authenticator.flush();
-  fixture.authenticator.forgetAccount(id);
+  fixture.bus.forgets({ kind: 'account', id });
   fixture.clock.advance(6 * DAY);
   await bySession(session);
   await fixture.sessions.sweep();
   assert.equal(await countOf(id), 1, 'swept although it lives');
-  fixture.authenticator.forgetAccount(id);
+  fixture.bus.forgets({ kind: 'account', id });
   fixture.clock.advance(30 * DAY);
   await fixture.sessions.sweep();
   assert.equal(await countOf(id), 0);

@@ -17,7 +17,7 @@ import { hashSecret } from '../keys/api-key-text.ts';
 import type { ApiKeys } from '../keys/api-keys.ts';
 import type { Account, Session } from '../schema.ts';
 import type { AccountRow, AccountStore } from '../store.ts';
-import { type CredentialCache, SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
+import { SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
 import { type LoginThrottle, ofAccount, typedName } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
 import { sessionHashOf } from './session-credential.ts';
@@ -50,7 +50,6 @@ export interface SessionsDeps {
   readonly passwords: Passwords;
   readonly throttle: LoginThrottle;
   readonly apiKeys: ApiKeys;
-  readonly cache: CredentialCache;
   /** See AdministrationDeps: for accounts that were closed and are opened again. */
   readonly reactivation: (accountId: number) => readonly Statement[];
   readonly accountChanged?: (accountId: number) => void;
@@ -109,11 +108,11 @@ export class Sessions {
 
   /** Its keys ended when it was closed; its machines start again. Returns the new key. */
   #reopen(change: Change, accountId: number): string {
-    const { apiKeys, cache, reactivation, accountChanged } = this.#deps;
+    const { apiKeys, reactivation, accountChanged } = this.#deps;
     const key = apiKeys.issue(accountId);
     change.add(key.statement);
     change.addAll(reactivation(accountId));
-    change.after(() => cache.forgetAccount(accountId));
+    change.forgets({ kind: 'account', id: accountId });
     change.after(() => accountChanged?.(accountId));
     return key.text;
   }
@@ -159,24 +158,24 @@ export class Sessions {
   /** Ends the caller's other sessions: all of them for a key. Throws `scope_required`. */
   async endOthers(call: Call): Promise<{ readonly ended: number }> {
     const { principal } = call;
-    const { sessionStore, changes, apiKeys, cache } = this.#deps;
+    const { sessionStore, changes, apiKeys } = this.#deps;
     await apiKeys.assertOwner(principal);
     const own = sessionHashOf(principal) ?? '';
     return changes.run(call, async (change) => {
       const all = await sessionStore.sessionsAfter(principal.accountId, '', MAX_SESSIONS);
       change.add(deleteSessionsExcept(principal.accountId, own));
-      change.after(() => cache.forgetAccount(principal.accountId));
+      change.forgets({ kind: 'account', id: principal.accountId });
       return { ended: all.filter(({ token_hash }) => token_hash !== own).length };
     });
   }
 
   /** `missing`: the error if the session ended meanwhile; default: none. */
   #end(change: Change, tokenHash: string, missing?: () => Error): void {
-    const { sessionStore, cache } = this.#deps;
+    const { sessionStore } = this.#deps;
     const statement = sessionStore.deleteSession(tokenHash);
     if (missing === undefined) change.add(statement);
     else change.expect(statement, missing);
-    change.after(() => cache.forgetCredential(sessionCredentialId(tokenHash)));
+    change.forgets({ kind: 'credential', id: sessionCredentialId(tokenHash) });
   }
 
   /** Removes sessions, keys and set-up links that ended long enough ago. Called periodically. */

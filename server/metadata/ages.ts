@@ -1,0 +1,139 @@
+/**
+ * How old what a node remembers of rows may be. Other nodes may change them, so what decides access or money
+ * is read again once it is 2 s old: that bounds a revocation whatever message is lost. In a cloud of one
+ * process every change passes by here, and nothing grows old.
+ */
+import { ALONE, type Membership } from '../platform/membership.ts';
+import type { Awaitable } from './metadata.ts';
+
+/** A memory of this age is not trusted any more. */
+export const MAX_AGE_MS = 2000;
+
+export interface AgesDeps {
+  readonly membership: Pick<Membership, 'isShared' | 'isCurrent'>;
+  readonly clock: { monotonic(): number };
+}
+
+export class Ages {
+  readonly #deps: AgesDeps;
+  /** Things read so far because what was known of them had grown old. */
+  rereads = 0;
+
+  constructor(deps: AgesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Other nodes may have changed what this one has read. */
+  get isShared(): boolean {
+    return this.#deps.membership.isShared;
+  }
+
+  /** The mark of what is read from now on: take it before the read. */
+  mark(): number {
+    return this.isShared ? this.#deps.clock.monotonic() : 0;
+  }
+
+  /** A memory with this mark may be used without reading it again. */
+  isTrusted(mark: number): boolean {
+    return !this.isShared || (this.#deps.membership.isCurrent() && this.isYoung(mark));
+  }
+
+  /** A read with this mark that is still under way serves who asks now, too. */
+  isYoung(mark: number): boolean {
+    return !this.isShared || this.#deps.clock.monotonic() - mark < MAX_AGE_MS;
+  }
+}
+
+/** For one process, and for reads that no other node can change, such as those of a snapshot. */
+export const AGELESS = new Ages({ membership: ALONE, clock: { monotonic: () => 0 } });
+
+interface Reading<V> {
+  readonly mark: number;
+  readonly work: Promise<V>;
+}
+
+/** Reads a thing once for all who ask for it meanwhile. */
+export class SharedReads<K, V> {
+  readonly #ages: Ages;
+  readonly #underWay = new Map<K, Reading<V>>();
+
+  constructor(ages: Ages) {
+    this.#ages = ages;
+  }
+
+  /** `keep` is called with the result and its mark, unless forget() was called since the read began. */
+  run(key: K, read: () => Awaitable<V>, keep: (value: V, mark: number) => void): Promise<V> {
+    const known = this.#underWay.get(key);
+    if (known !== undefined && this.#ages.isYoung(known.mark)) return known.work;
+    const mark = this.#ages.mark();
+    const isLast = () => this.#underWay.get(key) === reading;
+    const found = (async () => read())();
+    const work = found
+      .then((value) => {
+        if (isLast()) keep(value, mark);
+        return value;
+      })
+      .finally(() => {
+        if (isLast()) this.#underWay.delete(key);
+      });
+    const reading = { mark, work };
+    this.#underWay.set(key, reading);
+    return work;
+  }
+
+  /** A later run() reads anew. Without a key: all. */
+  forget(key?: K): void {
+    if (key === undefined) this.#underWay.clear();
+    else this.#underWay.delete(key);
+  }
+}
+
+export interface RememberedDeps<K, V> {
+  readonly ages: Ages;
+  readonly read: (key: K) => Awaitable<V>;
+  /** Maximum number of things; the oldest go first. Default: no limit. */
+  readonly most?: number;
+}
+
+/** Things that are read at most once while they are trusted. */
+export class Remembered<K, V> {
+  readonly #deps: RememberedDeps<K, V>;
+  readonly #known = new Map<K, { readonly value: V; readonly mark: number }>();
+  readonly #reads: SharedReads<K, V>;
+
+  constructor(deps: RememberedDeps<K, V>) {
+    this.#deps = deps;
+    this.#reads = new SharedReads(deps.ages);
+  }
+
+  /** At once while it is known and trusted. Rejects as `read` does, which is not remembered. */
+  get(key: K): Awaitable<V> {
+    const { ages, read } = this.#deps;
+    const known = this.#known.get(key);
+    if (known !== undefined) {
+      if (ages.isTrusted(known.mark)) return known.value;
+      ages.rereads++;
+    }
+    return this.#reads.run(
+      key,
+      () => read(key),
+      (value, mark) => this.#keep(key, value, mark),
+    );
+  }
+
+  /** Must be called after a commit that changed it. Without a key: all. */
+  forget(key?: K): void {
+    this.#reads.forget(key);
+    if (key === undefined) this.#known.clear();
+    else this.#known.delete(key);
+  }
+
+  #keep(key: K, value: V, mark: number): void {
+    const { most = Number.POSITIVE_INFINITY } = this.#deps;
+    if (!this.#known.has(key) && this.#known.size >= most) {
+      const [oldest] = this.#known.keys();
+      this.#known.delete(oldest as K);
+    }
+    this.#known.set(key, { value, mark });
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Tells the parts of this process, and other nodes if there are any, what a commit has changed: what to read
+ * again, and what to show anew. Here it is told at once. To other nodes it may be late or lost: what they
+ * remember is bounded by its age (ages.ts), never by this.
+ */
+import type { ResourceChange } from './metadata.ts';
+
+/** Kinds of what nodes remember of rows. */
+export type Forgotten =
+  /** Every credential of an account; its row id. */
+  | { readonly kind: 'account'; readonly id: number }
+  /** One key or session, by Principal.credentialId. */
+  | { readonly kind: 'credential'; readonly id: string }
+  /** Limits and credits of plans, limits of accounts. */
+  | { readonly kind: 'quota'; readonly id: '' }
+  | { readonly kind: 'price'; readonly id: '' }
+  /** A named encryption key; its row id. */
+  | { readonly kind: 'named-key'; readonly id: number };
+
+type Kind = Forgotten['kind'];
+type IdOf<K extends Kind> = Extract<Forgotten, { readonly kind: K }>['id'];
+/** `null`: of all, because what was told was lost. */
+type Forget<K extends Kind> = (id: IdOf<K> | null) => void;
+
+/** Told of changed resources; its methods must neither throw nor block. */
+export interface ChangeListener {
+  tell(change: ResourceChange): void;
+  /** Changes at other nodes were lost: anything may have changed. */
+  lost(): void;
+}
+
+/** Things for other nodes; null: more than can be told, or some were lost. */
+interface Told {
+  readonly forgets: readonly Forgotten[] | null;
+  readonly changes: readonly ResourceChange[] | null;
+}
+
+/** The way to other nodes. Neither method throws or waits. */
+interface BusLink {
+  forgets(thing: Forgotten): void;
+  changed(change: ResourceChange): void;
+}
+
+export class Bus {
+  readonly #forget = new Map<Kind, ((id: never) => void)[]>();
+  readonly #listeners: ChangeListener[] = [];
+  #link: BusLink | null = null;
+
+  /** Other nodes are told from now on. */
+  connect(link: BusLink): void {
+    this.#link = link;
+  }
+
+  /** Calls `forget` for each thing of the kind. It must not throw. */
+  onForget<K extends Kind>(kind: K, forget: Forget<K>): void {
+    this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
+  }
+
+  onChange(listener: ChangeListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** After a commit of this process, or one that may be stored. */
+  forgets(thing: Forgotten): void {
+    this.#forgetHere(thing);
+    this.#link?.forgets(thing);
+  }
+
+  /** After a commit of this process. */
+  changed(change: ResourceChange): void {
+    for (const listener of this.#listeners) listener.tell(change);
+    this.#link?.changed(change);
+  }
+
+  /** Delivers the message of another node. */
+  receive({ forgets, changes }: Told): void {
+    if (forgets === null)
+      for (const each of this.#forget.values()) for (const forget of each) forget(null as never);
+    else for (const thing of forgets) this.#forgetHere(thing);
+    for (const listener of this.#listeners) {
+      if (changes === null) listener.lost();
+      else for (const change of changes) listener.tell(change);
+    }
+  }
+
+  #forgetHere({ kind, id }: Forgotten): void {
+    for (const forget of this.#forget.get(kind) ?? []) forget(id as never);
+  }
+}
