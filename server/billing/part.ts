@@ -1,6 +1,8 @@
 /** Makes billing: charging, and the credit states of accounts. */
 
 import type { Logger } from 'pino';
+import type { Ages } from '../metadata/ages.ts';
+import type { Bus } from '../metadata/bus.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
@@ -42,6 +44,8 @@ export interface BillingDeps {
   readonly builtIn: readonly BuiltInPrice[];
   readonly base: {
     readonly metadata: Metadata;
+    readonly bus: Bus;
+    readonly ages: Ages;
     readonly alarms: Alarms;
   };
 }
@@ -58,8 +62,8 @@ export type Billing = Awaited<ReturnType<typeof openBilling>>;
 
 /** Makes the charging part, which needs nothing that is charged for. */
 export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
-  const { metadata, alarms } = base;
-  const changes = new Changes({ metadata });
+  const { metadata, bus, ages, alarms } = base;
+  const changes = new Changes({ metadata, bus });
   const usageStore = new UsageStore(metadata);
   const anchor = await usageStore.findAnchor();
   const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
@@ -67,7 +71,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const accounts = new BillingAccountStore(metadata);
   const catalog = new CatalogStore(metadata);
   const ledger = new LedgerStore(metadata);
-  const prices = new Prices({ store: catalog, clock, builtIn });
+  const prices = new Prices({ store: catalog, clock, builtIn, bus, ages });
   await prices.load();
   const shared = { changes, clock, steady, prices, accounts };
   const rating = new Rating({ ...shared, usage: usageStore });
@@ -83,13 +87,15 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const usage = new Usage({ store: usageStore, steady });
   const spendable = new Spendable({ ...shared, rating });
   const holds = new Holds({ ...shared, spendable, store: usageStore });
-  const quotas = new Quotas({ store: catalog });
+  const quotas = new Quotas({ store: catalog, bus, ages });
   const credit = new Credit({ accounts, spendable, checks });
   const charges = { usage, holds, quotas, prices, accounts, credit, clock };
   return {
     clock,
     log,
     metadata,
+    bus,
+    ages,
     changes,
     accounts,
     steady,
@@ -117,6 +123,7 @@ export function billingPart(
   { graceMs, announce }: { readonly graceMs: number; readonly announce: CreditStatesDeps['announce'] },
 ) {
   const { clock, log, metadata, accounts, catalog: store, changes, usageStore: usage, ledger } = billing;
+  const { bus, ages } = billing;
   const { checks, rating, prices, spendable, flush } = billing;
   const creditStates = new CreditStates({
     ...billing,
@@ -128,7 +135,7 @@ export function billingPart(
     onError: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
   });
   const creditsAdded = (accountId: number) => creditStates.creditsAdded(accountId);
-  const monthly = new Monthly({ changes, clock, store, creditsAdded });
+  const monthly = new Monthly({ changes, clock, store, bus, ages, creditsAdded });
   const every = (name: string, run: () => Promise<unknown>, everyMs = MINUTE_MS): Job => {
     return { name, everyMs, per: 'cluster', run };
   };

@@ -128,7 +128,7 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
     const copyFile = config.masterKeyFile;
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId, copyFile });
-    const secrets = new Secrets({ metadata, keys });
+    const secrets = new Secrets({ metadata, keys, ages });
     const linkSecret = await secrets.get('links');
     const { cloudId } = identity;
     const store = { config: { ...config, dataDir }, metadata, cloudId, clock, alarms, diskSpace };

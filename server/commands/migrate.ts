@@ -9,6 +9,7 @@ import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { moveToPostgresql, moveToSqlite } from '../drivers/metadata-postgresql/move-metadata.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { AGELESS } from '../metadata/ages.ts';
 import { BlobLocationStore } from '../metadata/blob-location-store.ts';
 import { assertDatabaseThere, assertNotMoved, Identity } from '../metadata/identity.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -101,7 +102,7 @@ async function moveBytes(config: Config, engine: Engine, to: Place): Promise<num
       throw new Error(`The objects of this cloud are in ${place}: set CLOUDLET_BLOBS_URL to it`);
     }
     const keys = MasterKeys.open({ dataDir, mayCreate: false, cloudId });
-    const dataKeys = openDataKeys(metadata, keys);
+    const dataKeys = openDataKeys(metadata, keys, AGELESS);
     const files = await openFiles(deps);
     const bucket = await openBucket(deps, address, { mayMark: to === 's3' }).catch(async (error: unknown) => {
       await files.close();

@@ -11,8 +11,10 @@ export type Forgotten =
   | { readonly kind: 'account'; readonly id: number }
   /** One key or session, by Principal.credentialId. */
   | { readonly kind: 'credential'; readonly id: string }
-  /** Limits and credits of plans, limits of accounts. */
+  /** Limits of plans and accounts. */
   | { readonly kind: 'quota'; readonly id: '' }
+  /** Monthly credits of plans, and which plan an account has. */
+  | { readonly kind: 'plan'; readonly id: '' }
   | { readonly kind: 'price'; readonly id: '' }
   /** A named encryption key; its row id. */
   | { readonly kind: 'named-key'; readonly id: number };

@@ -8,6 +8,7 @@ import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { MasterKeys } from '../platform/master-key.ts';
+import { AGELESS } from './ages.ts';
 import { rotateMasterKey } from './key-rotation.ts';
 import type { Metadata, Statement } from './metadata.ts';
 import { SEALED_COLUMNS, SealedColumnsStore, type SealedRow } from './sealed-columns-store.ts';
@@ -201,8 +202,8 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
 
 test('a secret is made once, whoever asks, and kept', async (t) => {
   const { dataDir, keys, metadata } = await makeFixture(t);
-  const one = new Secrets({ metadata, keys });
-  const two = new Secrets({ metadata, keys });
+  const one = new Secrets({ metadata, keys, ages: AGELESS });
+  const two = new Secrets({ metadata, keys, ages: AGELESS });
   const all = await Promise.all([one.get('cdn'), two.get('cdn'), one.get('cdn'), one.get('cursor')]);
   assert.equal(all[0].length, 32);
   assert.deepEqual(all[1], all[0]);
@@ -211,6 +212,7 @@ test('a secret is made once, whoever asks, and kept', async (t) => {
   await rotateMasterKey({ metadata, keys, waitMs: 0 });
   const later = new Secrets({
     metadata,
+    ages: AGELESS,
     keys: MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' }),
   });
   assert.deepEqual(await later.get('cdn'), all[0]);

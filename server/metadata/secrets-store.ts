@@ -2,6 +2,7 @@
 import { AppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
+import { type Ages, Remembered } from './ages.ts';
 import type { Metadata } from './metadata.ts';
 
 const SECRET_BYTES = 32;
@@ -9,32 +10,26 @@ const SECRET_BYTES = 32;
 export class Secrets {
   readonly #metadata: Metadata;
   readonly #keys: MasterKeys;
-  readonly #known = new Map<string, Promise<Buffer>>();
+  readonly #known: Remembered<string, Buffer>;
 
-  constructor(deps: { readonly metadata: Metadata; readonly keys: MasterKeys }) {
+  constructor(deps: { readonly metadata: Metadata; readonly keys: MasterKeys; readonly ages: Ages }) {
     this.#metadata = deps.metadata;
     this.#keys = deps.keys;
+    this.#known = new Remembered({ ages: deps.ages, read: (name) => this.#getOrCreate(name) });
   }
 
   /**
    * The 32 bytes of that name, generated on the first call ever. Throws AppError `data_corrupted` if they
    * cannot be unsealed.
    */
-  get(name: string): Promise<Buffer> {
-    let secret = this.#known.get(name);
-    if (secret === undefined) {
-      secret = this.#getOrCreate(name);
-      this.#known.set(name, secret);
-      // A failure is not cached: the disk may have space again at the next call.
-      secret.catch(() => this.#known.delete(name));
-    }
-    return secret;
+  async get(name: string): Promise<Buffer> {
+    return this.#known.get(name);
   }
 
   /** Deletes the secret: the next get() generates a new one. */
   async forget(name: string): Promise<void> {
     await this.#metadata.commit([{ sql: 'DELETE FROM secrets WHERE name = ?', params: [name] }]);
-    this.#known.delete(name);
+    this.#known.forget(name);
   }
 
   async #getOrCreate(name: string): Promise<Buffer> {

@@ -1,5 +1,7 @@
 /** Makes object storage: buckets, objects, downloads, the sweeper and the scrub. */
 import type { Config } from '../config/config.ts';
+import type { Ages } from '../metadata/ages.ts';
+import type { Bus } from '../metadata/bus.ts';
 import { Changes } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -43,6 +45,8 @@ export interface StorageDeps {
   readonly clock: Clock;
   readonly base: {
     readonly metadata: Metadata;
+    readonly bus: Bus;
+    readonly ages: Ages;
     readonly blobs: BlobStore;
     readonly keys: MasterKeys;
     readonly alarms: Alarms;
@@ -98,10 +102,10 @@ function marksOf(scrubber: Scrubber) {
 /** Makes object storage, and raises the alarm again for damage that an earlier scrub found. */
 export async function storagePart(deps: StorageDeps) {
   const { config, clock, base, isHeld, metadataDamage, linkKeys, addresses } = deps;
-  const { metadata, blobs, keys, alarms } = base;
-  const dataKeys = openDataKeys(metadata, keys);
+  const { metadata, bus, ages, blobs, keys, alarms } = base;
+  const dataKeys = openDataKeys(metadata, keys, ages);
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
-  const [blobSql, changes] = [new BlobSql(metadata), new Changes({ metadata })];
+  const [blobSql, changes] = [new BlobSql(metadata), new Changes({ metadata, bus })];
   const rowCheck = new RowCheck({ changes, rows: new RowCheckSql(metadata), clock });
   const scrubbed = { blobs, rowCheck, runs: new JobRuns(metadata), alarms, clock, dataKeys, metadataDamage };
   const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });

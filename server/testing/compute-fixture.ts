@@ -15,6 +15,7 @@ import { PublishedPorts, type PublishingRules } from '../compute/ports/published
 import { PublishedPortsStore } from '../compute/ports/published-ports-store.ts';
 import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import { AGELESS } from '../metadata/ages.ts';
 import { BACKGROUND, Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { RestingNamesStore } from '../metadata/resting-names-store.ts';
@@ -65,7 +66,7 @@ export type Compute = Awaited<ReturnType<ComputeFixture['open']>>;
 /** The fixture itself lasts; `open` is a start of Cloudlet in it. */
 export async function openComputeFixture() {
   const fixture = await openAccountFixture();
-  const { metadata, clock, accounts } = fixture;
+  const { metadata, bus, clock, accounts } = fixture;
   const engine = new Engine();
   const store = new VmStore(metadata);
   const log = pino({ level: 'silent' });
@@ -73,7 +74,7 @@ export async function openComputeFixture() {
     builtIn: BUILT_IN,
     clock,
     log,
-    base: { metadata, alarms: new Alarms(clock) },
+    base: { metadata, bus, ages: AGELESS, alarms: new Alarms(clock) },
   });
   const base = { metadata, clock, engine, billing };
   return {

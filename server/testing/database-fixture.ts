@@ -11,6 +11,7 @@ import { assembleDatabases } from '../databases/part.ts';
 import { DatabaseStore } from '../databases/store.ts';
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
+import { AGELESS } from '../metadata/ages.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -39,11 +40,11 @@ export type DatabaseCloud = Awaited<ReturnType<DatabaseFixture['open']>>;
 /** The fixture itself lasts; `open` is a start of Cloudlet in it. */
 export async function openDatabaseFixture() {
   const fixture = await openAccountFixture();
-  const { metadata, clock, accounts, sealer } = fixture;
+  const { metadata, bus, clock, accounts, sealer } = fixture;
   const disk = new EngineDisk();
   const store = new DatabaseStore(metadata);
   const log = pino({ level: 'silent' });
-  const base = { metadata, alarms: new Alarms(clock) };
+  const base = { metadata, bus, ages: AGELESS, alarms: new Alarms(clock) };
   const { databaseCharges: billing } = await openBilling({ builtIn: BUILT_IN, clock, log, base });
   const directory = join(fixture.directory, 'kept');
   return {

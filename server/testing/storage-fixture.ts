@@ -5,9 +5,11 @@ import { openBilling } from '../billing/part.ts';
 import type { Principal } from '../calls/principal.ts';
 import { BUILT_IN } from '../cloud/catalog.ts';
 import { FileBlobStore, type FileBlobStoreDeps } from '../drivers/blobs-file/blobs-file.ts';
+import { AGELESS, type Ages } from '../metadata/ages.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
+import type { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { BlobSql } from '../storage/blobs/blob-sql.ts';
@@ -34,6 +36,8 @@ import {
 
 export interface StorageFixtureOptions extends Pick<AccountFixtureOptions, 'openMetadata'> {
   readonly maxObjectBytes?: number;
+  /** Default: those of one process. */
+  readonly ages?: (clock: FakeClock) => Ages;
   /** Default: nothing is marked. */
   readonly onDamaged?: (blob: number) => void;
   readonly onDamagedRow?: (version: number) => void;
@@ -62,7 +66,8 @@ function openBlobs({ directory, ...rest }: Omit<FileBlobStoreDeps, 'threads' | '
 export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const { openMetadata } = options;
   const fixture = await openAccountFixture(openMetadata && { openMetadata });
-  const { metadata, changes, clock, accounts, directory } = fixture;
+  const { metadata, changes, bus, clock, accounts, directory } = fixture;
+  const ages = options.ages?.(clock) ?? AGELESS;
   const alarms = new Alarms(clock);
   const diskSpace = {
     freeBytes: Number.POSITIVE_INFINITY,
@@ -70,19 +75,17 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   };
   const blobs = await openBlobs({ directory, clock, alarms, diskSpace });
   const log = pino({ level: 'silent' });
-  const base = { metadata, alarms };
+  const base = { metadata, bus, ages, alarms, changes };
   const { storageCharges: billing, steady } = await openBilling({ builtIn: BUILT_IN, clock, log, base });
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);
   const sealer = testSealer();
   const shared = {
-    metadata,
-    changes,
+    ...base,
     clock,
     blobs,
-    alarms,
     sealer,
-    dataKeys: openDataKeys(metadata, sealer),
+    dataKeys: openDataKeys(metadata, sealer, ages),
     billing,
     steady,
     assertSpace: diskSpace.assertSpace,

@@ -18,7 +18,7 @@ async function openPlans() {
   /** Nothing in memory is left, as after a kill. */
   const newMonthly = () => new Monthly(deps);
   const monthly = newMonthly();
-  const quotas = new Quotas({ store: new CatalogStore(fixture.metadata) });
+  const quotas = new Quotas({ ...fixture, store: new CatalogStore(fixture.metadata) });
   const plans = new Plans({ ...fixture, store, quotas, monthly });
   const credits = async (id = 1) => Number((await fixture.row(id)).credits_micro) / 1e6;
   return { ...fixture, store, monthly, newMonthly, plans, nudged, credits };

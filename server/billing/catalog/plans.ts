@@ -1,6 +1,8 @@
 /** Plans: prices, quotas, and monthly credits. */
 import { accountNotFound } from '../../accounts/account-errors.ts';
 import { toCredits, toMicro } from '../../accounts/credits.ts';
+import type { Ages } from '../../metadata/ages.ts';
+import type { Bus } from '../../metadata/bus.ts';
 import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
@@ -39,7 +41,7 @@ export class Plans {
 
   /** Throws `invalid_request`, `plan_exists`. */
   async create(call: Recorder, input: NewPlan): Promise<Plan> {
-    const { changes, store, clock, quotas } = this.#deps;
+    const { changes, store, clock } = this.#deps;
     const row = {
       name: input.name,
       monthly_micro: toMicro(input.monthly_credits ?? 0, 'monthly_credits'),
@@ -49,7 +51,7 @@ export class Plans {
     return changes.run(call, (change) => {
       const exists = () => new AppError('plan_exists', `A plan named ${input.name} already exists`);
       change.add(store.insertPlan(row), exists);
-      change.after(() => quotas.limitsChanged());
+      change.forgets({ kind: 'quota', id: '' });
       return present({ ...row, follows_host: 0 }, 0);
     });
   }
@@ -59,7 +61,7 @@ export class Plans {
    * none this month. Throws `invalid_request`, `plan_not_found`.
    */
   change(call: Recorder, name: string, input: PlanChange): Promise<Plan> {
-    const { changes, store, monthly, quotas: allQuotas } = this.#deps;
+    const { changes, store } = this.#deps;
     const { monthly_credits: credits, quotas } = input;
     return changes.run(call, async (change) => {
       const before = await this.#find(name);
@@ -71,22 +73,22 @@ export class Plans {
       // A form that sends the current quotas back unchanged must not detach them from the host's size.
       const follows_host = after.quotas === before.quotas ? before.follows_host : 0;
       change.expect(store.updatePlan(before, { ...after, follows_host }), 'retry');
-      change.after(() => {
-        monthly.changed();
-        allQuotas.limitsChanged();
-      });
+      change.forgets({ kind: 'plan', id: '' });
+      change.forgets({ kind: 'quota', id: '' });
       return present({ ...after, follows_host }, await store.countAccounts(name));
     });
   }
 
   /** Sets the limits of plans that follow the size of the host; `limits` are those of its present size. */
   async followHost(limits: Limits): Promise<void> {
-    const { changes, store, quotas } = this.#deps;
+    const { changes, store } = this.#deps;
     const wanted = JSON.stringify(known(limits));
     const others = (await store.plans()).filter((row) => row.follows_host === 1 && row.quotas !== wanted);
     if (others.length === 0) return;
-    await changes.store(others.map((row) => store.updatePlan(row, { ...row, quotas: wanted })));
-    quotas.limitsChanged();
+    await changes.run(BACKGROUND, (change) => {
+      change.addAll(others.map((row) => store.updatePlan(row, { ...row, quotas: wanted })));
+      change.forgets({ kind: 'quota', id: '' });
+    });
   }
 
   /** Throws `plan_not_found`, `plan_in_use`. */
@@ -132,7 +134,7 @@ export class Plans {
       // The plan was deleted, or the account closed, since they were read.
       if (plan !== undefined) change.expect(store.assignPlan(accountId, plan.name), 'retry');
       if (own !== undefined) change.expect(quotas.setOwn(accountId, own), 'retry');
-      change.after(() => quotas.limitsChanged());
+      change.forgets({ kind: 'quota', id: '' });
       return { id: accountId, ...terms };
     });
     // After a failure, the next tick grants the credits.
@@ -181,26 +183,35 @@ export interface MonthlyDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly store: CatalogStore;
+  readonly bus: Pick<Bus, 'onForget'>;
+  readonly ages: Ages;
   /** Called after the commit. */
   readonly creditsAdded: (accountId: number) => void;
 }
 
 const PAGE = 200;
+/** Another node may have changed a plan, and its message be lost: all accounts are checked again. */
+const CHECKED_AGAIN_MS = 10 * 60_000;
+
+const NOTHING_DONE = { month: '', upTo: 0, at: 0 };
 
 export class Monthly {
   readonly #deps: MonthlyDeps;
   /** Accounts up to this id have the credits of this month: only newer accounts need to be checked. */
-  #done = { month: '', upTo: 0 };
+  #done = NOTHING_DONE;
 
   constructor(deps: MonthlyDeps) {
     this.#deps = deps;
+    deps.bus.onForget('plan', () => this.changed());
   }
 
   /** Gives all accounts what is due. Returns the number of accounts that got credits. */
   async tick(): Promise<number> {
-    const { store } = this.#deps;
+    const { store, ages, clock } = this.#deps;
     const month = this.#month();
-    if (this.#done.month !== month) this.#done = { month, upTo: 0 };
+    const at = clock.monotonic();
+    const isOld = ages.isShared && at - this.#done.at >= CHECKED_AGAIN_MS;
+    if (this.#done.month !== month || isOld) this.#done = { month, upTo: 0, at };
     const started = this.#done;
     let given = 0;
     const highest = await store.highestAccountId();
@@ -212,13 +223,13 @@ export class Monthly {
       after = rows.length < PAGE ? highest : (rows.at(-1)?.account_id ?? highest);
     }
     // Skipped if a plan was changed meanwhile.
-    if (this.#done === started) this.#done = { month, upTo: highest };
+    if (this.#done === started) this.#done = { ...started, upTo: highest };
     return given;
   }
 
   /** Called when a plan's credits or an account's plan changed: the next tick checks all accounts. */
   changed(): void {
-    this.#done = { month: '', upTo: 0 };
+    this.#done = { ...NOTHING_DONE };
   }
 
   /** Gives one account what is due to it. */

@@ -70,6 +70,7 @@ export class PriceList {
   /** This account's prices, current and scheduled. */
   async of(accountId: number): Promise<ListedPrice[]> {
     const { prices, accounts, clock } = this.#deps;
+    await prices.load();
     const plan = (await accounts.find(accountId))?.plan ?? '';
     const now = clock.now();
     return prices.priced().map(({ meter, variant }) => {
@@ -105,8 +106,10 @@ export class PriceList {
   }
 
   /** All prices ever set, newest first. */
-  all(): SetPrice[] {
-    return this.#deps.prices.all().map(describeRow);
+  async all(): Promise<SetPrice[]> {
+    const { prices } = this.#deps;
+    await prices.load();
+    return prices.all().map(describeRow);
   }
 
   /**
@@ -114,11 +117,11 @@ export class PriceList {
    * changes.
    */
   async set(call: Recorder, wanted: NewPrice): Promise<SetPrice> {
-    const { prices, catalog, changes } = this.#deps;
+    const { catalog, changes } = this.#deps;
     const row = await this.#rowOf(wanted);
     return changes.run(call, (change) => {
       change.add(catalog.setPrice(row));
-      change.after(() => prices.put(row));
+      change.forgets({ kind: 'price', id: '' });
       return describeRow(row);
     });
   }

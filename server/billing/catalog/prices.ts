@@ -2,6 +2,9 @@
  * Unit prices and when they take effect. The operator's prices are stored with the hour from which they
  * apply, and the price of an hour that has begun never changes, so that earlier charges can be explained.
  */
+import { type Ages, Remembered } from '../../metadata/ages.ts';
+import type { Bus } from '../../metadata/bus.ts';
+import type { Awaitable } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { METERS, type Meter, type MeterName } from '../metering/meters.ts';
 import { hourOf } from '../metering/settlement.ts';
@@ -26,24 +29,31 @@ export interface PricesDeps {
   readonly store: CatalogStore;
   readonly clock: Clock;
   readonly builtIn: readonly BuiltInPrice[];
+  readonly ages: Ages;
+  readonly bus: Pick<Bus, 'onForget'>;
 }
 
 export class Prices {
   readonly #deps: PricesDeps;
   #rows: readonly PriceRow[] = [];
+  readonly #stored: Remembered<'', readonly PriceRow[]>;
 
   constructor(deps: PricesDeps) {
     this.#deps = deps;
+    const { store, ages, bus } = deps;
+    this.#stored = new Remembered({ ages, read: async () => inOrder(await store.prices()) });
+    bus.onForget('price', () => this.#stored.forget());
   }
 
-  /** Loads the stored prices. Call once before anything else. */
-  async load(): Promise<void> {
-    this.#rows = inOrder(await this.#deps.store.prices());
+  /** Must be awaited before the prices are used: reads them again where others may have set some since. */
+  load(): Awaitable<void> {
+    const rows = this.#stored.get('');
+    if (rows instanceof Promise) return rows.then((read) => this.#use(read));
+    this.#use(rows);
   }
 
-  /** Adds a price that was just stored, replacing one for the same hour. */
-  put(row: PriceRow): void {
-    this.#rows = inOrder([row, ...this.#rows.filter((other) => !isSameHour(other, row))]);
+  #use(rows: readonly PriceRow[]): void {
+    this.#rows = rows;
   }
 
   /**
@@ -56,6 +66,12 @@ export class Prices {
     );
     const row = holds.find((one) => one.plan === plan) ?? holds.find((one) => one.plan === '');
     return row === undefined ? BigInt(this.#builtIn(meter, variant)) : BigInt(row.price_nano);
+  }
+
+  /** Like priceNano(), to be shown where nobody waits: the first after a while may be the former price. */
+  shownNano(question: PriceQuestion): bigint {
+    Promise.resolve(this.load()).catch(() => {});
+    return this.priceNano(question);
   }
 
   #builtIn(meter: MeterName, variant: string): number {
@@ -82,9 +98,4 @@ export class Prices {
 /** Newest first, and those for one plan before those for all. */
 function inOrder(rows: readonly PriceRow[]): PriceRow[] {
   return [...rows].sort((a, b) => b.effective_from - a.effective_from || b.plan.localeCompare(a.plan));
-}
-
-function isSameHour(a: PriceRow, b: PriceRow): boolean {
-  const isSamePrice = a.meter === b.meter && a.variant === b.variant && a.plan === b.plan;
-  return isSamePrice && a.effective_from === b.effective_from;
 }

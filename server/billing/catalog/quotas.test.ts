@@ -9,7 +9,7 @@ import { type Limits, Quotas } from './quotas.ts';
 
 async function openQuotas() {
   const fixture = await openBillingFixture();
-  const quotas = new Quotas({ store: new CatalogStore(fixture.metadata) });
+  const quotas = new Quotas({ ...fixture, store: new CatalogStore(fixture.metadata) });
   const setPlan = (limits: Limits) =>
     fixture.metadata.commit([
       { sql: "UPDATE plans SET quotas = ? WHERE name = 'free'", params: [JSON.stringify(limits)] },

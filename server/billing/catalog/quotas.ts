@@ -2,6 +2,8 @@
  * Quotas of an account. A claim beyond a limit is refused by its own commit, so that no number of parallel
  * requests exceeds the limit; existing resources stay when a limit is lowered.
  */
+import { type Ages, Remembered } from '../../metadata/ages.ts';
+import type { Bus } from '../../metadata/bus.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { CatalogStore, Counts, QuotaRow } from './catalog-store.ts';
@@ -42,13 +44,21 @@ type Claim = Readonly<Partial<Record<Quota, number>>>;
 
 const NONE = { vms: 0, vcpus: 0, buckets: 0, databases: 0 };
 
+export interface QuotasDeps {
+  readonly store: CatalogStore;
+  readonly ages: Ages;
+  readonly bus: Pick<Bus, 'onForget'>;
+}
+
 export class Quotas {
   readonly #store: CatalogStore;
-  /** Whether any plan or account has a limit on stored bytes; null: not loaded. */
-  #limitsStorage: boolean | null = null;
+  /** Whether any plan or account has a limit on stored bytes. */
+  readonly #limitsStorage: Remembered<'', boolean>;
 
-  constructor(deps: { readonly store: CatalogStore }) {
-    this.#store = deps.store;
+  constructor({ store, ages, bus }: QuotasDeps) {
+    this.#store = store;
+    this.#limitsStorage = new Remembered({ ages, read: () => store.limitsStorage() });
+    bus.onForget('quota', () => this.#limitsStorage.forget());
   }
 
   /**
@@ -89,8 +99,7 @@ export class Quotas {
   /** Must come after the statement that counts the bytes in accounts.storage_bytes. */
   async claimStorage(accountId: number, bytes: number): Promise<readonly Statement[]> {
     // Called by every upload: without any such limit, nothing is read.
-    this.#limitsStorage ??= await this.#store.limitsStorage();
-    if (!this.#limitsStorage) return [];
+    if (!(await this.#limitsStorage.get(''))) return [];
     const { storage_bytes: limit = null } = await this.#assertEnough(accountId, { storage_bytes: bytes });
     return limit === null ? [] : [this.#store.expectStorage(accountId, limit)];
   }
@@ -98,11 +107,6 @@ export class Quotas {
   async #claim(accountId: number, claim: Partial<Counts>): Promise<readonly Statement[]> {
     const limits = await this.#assertEnough(accountId, claim);
     return [this.#store.claim(accountId, { ...NONE, ...claim }, limits)];
-  }
-
-  /** Must be called after a commit that changed limits of a plan or an account. */
-  limitsChanged(): void {
-    this.#limitsStorage = null;
   }
 
   /** The effective limits. Throws `quota_exceeded`, which names the first quota that is exceeded. */

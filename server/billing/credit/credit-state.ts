@@ -203,6 +203,7 @@ export class CreditStates {
 
   async #burnOf({ account_id, plan }: CreditStateRow): Promise<bigint> {
     const { usage, prices, clock } = this.#deps;
+    await prices.load();
     const price = rememberedPrices(prices, clock.now());
     let burnNano = 0n;
     for await (const lines of usage.linePages(account_id)) {
@@ -218,6 +219,7 @@ export class CreditStates {
   async #estimateAll(): Promise<Map<number, Estimate>> {
     const { prices, clock, steady } = this.#deps;
     const estimates = new Map<number, Estimate>();
+    await prices.load();
     const price = rememberedPrices(prices, clock.now());
     const steadyMs = steady.now();
     for (const meter of this.#pricedMeters()) {

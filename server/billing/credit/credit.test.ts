@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AGELESS } from '../../metadata/ages.ts';
+import { Bus } from '../../metadata/bus.ts';
 import { BACKGROUND, Changes } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { openAccountFixture } from '../../testing/account-fixture.ts';
@@ -20,7 +22,8 @@ test('an account pays while a micro-credit is left; an unknown one never, nor on
     const accounts = new BillingAccountStore(fixture.metadata);
     const { metadata, clock } = fixture;
     const steady = new SteadyClock({ clock, bootId: 'boot', anchor: null });
-    const prices = new Prices({ store: new CatalogStore(metadata), clock, builtIn: [] });
+    const of = { bus: new Bus(), ages: AGELESS };
+    const prices = new Prices({ ...of, store: new CatalogStore(metadata), clock, builtIn: [] });
     const shared = { accounts, prices, clock, steady };
     const changes = new Changes({ metadata });
     const rating = new Rating({ ...shared, changes, usage: new UsageStore(metadata) });

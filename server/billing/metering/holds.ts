@@ -40,6 +40,7 @@ export class Holds {
   async place(vm: UsedVm): Promise<Statement[]> {
     const { store, accounts, clock } = this.#deps;
     if ((await store.findHold(vm.vm_id)) !== undefined) return [];
+    await this.#deps.prices.load();
     const account = await accounts.find(vm.account_id);
     const at = clock.now();
     const amountMicro = this.hourMicro(account?.plan ?? '', vm.instance_type);
@@ -66,6 +67,7 @@ export class Holds {
    */
   async refill(accountId: number): Promise<Statement[]> {
     const { store, accounts, clock } = this.#deps;
+    await this.#deps.prices.load();
     const account = await accounts.find(accountId);
     let free = BigInt(account?.credits_micro ?? 0);
     const statements: Statement[] = [];

@@ -134,6 +134,7 @@ export class Rating {
     accountId: number,
     { accounts, usage }: Pick<RatingDeps, 'accounts' | 'usage'>,
   ): Promise<Unrated> {
+    await this.#deps.prices.load();
     const lines: LineRow[] = [];
     for await (const page of usage.linePages(accountId)) lines.push(...page);
     const plan = (await accounts.find(accountId))?.plan ?? '';
@@ -189,8 +190,9 @@ export class Rating {
    * none are left.
    */
   #rateSome(accountId: number, after: LineKey): Promise<LineKey | undefined> {
-    const { accounts, usage, changes } = this.#deps;
+    const { accounts, usage, changes, prices } = this.#deps;
     return changes.run(BACKGROUND, async (change) => {
+      await prices.load();
       const account = await accounts.find(accountId);
       if (account === undefined) return undefined;
       const lines = await usage.linesAfter(accountId, after);

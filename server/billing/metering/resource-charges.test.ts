@@ -20,7 +20,7 @@ let ofVms: ReturnType<typeof vmCharges>;
 beforeEach(async () => {
   fixture = await openBillingFixture();
   const { usage, prices, clock, metadata, accounts, holds, spendable } = fixture;
-  const quotas = new Quotas({ store: new CatalogStore(metadata) });
+  const quotas = new Quotas({ ...fixture, store: new CatalogStore(metadata) });
   const credit = new Credit({ accounts, spendable, checks: { assertSound() {} } });
   const deps = { usage, prices, quotas, accounts, credit, clock };
   charges = databaseCharges(deps);

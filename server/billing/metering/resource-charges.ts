@@ -85,19 +85,22 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credi
     assertCredit: ({ account_id, plan, instance_type }: WantedVm) =>
       credit.assertCredit(account_id, holds.hourMicro(plan, instance_type) || undefined),
 
-    /** '' if the account does not exist. */
-    planOf: async (accountId: number) => (await accounts.find(accountId))?.plan ?? '',
+    /** '' if the account does not exist. The prices that are asked for next are those of now. */
+    async planOf(accountId: number): Promise<string> {
+      await prices.load();
+      return (await accounts.find(accountId))?.plan ?? '';
+    },
 
     isTrusted: (accountId: number) => accounts.isTrusted(accountId),
 
     /** Current price of a running hour, credits. */
     pricePerHour: (plan: string, variant: string) =>
-      Number(prices.priceNano({ meter: 'vm.time', variant, plan, at: clock.now() })) / NANO,
+      Number(prices.shownNano({ meter: 'vm.time', variant, plan, at: clock.now() })) / NANO,
 
     /** Current price of the disk, credits per hour that it exists. */
     diskPricePerHour(plan: string, { instance_type: variant, disk_gb: level }: PricedVm): number {
       const meter = 'vm.disk';
-      const priceNano = prices.priceNano({ meter, variant, plan, at: clock.now() });
+      const priceNano = prices.shownNano({ meter, variant, plan, at: clock.now() });
       return Number(burnNanoOf({ meter, level }, priceNano)) / NANO;
     },
 
@@ -180,7 +183,7 @@ export function databaseCharges({ usage, quotas, prices, clock, credit }: Charge
 
     pricePerHour(plan: string, { engine, size_bytes: level }: PricedDatabase): number {
       const meter = 'database.storage';
-      const priceNano = prices.priceNano({ meter, variant: engine, plan, at: clock.now() });
+      const priceNano = prices.shownNano({ meter, variant: engine, plan, at: clock.now() });
       return Number(burnNanoOf({ meter, level }, priceNano)) / NANO;
     },
   };

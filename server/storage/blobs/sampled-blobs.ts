@@ -1,5 +1,6 @@
 /** Reads some blobs completely and compares them with their rows, for a restore drill. */
 import { createHash } from 'node:crypto';
+import { AGELESS } from '../../metadata/ages.ts';
 import type { Reads } from '../../metadata/metadata.ts';
 import type { Sealer } from '../../platform/master-key.ts';
 import { type DataKeys, openDataKeys } from '../keys/encryption.ts';
@@ -15,7 +16,7 @@ export interface SampledBlobsDeps {
 /** Resolves with the bytes that were read. Rejects with the first that differs. */
 export async function readSampledBlobs(names: readonly string[], deps: SampledBlobsDeps): Promise<number> {
   const { metadata, blobs, keys } = deps;
-  const [store, dataKeys] = [new BlobSql(metadata), openDataKeys(metadata, keys)];
+  const [store, dataKeys] = [new BlobSql(metadata), openDataKeys(metadata, keys, AGELESS)];
   let bytes = 0;
   for (const name of names) {
     const row = await store.sampled(name);

@@ -1,4 +1,5 @@
 /** How the bytes of objects and parts are encrypted. */
+import type { Ages } from '../../metadata/ages.ts';
 import type { Awaitable, Reads } from '../../metadata/metadata.ts';
 import type { Sealer } from '../../platform/master-key.ts';
 import type { CustomerKey } from './customer-key.ts';
@@ -27,8 +28,9 @@ export interface DataKeysDeps {
 
 const CONTEXT = 'blob-key';
 
-export function openDataKeys(metadata: Reads, sealer: Sealer): DataKeys {
-  return new DataKeys({ sealer, keyring: new NamedKeyring({ store: new NamedKeySql(metadata), sealer }) });
+export function openDataKeys(metadata: Reads, sealer: Sealer, ages: Ages): DataKeys {
+  const keyring = new NamedKeyring({ store: new NamedKeySql(metadata), sealer, ages });
+  return new DataKeys({ sealer, keyring });
 }
 
 export class DataKeys {

@@ -1,9 +1,10 @@
 /** Named keys, opened: they wrap data keys. See named-keys.ts. */
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { type Ages, Remembered } from '../../metadata/ages.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { Sealer } from '../../platform/master-key.ts';
-import type { NamedKeyRow, NamedKeySql } from './named-key-sql.ts';
+import type { NamedKeySql } from './named-key-sql.ts';
 
 /** A key that is ready to wrap data keys. */
 export interface NamedKey {
@@ -23,17 +24,22 @@ const TAG_BYTES = 16;
 /** Opened keys in memory. */
 const KEPT = 1000;
 
+export interface NamedKeyringDeps {
+  readonly store: NamedKeySql;
+  readonly sealer: Pick<Sealer, 'unseal'>;
+  readonly ages: Ages;
+}
+
 export class NamedKeyring {
   readonly #store: NamedKeySql;
   readonly #sealer: Pick<Sealer, 'unseal'>;
-  /** By row id; the oldest goes first. */
-  readonly #opened = new Map<number, NamedKey>();
-  /** How often a key has changed: a row that was read before is not kept. */
-  #changes = 0;
+  /** By row id. */
+  readonly #opened: Remembered<number, NamedKey>;
 
-  constructor(deps: { readonly store: NamedKeySql; readonly sealer: Pick<Sealer, 'unseal'> }) {
+  constructor(deps: NamedKeyringDeps) {
     this.#store = deps.store;
     this.#sealer = deps.sealer;
+    this.#opened = new Remembered({ ages: deps.ages, most: KEPT, read: (id) => this.#read(id) });
   }
 
   /**
@@ -44,8 +50,7 @@ export class NamedKeyring {
     const name = keyId.replace(/^arn:aws:kms:[^:]*:[^:]*:(?:key|alias)\//, '');
     const row = await this.#store.find(accountId, name);
     if (row === undefined) throw keyNotFound(keyId);
-    const key = this.#opened.get(row.id) ?? this.#open(row);
-    return enabled({ ...key, isDisabled: row.disabled_at !== null });
+    return enabled({ ...(await this.#opened.get(row.id)), isDisabled: row.disabled_at !== null });
   }
 
   /** By row id, for who asks for bytes or sends some. Throws `encryption_key_disabled`, `data_corrupted`. */
@@ -55,30 +60,19 @@ export class NamedKeyring {
 
   /** By row id, also while it is disabled: what is stored is verified and kept. Throws `data_corrupted`. */
   async byRow(id: number): Promise<NamedKey> {
-    const known = this.#opened.get(id);
-    if (known !== undefined) return known;
-    const changes = this.#changes;
+    return this.#opened.get(id);
+  }
+
+  /** Must be called after a key was changed; null: any may have. */
+  forget(id: number | null): void {
+    this.#opened.forget(id ?? undefined);
+  }
+
+  async #read(id: number): Promise<NamedKey> {
     const row = await this.#store.byRow(id);
     if (row === undefined) throw new AppError('data_corrupted', 'The key of the stored bytes is missing');
-    const opened = this.#open(row);
-    if (changes === this.#changes) this.#keep(opened);
-    return opened;
-  }
-
-  /** After a key was changed. */
-  forget(id: number): void {
-    this.#changes += 1;
-    this.#opened.delete(id);
-  }
-
-  #open(row: NamedKeyRow): NamedKey {
     const key = this.#sealer.unseal(row.sealed, sealingContext(row.key_id));
     return { id: row.id, keyId: row.key_id, isDisabled: row.disabled_at !== null, ...wrapping(key) };
-  }
-
-  #keep(key: NamedKey): void {
-    if (this.#opened.size === KEPT) this.#opened.delete([...this.#opened.keys()][0] ?? 0);
-    this.#opened.set(key.id, key);
   }
 }
 

@@ -10,14 +10,13 @@ import { randomSecret } from '../../platform/ids.ts';
 import type { Sealer } from '../../platform/master-key.ts';
 import type { EncryptionKey } from '../schema.ts';
 import type { NamedKeyRow, NamedKeySql } from './named-key-sql.ts';
-import { keyNotFound, type NamedKeyring, sealingContext } from './named-keyring.ts';
+import { keyNotFound, sealingContext } from './named-keyring.ts';
 
 export interface NamedKeysDeps {
   readonly store: NamedKeySql;
   readonly changes: Changes;
   readonly clock: Clock;
   readonly sealer: Pick<Sealer, 'seal'>;
-  readonly keyring: Pick<NamedKeyring, 'forget'>;
 }
 
 const KEY_BYTES = 32;
@@ -50,7 +49,7 @@ export class NamedKeys {
 
   /** Disables or enables a key; it is so already: no error. Throws `encryption_key_not_found`. */
   change(call: Call, keyId: string, { enabled }: { readonly enabled: boolean }): Promise<EncryptionKey> {
-    const { store, changes, clock, keyring } = this.#deps;
+    const { store, changes, clock } = this.#deps;
     assertUnlimited(call.principal);
     return changes.run(call, async (change) => {
       const row = await store.find(call.principal.accountId, keyId);
@@ -58,7 +57,7 @@ export class NamedKeys {
       if (enabled === (row.disabled_at === null)) return present(row);
       const disabled_at = enabled ? null : clock.now();
       change.add(store.setDisabled(row.id, disabled_at), () => keyNotFound(keyId));
-      change.after(() => keyring.forget(row.id));
+      change.forgets({ kind: 'named-key', id: row.id });
       return present({ ...row, disabled_at });
     });
   }

@@ -1,5 +1,6 @@
 /** Downloads: finds objects for permitted callers, verifies and sends their bytes in ranges. */
 import { mayTouch, type Principal } from '../../calls/principal.ts';
+import type { Ages } from '../../metadata/ages.ts';
 import type { WriteBehind } from '../../metadata/change.ts';
 import type { Awaitable } from '../../metadata/metadata.ts';
 import { detachBuffer } from '../../platform/buffers.ts';
@@ -28,6 +29,8 @@ export interface DownloadsDeps {
   /** Bytes sent, by row id of a bucket. A crash forgets some, in the owner's favour. */
   readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
+  /** Shared: content from memory is served only while a read of its row says that it is the current one. */
+  readonly ages: Pick<Ages, 'isShared'>;
   readonly dataKeys: Pick<DataKeys, 'openEnabled'>;
   /** Called with the row id of a blob whose bytes are damaged. */
   readonly onDamaged: (blob: number) => void;
@@ -56,6 +59,9 @@ export interface ContentRead {
   readonly signal: AbortSignal;
 }
 
+/** A change of one of these makes content in memory old. */
+const MUTABLE = ['id', 'tags', 'acl', 'lock_mode', 'retain_until', 'locked_until', 'legal_hold'] as const;
+
 /** Row ids of a blob without bytes of its own, and of the multipart upload whose parts are the bytes. */
 interface Assembled {
   readonly blob: number | null;
@@ -75,9 +81,11 @@ export class Downloads {
    * `customer_key_required`, `data_corrupted`.
    */
   async find(principal: Principal, objectId: string, versionId?: string): Promise<Content> {
-    const { hot } = this.#deps;
+    const { hot, ages } = this.#deps;
     const known = versionId === undefined ? hot.get(objectId) : undefined;
-    if (known && owns(principal, known.row)) return known;
+    if (known && owns(principal, known.row)) {
+      if (!ages.isShared || (await this.#isCurrent(known))) return known;
+    }
     const { epoch } = hot;
     const row = await this.#row(objectId, versionId);
     if (row && owns(principal, row)) {
@@ -106,9 +114,9 @@ export class Downloads {
     if (!mayTouch(principal, bucket.name, name)) {
       throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
     }
-    const { named, hot } = this.#deps;
+    const { named, hot, ages } = this.#deps;
     const known = versionId === undefined ? hot.named(bucket.id, name) : undefined;
-    if (known !== undefined) return { content: known };
+    if (known !== undefined && (!ages.isShared || (await this.#isCurrent(known)))) return { content: known };
     const { epoch } = hot;
     const row =
       versionId === undefined
@@ -124,6 +132,15 @@ export class Downloads {
         ? await named.markerOn(bucket.id, name)
         : await named.namedMarker(bucket.id, name, versionId);
     return marker && { marker };
+  }
+
+  /** True while no other node has replaced, deleted or relabelled what this one has in memory. */
+  async #isCurrent({ row }: Content): Promise<boolean> {
+    const { store, hot } = this.#deps;
+    const pointed = await store.pointedAt(row.object);
+    if (pointed !== undefined && MUTABLE.every((fact) => pointed[fact] === row[fact])) return true;
+    hot.forget(row.object_id);
+    return false;
   }
 
   #row(objectId: string, versionId: string | undefined) {

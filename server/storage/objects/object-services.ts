@@ -1,4 +1,6 @@
 /** Makes what both doors to object storage share: REST and S3 see the same objects. */
+import type { Ages } from '../../metadata/ages.ts';
+import type { Bus } from '../../metadata/bus.ts';
 import { type Changes, WriteBehind } from '../../metadata/change.ts';
 import type { Metadata } from '../../metadata/metadata.ts';
 import { RestingNamesStore } from '../../metadata/resting-names-store.ts';
@@ -29,6 +31,8 @@ import { Removals } from './removals.ts';
 export interface ObjectServicesDeps {
   readonly metadata: Metadata;
   readonly changes: Changes;
+  readonly bus: Pick<Bus, 'onForget'>;
+  readonly ages: Ages;
   readonly clock: Clock;
   readonly blobs: BlobStore;
   readonly billing: StorageBilling;
@@ -54,6 +58,7 @@ export function objectServices(deps: ObjectServicesDeps) {
   const store = new ObjectSql(metadata);
   const partUploadSql = new PartUploadSql(metadata);
   const hot = new HotContents();
+  deps.bus.onForget('named-key', (id) => dataKeys.keyring.forget(id));
   // Facts of downloads that are written later.
   const accessTimes = new WriteBehind<number, number>({
     changes,
@@ -89,7 +94,7 @@ export function objectServices(deps: ObjectServicesDeps) {
     removals,
     partUploads,
     dataKeys,
-    namedKeys: new NamedKeys({ ...deps, store: new NamedKeySql(metadata), keyring: dataKeys.keyring }),
+    namedKeys: new NamedKeys({ ...deps, store: new NamedKeySql(metadata) }),
     bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store, lockTime }),
     names: new NameListing({ store, partUploadSql, pageEndSql: new PageEndSql(metadata) }),
     listing: new Listing({ store, buckets, accessTimes }),

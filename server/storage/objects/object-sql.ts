@@ -31,6 +31,8 @@ interface TargetRow extends LockRow {
   readonly is_null: number;
 }
 
+type PointedRow = Pick<VersionRow, 'id' | 'tags' | 'acl' | keyof LockRow>;
+
 /** A part of a version that is replaced by itself. */
 export type Fact = { readonly tags: string | null } | { readonly acl: string | null };
 
@@ -97,6 +99,15 @@ export class ObjectSql {
       `SELECT ${CONTENT_COLUMNS} FROM objects o JOIN versions v ON v.id = o.current ${CONTENT_JOINS}
        WHERE o.object_id = ? AND v.blob IS NOT NULL`,
       objectId,
+    );
+  }
+
+  /** The current version of an object, by its row id, with the facts that change; undefined: it has none. */
+  pointedAt(object: number): Awaitable<PointedRow | undefined> {
+    return this.#reads.get(
+      `SELECT v.id, v.tags, v.acl, ${LOCK_COLUMNS} FROM objects o JOIN versions v ON v.id = o.current
+       WHERE o.id = ?`,
+      object,
     );
   }
 

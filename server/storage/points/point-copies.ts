@@ -1,5 +1,6 @@
 /** Copies versions of a recovery point into a live bucket, each completely or not at all. */
 import type { Principal } from '../../calls/principal.ts';
+import { AGELESS } from '../../metadata/ages.ts';
 import { BACKGROUND } from '../../metadata/change.ts';
 import type { Reads } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -79,7 +80,11 @@ export class PointCopies {
     }
     const blobs = await this.#point.blobs(names);
     const { reads, sealer } = this.#point;
-    const keys = openDataKeys(reads, { seal: sealsNothing, unseal: (...of) => sealer.unseal(...of) });
+    const keys = openDataKeys(
+      reads,
+      { seal: sealsNothing, unseal: (...of) => sealer.unseal(...of) },
+      AGELESS,
+    );
     const downloads = new Downloads({
       ...this.#deps,
       store,
@@ -87,6 +92,7 @@ export class PointCopies {
       partUploads: this.#parts,
       blobs,
       hot: new HotContents(),
+      ages: AGELESS,
       // #encryptionOf() checks that the live named key is enabled.
       dataKeys: { openEnabled: (sealed) => keys.open(sealed) },
       onDamaged: () => {},
