@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { transferStatements } from '../billing/ledger/ledger.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { type AppError, isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture, shown } from '../testing/account-fixture.ts';
+import { Accounts } from './accounts.ts';
 import { apiKeyTextProblem } from './keys/api-key-text.ts';
 
 let fixture: AccountFixture;
@@ -124,6 +126,24 @@ test('50 parallel registrations of one name: one wins, and only one account and 
 test('parallel registrations of different names get different ids', async () => {
   const all = await Promise.all(Array.from({ length: 40 }, () => register()));
   assert.equal(new Set(all.map(({ account }) => account.id)).size, 40);
+});
+
+test('two nodes that register at once give different ids, and refuse nobody', async () => {
+  const deps = { ...fixture, transfer: transferStatements, signupMicro: 1, registration: 'open' } as const;
+  const nodes = [new Accounts(deps), new Accounts(deps)];
+  const registerAt = (i: number) => {
+    const fields = {
+      username: `of-nodes-${i}`,
+      email: `of-nodes-${i}@example.com`,
+      password: 'a good password',
+    };
+    return nodes[i % 2]?.register(BACKGROUND, fields);
+  };
+  const atOnce = await Promise.all(Array.from({ length: 20 }, (_, i) => registerAt(i)));
+  // The second node has fallen far behind when it goes on.
+  const atOne = await Promise.all(Array.from({ length: 60 }, (_, i) => registerAt(20 + 2 * i)));
+  const ids = [...atOnce, ...atOne, await registerAt(21)].map((account) => account?.id);
+  assert.equal(new Set(ids).size, 81);
 });
 
 test('the record of the answer is part of the commit: refused together, stored together', async () => {

@@ -109,28 +109,28 @@ export class Accounts {
     const { username, email, password, address } = fields;
     const { isAdmin, claimEmail } = options;
     const passwordHash = password === undefined ? '' : await passwords.hash(password, { address, isAdmin });
-    const id = await this.#newAccountId();
     const createdAt = clock.now();
     const canonicalId = newCanonicalId();
-    const key = apiKeys.issue(id, options.apiKey);
-    const inserted = store.insertAccount({
-      id,
-      username,
-      usernameFolded: foldUsername(username),
-      email,
-      emailFolded: claimEmail === false ? null : foldEmail(email),
-      passwordHash,
-      isAdmin,
-      createdAt,
-      canonicalId,
-    });
-    return changes.run(recorder, (change) => {
+    return changes.run(recorder, async (change) => {
+      const id = await this.#newAccountId();
+      const key = apiKeys.issue(id, options.apiKey);
+      const inserted = store.insertAccount({
+        id,
+        username,
+        usernameFolded: foldUsername(username),
+        email,
+        emailFolded: claimEmail === false ? null : foldEmail(email),
+        passwordHash,
+        isAdmin,
+        createdAt,
+        canonicalId,
+      });
       options.precede?.(change);
-      change.add(inserted, async (reason) => {
+      change.add(inserted, async () => {
         await this.#assertFree(fields, options);
-        return new AppError('write_conflict', 'The account could not be stored; try again', {
-          cause: new Error(reason),
-        });
+        // Another node has given this id: the next try asks what is stored.
+        this.#highestStored = undefined;
+        return 'retry' as const;
       });
       change.add(key.statement);
       change.addAll(this.#signupGrant(id, createdAt));

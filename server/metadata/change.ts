@@ -20,9 +20,11 @@ type Reason = CommitRejected['reason'];
 
 /**
  * `retry`: another commit came first, so build the change again. `skip`: another commit did the same already,
- * so nothing is stored and that is fine; for background work. A function: the error for the caller.
+ * so nothing is stored and that is fine; for background work. A function: the error for the caller, or
+ * 'retry'.
  */
-export type Refusal = 'retry' | 'skip' | ((reason: Reason) => Error | Promise<Error>);
+export type Refusal = 'retry' | 'skip' | ((reason: Reason) => Decided | Promise<Decided>);
+type Decided = Error | 'retry';
 
 /** Records the response of a request in the commit with the effect. */
 export interface Recorder {
@@ -144,11 +146,10 @@ export class Changes {
         if (!(error instanceof CommitRejected)) throw error;
         const refusal = change.refusalAt(error.index);
         if (refusal === 'skip') return response;
-        if (refusal === 'retry') {
-          if (tries < MAX_TRIES) continue;
-          throw tooManyTries(error);
-        }
-        throw refusal ? await refusal(error.reason) : error;
+        const decided = typeof refusal === 'function' ? await refusal(error.reason) : (refusal ?? error);
+        if (decided !== 'retry') throw decided;
+        if (tries >= MAX_TRIES) throw tooManyTries(error);
+        continue;
       }
       if (record !== BACKGROUND.record) spent.add(record);
       for (const hook of hooks) hook();
