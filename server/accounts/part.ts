@@ -1,6 +1,7 @@
 /** Makes accounts: registration, sessions, keys, administration. */
 
 import type { Logger } from 'pino';
+import { ShortTokens } from '../calls/short-tokens.ts';
 import type { Tickets } from '../calls/tickets.ts';
 import type { Config } from '../config/config.ts';
 import type { Ages } from '../metadata/ages.ts';
@@ -92,13 +93,14 @@ export async function accountsPart({
     passwords,
     throttle,
     transfer,
+    tokens: new ShortTokens({ metadata, clock }),
     ...credits,
   };
   const sessionStore = new SessionStore({ reads: metadata });
   const checks = new PasswordChecks({ ...shared, sessionStore });
   const apiKeys = new ApiKeys({ ...shared, checks });
   const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys, dataUrl });
-  const clientLogins = new ClientLogins({ clock, accessKeys, authenticator, apiUrl });
+  const clientLogins = new ClientLogins({ ...shared, accessKeys, authenticator, apiUrl });
   const { registration } = config;
   const signupMicro = config.signupCredits * 1_000_000;
   const accounts = new Accounts({ ...shared, apiKeys, sessionStore, checks, signupMicro, registration });

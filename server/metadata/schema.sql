@@ -224,7 +224,7 @@ CREATE TABLE operations (
   ended_at INTEGER,
   status INTEGER,                       -- the answer, once it has ended
   sealed_body BLOB
-, kept_bytes INTEGER) STRICT, WITHOUT ROWID;
+, kept_bytes INTEGER, node TEXT NOT NULL DEFAULT '', is_cancellable INTEGER NOT NULL DEFAULT 0 CHECK (is_cancellable IN (0, 1)), cancel_asked INTEGER NOT NULL DEFAULT 0 CHECK (cancel_asked IN (0, 1)), progress TEXT) STRICT, WITHOUT ROWID;
 
 CREATE TABLE plans (
   name TEXT PRIMARY KEY,
@@ -305,6 +305,18 @@ CREATE TABLE setup_links (
   token_hash TEXT PRIMARY KEY,
   expires_at INTEGER NOT NULL
 , account_id INTEGER REFERENCES accounts(id)) STRICT, WITHOUT ROWID;
+
+CREATE TABLE short_tokens (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,                     -- 'device' or 'code': log-ins; 'ticket': a used one
+  hash TEXT NOT NULL,                     -- of the secret
+  other_hash TEXT UNIQUE,                 -- of a second secret: the code that a user types
+  owner TEXT NOT NULL,                    -- whose number is limited: an account, or where the request came from
+  content TEXT NOT NULL,                  -- JSON
+  created_at INTEGER NOT NULL,
+  ends_at INTEGER NOT NULL,
+  UNIQUE (kind, hash)
+) STRICT;
 
 CREATE TABLE steady_clock (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -566,6 +578,8 @@ CREATE INDEX operations_account ON operations(account_id, created_at, kept_bytes
 
 CREATE INDEX operations_age ON operations(created_at);
 
+CREATE INDEX operations_to_cancel ON operations(node) WHERE cancel_asked = 1 AND ended_at IS NULL;
+
 CREATE INDEX operations_uncounted ON operations(created_at) WHERE kept_bytes IS NULL AND ended_at IS NOT NULL;
 
 CREATE INDEX resting_names_account ON resting_names(account_id, kind, ends_at);
@@ -577,6 +591,10 @@ CREATE INDEX sessions_account ON sessions(account_id);
 CREATE UNIQUE INDEX sessions_id ON sessions(session_id);
 
 CREATE UNIQUE INDEX sessions_page_token ON sessions(page_token_hash);
+
+CREATE INDEX short_tokens_ends ON short_tokens(ends_at);
+
+CREATE INDEX short_tokens_owner ON short_tokens(kind, owner, created_at);
 
 CREATE INDEX upload_parts_blob ON upload_parts(blob);
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../../calls/principal.ts';
+import { ShortTokens } from '../../calls/short-tokens.ts';
 import { BACKGROUND } from '../../metadata/change.ts';
 import { type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
@@ -13,7 +14,11 @@ let fixture: AccountFixture;
 let logins: ClientLogins;
 before(async () => {
   fixture = await openAccountFixture();
-  logins = new ClientLogins({ ...fixture, apiUrl: () => 'http://127.0.0.1:8080' });
+  logins = new ClientLogins({
+    ...fixture,
+    tokens: new ShortTokens(fixture),
+    apiUrl: () => 'http://127.0.0.1:8080',
+  });
 });
 after(() => fixture.close());
 
@@ -31,16 +36,22 @@ const recorder = () => ({ record: () => [] });
 const redirectUri = 'http://127.0.0.1:1234/callback';
 const ALL = ['*'] as const;
 
-function approved(principal: Principal, name = 'CLI on laptop') {
+async function approved(principal: Principal, name = 'CLI on laptop') {
   const verifier = randomSecret(32).toString('base64url');
   const challenge = createHash('sha256').update(verifier).digest('base64url');
-  const { code } = logins.approve(principal, { name, scopes: ALL, expiresIn: 3600, challenge, redirectUri });
+  const { code } = await logins.approve(principal, {
+    name,
+    scopes: ALL,
+    expiresIn: 3600,
+    challenge,
+    redirectUri,
+  });
   return { code, verifier, redirectUri, challenge };
 }
 
 test('a code gives a key with the name, the rights and the end that were granted', async () => {
   const { principal } = await signedIn();
-  const key = await logins.redeem(recorder(), approved(principal));
+  const key = await logins.redeem(recorder(), await approved(principal));
   assert.deepEqual([key.name, key.scopes, key.username], ['CLI on laptop', ['*'], principal.username]);
   assert.equal(key.expires_at, '2026-01-01 01:00:00');
   const holder = await fixture.authenticator.authenticate({ apiKey: key.api_key });
@@ -49,9 +60,9 @@ test('a code gives a key with the name, the rights and the end that were granted
 
 test('a stolen code is worth nothing without its verifier, and an attempt uses it up', async () => {
   const { principal } = await signedIn();
-  const good = approved(principal);
+  const good = await approved(principal);
   for (const verifier of [randomSecret(32).toString('base64url'), good.challenge, '']) {
-    const stolen = approved(principal);
+    const stolen = await approved(principal);
     await assert.rejects(
       async () => logins.redeem(recorder(), { ...stolen, verifier }),
       refusedAs('invalid_grant'),
@@ -60,14 +71,14 @@ test('a stolen code is worth nothing without its verifier, and an attempt uses i
   }
   await logins.redeem(recorder(), good);
   await assert.rejects(async () => logins.redeem(recorder(), good), refusedAs('invalid_grant'), 'a replay');
-  const elsewhere = approved(principal);
+  const elsewhere = await approved(principal);
   const other = { ...elsewhere, redirectUri: 'http://127.0.0.1:1235/callback' };
   await assert.rejects(async () => logins.redeem(recorder(), other), refusedAs('invalid_grant'));
 });
 
 test('two attempts at once give one key', async () => {
   const { principal } = await signedIn();
-  const code = approved(principal);
+  const code = await approved(principal);
   const attempts = [1, 2, 3].map(async () => logins.redeem(recorder(), code));
   const outcomes = await Promise.allSettled(attempts);
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected', 'rejected']);
@@ -75,10 +86,10 @@ test('two attempts at once give one key', async () => {
 
 test('a code ends after 60 s, with the session that granted it, and with the account', async () => {
   const { principal, token } = await signedIn();
-  const late = approved(principal);
+  const late = await approved(principal);
   fixture.clock.advance(60_000);
   await assert.rejects(async () => logins.redeem(recorder(), late), refusedAs('invalid_grant'));
-  const open = approved(principal);
+  const open = await approved(principal);
   await fixture.sessions.logout(recorder(), token);
   await assert.rejects(logins.redeem(recorder(), open), refusedAs('invalid_grant'));
 });
@@ -89,7 +100,7 @@ test('only the loopback by its number is a way back', async () => {
   const ask = (redirectUri: string) =>
     logins.approve(principal, { name: 'n', scopes: ALL, challenge, redirectUri });
   for (const good of ['http://[::1]:1/callback', 'http://127.0.0.1:65535/callback'])
-    assert.ok(ask(good).code);
+    assert.ok((await ask(good)).code);
   const bad = [
     'http://localhost:1234/callback',
     'https://127.0.0.1:1234/callback',
@@ -103,54 +114,58 @@ test('only the loopback by its number is a way back', async () => {
     'http://127.0.0.1:1234/callback\n',
     'javascript:alert(1)//http://127.0.0.1:1234/callback',
   ];
-  for (const uri of bad) assert.throws(() => ask(uri), refusedAs('invalid_request'), uri);
+  for (const uri of bad) await assert.rejects(ask(uri), refusedAs('invalid_request'), uri);
 });
 
 test('nobody grants more than they have', async () => {
   const { principal } = await signedIn();
   const limited: Principal = { ...principal, via: 'key', scopes: ['account:write', 'storage:read'] };
   const ask = { name: 'n', challenge: 'x'.repeat(43), redirectUri };
-  assert.throws(() => logins.approve(limited, { ...ask, scopes: ALL }), refusedAs('scope_required'));
-  assert.ok(logins.approve(limited, { ...ask, scopes: ['storage:read'] }).code);
-  const device = logins.beginDevice({ name: 'n', scopes: ALL, address: '192.0.2.1' });
+  await assert.rejects(logins.approve(limited, { ...ask, scopes: ALL }), refusedAs('scope_required'));
+  assert.ok((await logins.approve(limited, { ...ask, scopes: ['storage:read'] })).code);
+  const device = await logins.beginDevice({ name: 'n', scopes: ALL, address: '192.0.2.1' });
   const decision = { typed: device.user_code, isApproved: true };
-  assert.throws(() => logins.decideDevice(limited, decision), refusedAs('scope_required'));
-  assert.equal(logins.findDevice(principal, device.user_code).name, 'n', 'it still waits for its owner');
+  await assert.rejects(logins.decideDevice(limited, decision), refusedAs('scope_required'));
+  assert.equal(
+    (await logins.findDevice(principal, device.user_code)).name,
+    'n',
+    'it still waits for its owner',
+  );
 });
 
 test('an account has 10 open codes, and displaces no other', async () => {
   const [ada, eve] = [await signedIn(), await signedIn()];
-  const first = approved(ada.principal);
-  const kept = approved(eve.principal);
-  for (let i = 0; i < 10; i++) approved(ada.principal);
+  const first = await approved(ada.principal);
+  const kept = await approved(eve.principal);
+  for (let i = 0; i < 10; i++) await approved(ada.principal);
   await assert.rejects(async () => logins.redeem(recorder(), first), refusedAs('invalid_grant'));
   await logins.redeem(recorder(), kept);
 });
 
 test('guessing short codes slows the account down, and nobody else', async () => {
   const [ada, eve] = [await signedIn(), await signedIn()];
-  const device = logins.beginDevice({ name: 'CLI on laptop', scopes: ALL, address: '192.0.2.1' });
+  const device = await logins.beginDevice({ name: 'CLI on laptop', scopes: ALL, address: '192.0.2.1' });
   const guess = () => logins.findDevice(eve.principal, 'BBBB-BBBB');
-  for (let i = 0; i < 5; i++) assert.throws(guess, refusedAs('login_code_not_found'));
-  assert.throws(guess, refusedAs('rate_limited'));
+  for (let i = 0; i < 5; i++) await assert.rejects(guess(), refusedAs('login_code_not_found'));
+  await assert.rejects(guess(), refusedAs('rate_limited'));
   const decide = { typed: device.user_code, isApproved: true };
-  assert.throws(
-    () => logins.decideDevice(eve.principal, decide),
+  await assert.rejects(
+    logins.decideDevice(eve.principal, decide),
     refusedAs('rate_limited'),
     'even the right one',
   );
-  assert.equal(logins.findDevice(ada.principal, device.user_code).address, '192.0.2.1');
-  logins.decideDevice(ada.principal, { ...decide, expiresIn: 60 });
+  assert.equal((await logins.findDevice(ada.principal, device.user_code)).address, '192.0.2.1');
+  await logins.decideDevice(ada.principal, { ...decide, expiresIn: 60 });
   fixture.clock.advance(1000);
-  assert.throws(() => logins.decideDevice(eve.principal, decide), refusedAs('login_code_not_found'));
+  await assert.rejects(logins.decideDevice(eve.principal, decide), refusedAs('login_code_not_found'));
   fixture.clock.advance(POLL_INTERVAL_MS);
   const key = await logins.redeemDevice(recorder(), device.device_code);
   assert.equal(key.username, ada.principal.username);
 });
 
-test('a name that could pretend to be another is refused', () => {
+test('a name that could pretend to be another is refused', async () => {
   for (const name of ['a\nb', 'CLI\u202egnp.exe', 'x\u2028y', '\ud800']) {
     const ask = () => logins.beginDevice({ name, scopes: ALL, address: '192.0.2.1' });
-    assert.throws(ask, refusedAs('invalid_request'), JSON.stringify(name));
+    await assert.rejects(ask(), refusedAs('invalid_request'), JSON.stringify(name));
   }
 });

@@ -4,6 +4,7 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Principal, Scope } from '../../calls/principal.ts';
+import type { ShortTokens } from '../../calls/short-tokens.ts';
 import type { Recorder } from '../../metadata/change.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
@@ -13,7 +14,14 @@ import type { AccessKeys } from '../keys/access-keys.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { DeviceCodes, DeviceLogin, IssuedCode, IssuedKey } from './client-login-schema.ts';
-import { DEVICE_CODE_MS, DeviceLogins, invalidGrant, POLL_INTERVAL_MS, shownCode } from './device-logins.ts';
+import {
+  DEVICE_CODE_MS,
+  DeviceLogins,
+  type DeviceRequest,
+  invalidGrant,
+  POLL_INTERVAL_MS,
+  shownCode,
+} from './device-logins.ts';
 import { LoginThrottle } from './login-throttle.ts';
 
 /** A code of the browser's way is fetched at once by a program on the same computer. */
@@ -38,15 +46,15 @@ interface Grant extends Granted {
   readonly principal: Principal;
 }
 
+/** The content of a code's row. */
 interface Code {
   readonly grant: Grant;
   readonly challenge: string;
   readonly redirectUri: string;
-  /** Monotonic. */
-  readonly endsAt: number;
 }
 
 export interface ClientLoginsDeps {
+  readonly tokens: ShortTokens;
   readonly clock: Clock;
   readonly accessKeys: Pick<AccessKeys, 'create'>;
   readonly authenticator: Pick<Authenticator, 'isCurrent'>;
@@ -58,23 +66,22 @@ export class ClientLogins {
   readonly #deps: ClientLoginsDeps;
   readonly #devices: DeviceLogins<Grant>;
   readonly #guesses: LoginThrottle;
-  /** Log-ins by the hash of the code, oldest first. */
-  readonly #codes = new Map<string, Code>();
 
   constructor(deps: ClientLoginsDeps) {
     this.#deps = deps;
-    this.#devices = new DeviceLogins(deps.clock);
+    this.#devices = new DeviceLogins(deps);
     this.#guesses = new LoginThrottle({ clock: deps.clock, freeFailures: FREE_GUESSES });
   }
 
   /**
    * A code for the program that listens at `redirectUri`, good once, for 60 s, and only with the verifier of
-   * `challenge`. Throws `invalid_request`, `scope_required` (more than the caller's own credential may).
+   * `challenge`. Rejects with `invalid_request`, `scope_required` (more than the caller's own credential
+   * may).
    */
-  approve(
+  async approve(
     principal: Principal,
     asked: Granted & { readonly challenge: string; readonly redirectUri: string },
-  ): IssuedCode {
+  ): Promise<IssuedCode> {
     const { challenge, redirectUri, ...granted } = asked;
     if (Number(LOOPBACK.exec(redirectUri)?.[1] ?? 0) > 65_535 || !LOOPBACK.test(redirectUri)) {
       throw invalidField(
@@ -83,34 +90,42 @@ export class ClientLogins {
       );
     }
     const grant = this.#grantOf(principal, granted);
-    this.#makeRoom(principal.accountId);
     const code = randomSecret(32).toString('base64url');
-    const endsAt = this.#deps.clock.monotonic() + CODE_MS;
-    this.#codes.set(hashSecret(code), { grant, challenge, redirectUri, endsAt });
+    const content: Code = { grant, challenge, redirectUri };
+    const token = {
+      kind: 'code',
+      hash: hashSecret(code),
+      owner: `account:${principal.accountId}`,
+      content: JSON.stringify(content),
+      lifeMs: CODE_MS,
+    } as const;
+    await this.#deps.tokens.add(token, { maxAll: MAX_CODES, maxPerOwner: MAX_CODES_PER_ACCOUNT });
     return { code, expires_in: CODE_MS / 1000 };
   }
 
-  /** The key for a code. Any attempt uses the code up. Throws `invalid_grant`, `too_many_access_keys`. */
-  redeem(
+  /** The key for a code. Any attempt uses it up. Rejects with `invalid_grant`, `too_many_access_keys`. */
+  async redeem(
     recorder: Recorder,
     given: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
   ): Promise<IssuedKey> {
-    const hash = hashSecret(given.code);
-    const code = this.#codes.get(hash);
-    this.#codes.delete(hash);
+    const { tokens } = this.#deps;
+    const name = { kind: 'code', hash: hashSecret(given.code) } as const;
+    const row = await tokens.find(name);
+    const isTaken = row !== undefined && (await tokens.take(name));
+    const code = isTaken ? (JSON.parse(row.content) as Code) : undefined;
     const isGood =
       code !== undefined &&
-      code.endsAt > this.#deps.clock.monotonic() &&
       code.redirectUri === given.redirectUri &&
       isVerifierOf(code.challenge, given.verifier);
     if (!isGood) throw invalidGrant('The code is unknown, used or expired, or is not for this program');
     return this.#issue(recorder, code.grant);
   }
 
-  /** Codes for a program on another computer. Throws `invalid_request`, `rate_limited`. */
-  beginDevice(asked: { name: string; scopes: readonly Scope[]; address: string }): DeviceCodes {
-    assertName(asked.name);
-    const { deviceCode, userCode } = this.#devices.begin({ ...asked, scopes: [...new Set(asked.scopes)] });
+  /** Codes for a program on another computer. Rejects with `invalid_request`. */
+  async beginDevice({ name, scopes, address }: DeviceRequest): Promise<DeviceCodes> {
+    assertName(name);
+    const asked = { name, scopes: [...new Set(scopes)], address };
+    const { deviceCode, userCode } = await this.#devices.begin(asked);
     return {
       device_code: deviceCode,
       user_code: shownCode(userCode),
@@ -120,10 +135,10 @@ export class ClientLogins {
     };
   }
 
-  /** The log-in of this code. Throws `login_code_not_found`, and `rate_limited` after wrong ones. */
-  findDevice(principal: Principal, typed: string): DeviceLogin {
+  /** The log-in of this code. Rejects with `login_code_not_found`, and `rate_limited` after wrong ones. */
+  async findDevice(principal: Principal, typed: string): Promise<DeviceLogin> {
     this.#assertMayGuess(principal);
-    const login = this.#devices.undecided(typed);
+    const login = await this.#devices.undecided(typed);
     if (login === undefined) throw this.#wrongGuess(principal);
     const { name, scopes, address, createdAt, userCode } = login;
     const created_at = formatTime(createdAt);
@@ -131,25 +146,26 @@ export class ClientLogins {
   }
 
   /**
-   * Grants or refuses what waits for this code; the caller's own rights and key bound what is granted. Throws
-   * as `findDevice`, and `scope_required`.
+   * Grants or refuses what waits for this code; the caller's own rights and key bound what is granted.
+   * Rejects as `findDevice`, and with `scope_required`.
    */
-  decideDevice(
+  async decideDevice(
     principal: Principal,
     { typed, isApproved, expiresIn }: { typed: string; isApproved: boolean; expiresIn?: number | undefined },
-  ): Record<string, never> {
+  ): Promise<Record<string, never>> {
     this.#assertMayGuess(principal);
-    const login = this.#devices.undecided(typed);
+    const login = await this.#devices.undecided(typed);
     if (login === undefined) throw this.#wrongGuess(principal);
     const { name, scopes } = login;
     const decision = isApproved ? this.#grantOf(principal, { name, scopes, expiresIn }) : 'refused';
-    this.#devices.decide(typed, decision);
+    // Somebody else may have decided meanwhile.
+    if (!(await this.#devices.decide(typed, decision))) throw this.#wrongGuess(principal);
     return {};
   }
 
-  /** The key, once somebody has granted it. Throws as DeviceLogins.poll, and `too_many_access_keys`. */
+  /** The key, once somebody has granted it. Rejects as DeviceLogins.poll, and `too_many_access_keys`. */
   async redeemDevice(recorder: Recorder, deviceCode: string): Promise<IssuedKey> {
-    return this.#issue(recorder, this.#devices.poll(deviceCode));
+    return this.#issue(recorder, await this.#devices.poll(deviceCode));
   }
 
   #grantOf(principal: Principal, { name, scopes, expiresIn }: Granted): Grant {
@@ -178,17 +194,6 @@ export class ClientLogins {
       },
     );
     return { ...key, username: principal.username };
-  }
-
-  #makeRoom(accountId: number): void {
-    const now = this.#deps.clock.monotonic();
-    const own: string[] = [];
-    for (const [hash, { endsAt, grant }] of this.#codes) {
-      if (endsAt <= now) this.#codes.delete(hash);
-      else if (grant.principal.accountId === accountId) own.push(hash);
-    }
-    if (own.length >= MAX_CODES_PER_ACCOUNT) this.#codes.delete(own[0] ?? '');
-    else if (this.#codes.size >= MAX_CODES) this.#codes.delete([...this.#codes.keys()][0] ?? '');
   }
 
   /** By account alone, because guesses may come from many addresses; edges.ts limits those of an address. */

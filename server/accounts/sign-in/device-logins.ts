@@ -1,9 +1,10 @@
 /**
- * Log-ins that a device asked for with a short code (RFC 8628), until they are decided and fetched. In
- * memory: a restart ends them, and the program asks again. Anyone may ask, so a network that asks for
+ * Log-ins that a device asked for with a short code (RFC 8628), until they are decided and fetched: rows, so
+ * that they may be approved at one node and fetched at another. Anyone may ask, so a network that asks for
  * many only ever displaces itself.
  */
 import type { Scope } from '../../calls/principal.ts';
+import type { Room, ShortTokens } from '../../calls/short-tokens.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { sourceOf } from '../../platform/host/caller-networks.ts';
@@ -31,146 +32,157 @@ export interface DeviceRequest {
   readonly address: string;
 }
 
-export interface DeviceLogin<Grant> extends DeviceRequest {
+export interface DeviceLogin extends DeviceRequest {
   readonly userCode: string;
   /** Wall time, ms. */
   readonly createdAt: number;
-  /** `refused`, or what was granted; undefined: nobody has decided. */
-  readonly decision: 'refused' | Grant | undefined;
 }
 
-interface Pending<Grant> extends DeviceLogin<Grant> {
-  decision: 'refused' | Grant | undefined;
-  readonly deviceHash: string;
-  /** See sourceOf(). */
-  readonly source: string;
-  readonly network: string;
-  /** Monotonic times. */
-  readonly endsAt: number;
+/** The content of its row. */
+interface Content<Grant> extends DeviceRequest {
+  readonly decision?: 'refused' | Grant;
+}
+
+interface Found {
+  readonly hash: string;
+  /** The row's content as it is. */
+  readonly text: string;
+  readonly login: DeviceLogin;
+}
+
+/** When a device may poll again. */
+interface Pace {
+  /** Monotonic time. */
   polledAt: number;
   intervalMs: number;
 }
 
-export class DeviceLogins<Grant> {
-  readonly #clock: Clock;
-  readonly #maxAll: number;
-  readonly #maxPerSource: number;
-  /** Log-ins by the hash of the device code, oldest first. */
-  readonly #pending = new Map<string, Pending<Grant>>();
-  readonly #byUserCode = new Map<string, Pending<Grant>>();
+export interface DeviceLoginsDeps {
+  readonly tokens: ShortTokens;
+  readonly clock: Clock;
+  readonly maxAll?: number;
+  readonly maxPerSource?: number;
+}
 
-  constructor(clock: Clock, { maxAll = MAX_ALL, maxPerSource = MAX_PER_SOURCE } = {}) {
-    this.#clock = clock;
-    this.#maxAll = maxAll;
-    this.#maxPerSource = maxPerSource;
+export class DeviceLogins<Grant> {
+  readonly #deps: DeviceLoginsDeps;
+  /** By the hash of the device code, the one polled longest ago first. */
+  readonly #paces = new Map<string, Pace>();
+
+  constructor(deps: DeviceLoginsDeps) {
+    this.#deps = deps;
   }
 
   /** New codes. The oldest that this address has open ends when there are too many. */
-  begin(request: DeviceRequest): { readonly deviceCode: string; readonly userCode: string } {
-    this.#dropEnded();
-    this.#makeRoom(request.address);
-    const deviceCode = randomSecret(32).toString('base64url');
-    const now = this.#clock.monotonic();
-    const login: Pending<Grant> = {
-      ...request,
-      userCode: this.#newUserCode(),
-      createdAt: this.#clock.now(),
-      decision: undefined,
-      deviceHash: hashSecret(deviceCode),
-      source: sourceOf(request.address),
-      network: wideNetworkOf(request.address),
-      endsAt: now + DEVICE_CODE_MS,
-      polledAt: now - POLL_INTERVAL_MS,
-      intervalMs: POLL_INTERVAL_MS,
-    };
-    this.#pending.set(login.deviceHash, login);
-    this.#byUserCode.set(login.userCode, login);
-    return { deviceCode, userCode: login.userCode };
+  async begin(request: DeviceRequest): Promise<{ readonly deviceCode: string; readonly userCode: string }> {
+    const { tokens } = this.#deps;
+    const content: Content<Grant> = request;
+    const login = {
+      kind: 'device',
+      owner: sourceOf(request.address),
+      content: JSON.stringify(content),
+      lifeMs: DEVICE_CODE_MS,
+    } as const;
+    for (;;) {
+      const [deviceCode, userCode] = [randomSecret(32).toString('base64url'), newUserCode()];
+      const hashes = { hash: hashSecret(deviceCode), otherHash: hashSecret(userCode) };
+      if (await tokens.add({ ...login, ...hashes }, this.#room)) return { deviceCode, userCode };
+    }
   }
 
   /** The undecided log-in of a code as it was typed: in small letters, with or without the dash. */
-  undecided(typed: string): DeviceLogin<Grant> | undefined {
-    this.#dropEnded();
-    const login = this.#byUserCode.get(plainCode(typed));
-    return login?.decision === undefined ? login : undefined;
+  async undecided(typed: string): Promise<DeviceLogin | undefined> {
+    return (await this.#undecided(typed))?.login;
   }
 
   /** Decides once; false: there is no undecided log-in of this code. */
-  decide(typed: string, decision: 'refused' | Grant): boolean {
-    const login = this.undecided(typed) as Pending<Grant> | undefined;
-    if (login === undefined) return false;
-    login.decision = decision;
-    return true;
+  async decide(typed: string, decision: 'refused' | Grant): Promise<boolean> {
+    const found = await this.#undecided(typed);
+    if (found === undefined) return false;
+    const { hash, text } = found;
+    const decided: Content<Grant> = { ...JSON.parse(text), decision };
+    return this.#deps.tokens.change(
+      { kind: 'device', hash },
+      { was: text, becomes: JSON.stringify(decided) },
+    );
   }
 
   /**
-   * The grant, once: the code is used up. Throws `authorization_pending`, `slow_down` (polled before
+   * The grant, once: the code is used up. Rejects with `authorization_pending`, `slow_down` (polled before
    * the interval was over), `access_denied`, and `invalid_grant` for a code that is unknown, used or over.
    */
-  poll(deviceCode: string): Grant {
-    this.#dropEnded();
-    const login = this.#pending.get(hashSecret(deviceCode));
-    if (login === undefined) throw invalidGrant('The code is unknown, used or expired');
-    const now = this.#clock.monotonic();
-    const isEarly = now - login.polledAt < login.intervalMs;
-    login.polledAt = now;
-    if (isEarly) {
-      login.intervalMs += POLL_INTERVAL_MS;
-      throw new AppError('slow_down', `Polled too soon; wait ${login.intervalMs / 1000} s`, {
-        retryAfterSeconds: login.intervalMs / 1000,
-      });
-    }
-    if (login.decision === undefined) {
+  async poll(deviceCode: string): Promise<Grant> {
+    const { tokens } = this.#deps;
+    const name = { kind: 'device', hash: hashSecret(deviceCode) } as const;
+    const row = await tokens.find(name);
+    if (row === undefined) throw unknownCode();
+    const { intervalMs } = this.#keepPace(name.hash);
+    const { decision }: Content<Grant> = JSON.parse(row.content);
+    if (decision === undefined) {
       throw new AppError('authorization_pending', 'The log-in with this code is not approved yet', {
-        retryAfterSeconds: login.intervalMs / 1000,
+        retryAfterSeconds: intervalMs / 1000,
       });
     }
-    this.#drop(login);
-    if (login.decision === 'refused') throw new AppError('access_denied', 'The log-in was refused');
-    return login.decision;
+    if (!(await tokens.take(name))) throw unknownCode();
+    this.#paces.delete(name.hash);
+    if (decision === 'refused') throw new AppError('access_denied', 'The log-in was refused');
+    return decision;
   }
 
-  #newUserCode(): string {
-    for (;;) {
-      const letters = [...randomSecret(4 * CODE_LENGTH)]
-        // 240 is the largest multiple of 20 in a byte: the rest would make some letters likelier.
-        .filter((byte) => byte < 240)
-        .slice(0, CODE_LENGTH)
-        .map((byte) => LETTERS.charAt(byte % LETTERS.length));
-      const code = letters.join('');
-      if (letters.length === CODE_LENGTH && !this.#byUserCode.has(code)) return code;
+  /** Throws `slow_down`. Each node knows of its own polls alone, and a code that ends is forgotten. */
+  #keepPace(hash: string): Pace {
+    const now = this.#deps.clock.monotonic();
+    const known = this.#paces.get(hash);
+    const pace = { polledAt: now, intervalMs: known?.intervalMs ?? POLL_INTERVAL_MS };
+    const isEarly = known !== undefined && now - known.polledAt < known.intervalMs;
+    if (isEarly) pace.intervalMs += POLL_INTERVAL_MS;
+    this.#paces.delete(hash);
+    this.#paces.set(hash, pace);
+    for (const [other, { polledAt }] of this.#paces) {
+      if (now - polledAt < DEVICE_CODE_MS) break;
+      this.#paces.delete(other);
     }
+    if (!isEarly) return pace;
+    const seconds = pace.intervalMs / 1000;
+    throw new AppError('slow_down', `Polled too soon; wait ${seconds} s`, { retryAfterSeconds: seconds });
   }
 
-  /** All live equally long, so the oldest end first. */
-  #dropEnded(): void {
-    const now = this.#clock.monotonic();
-    for (const login of this.#pending.values()) {
-      if (login.endsAt > now) return;
-      this.#drop(login);
-    }
+  async #undecided(typed: string): Promise<Found | undefined> {
+    const userCode = plainCode(typed);
+    const row = await this.#deps.tokens.findByOther(hashSecret(userCode));
+    if (row === undefined) return undefined;
+    const { decision, ...request }: Content<Grant> = JSON.parse(row.content);
+    if (decision !== undefined) return undefined;
+    const login = { ...request, userCode, createdAt: row.created_at };
+    return { hash: row.hash, text: row.content, login };
   }
 
   /**
    * An address that asks for too many displaces its own oldest; when all places are taken, the oldest of the
    * network with most ends. Nobody is refused: behind a proxy many callers may have one address.
    */
-  #makeRoom(address: string): void {
-    const source = sourceOf(address);
-    const own = [...this.#pending.values()].filter((login) => login.source === source);
-    const [first] = own;
-    if (own.length >= this.#maxPerSource && first !== undefined) this.#drop(first);
-    if (this.#pending.size < this.#maxAll) return;
-    const counts = new Map<string, number>();
-    for (const { network } of this.#pending.values()) counts.set(network, (counts.get(network) ?? 0) + 1);
-    const most = Math.max(...counts.values());
-    const oldest = [...this.#pending.values()].find(({ network }) => counts.get(network) === most);
-    if (oldest !== undefined) this.#drop(oldest);
+  get #room(): Room {
+    const { maxAll = MAX_ALL, maxPerSource: maxPerOwner = MAX_PER_SOURCE } = this.#deps;
+    return { maxAll, maxPerOwner, displaced: oldestOfMost };
   }
+}
 
-  #drop(login: Pending<Grant>): void {
-    this.#pending.delete(login.deviceHash);
-    this.#byUserCode.delete(login.userCode);
+function oldestOfMost<T extends { readonly owner: string }>(open: readonly T[]): T | undefined {
+  const counts = new Map<string, number>();
+  const networks = open.map(({ owner }) => wideNetworkOf(owner));
+  for (const network of networks) counts.set(network, (counts.get(network) ?? 0) + 1);
+  const most = Math.max(...counts.values());
+  return open[networks.findIndex((network) => counts.get(network) === most)];
+}
+
+function newUserCode(): string {
+  for (;;) {
+    const letters = [...randomSecret(4 * CODE_LENGTH)]
+      // 240 is the largest multiple of 20 in a byte: the rest would make some letters likelier.
+      .filter((byte) => byte < 240)
+      .slice(0, CODE_LENGTH)
+      .map((byte) => LETTERS.charAt(byte % LETTERS.length));
+    if (letters.length === CODE_LENGTH) return letters.join('');
   }
 }
 
@@ -183,9 +195,15 @@ function plainCode(typed: string): string {
   return typed.toUpperCase().replace(/[^A-Z]/g, '');
 }
 
-/** For fairness between unauthenticated clients: the /24 of an IPv4 address, the /48 of an IPv6 address. */
-function wideNetworkOf(address: string): string {
-  const source = sourceOf(address);
+function unknownCode(): AppError {
+  return invalidGrant('The code is unknown, used or expired');
+}
+
+/**
+ * For fairness between unauthenticated clients: the /24 of an IPv4 address, the /48 of an IPv6 address.
+ * `source`: see sourceOf().
+ */
+function wideNetworkOf(source: string): string {
   const groups = source.split(/[.:]/);
   return groups.slice(0, 3).join('.');
 }

@@ -1,0 +1,96 @@
+/**
+ * Secrets that end after minutes: codes of log-ins, and tickets that were used. They are rows, so that any
+ * node takes one that another gave; of the secrets only hashes are kept.
+ */
+import { CommitRejected, type Metadata, type Reads, type Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import {
+  type OpenToken,
+  type ShortTokenName,
+  type ShortTokenRow,
+  ShortTokensStore,
+} from './short-tokens-store.ts';
+
+export interface NewToken extends ShortTokenName {
+  /** The hash of a second secret. */
+  readonly otherHash?: string;
+  /** The account or place whose number is limited. */
+  readonly owner: string;
+  /** JSON. */
+  readonly content: string;
+  readonly lifeMs: number;
+}
+
+/** When there are too many of a kind, an open one ends for each new one. */
+export interface Room {
+  readonly maxAll: number;
+  /** Beyond, the owner's oldest ends. */
+  readonly maxPerOwner: number;
+  /** Chooses among all, oldest first, which ends when all places are taken. Default: the oldest. */
+  readonly displaced?: (open: readonly OpenToken[]) => OpenToken | undefined;
+}
+
+export interface ShortTokensDeps {
+  readonly metadata: Reads & Pick<Metadata, 'commit'>;
+  readonly clock: Clock;
+}
+
+export class ShortTokens {
+  readonly #deps: ShortTokensDeps;
+  readonly #store: ShortTokensStore;
+
+  constructor(deps: ShortTokensDeps) {
+    this.#deps = deps;
+    this.#store = new ShortTokensStore(deps.metadata);
+  }
+
+  /** undefined: unknown, taken or over. */
+  async find(name: ShortTokenName): Promise<ShortTokenRow | undefined> {
+    return this.#store.find(name, this.#deps.clock.now());
+  }
+
+  /** The same by the hash of its second secret. */
+  async findByOther(otherHash: string): Promise<ShortTokenRow | undefined> {
+    return this.#store.findByOther(otherHash, this.#deps.clock.now());
+  }
+
+  /** Makes room for it, if it is to, and adds it. False: one of its secrets is known already. */
+  async add({ lifeMs, ...token }: NewToken, room?: Room): Promise<boolean> {
+    const createdAt = this.#deps.clock.now();
+    const dropped = room === undefined ? [] : await this.#makeRoom(token, room, createdAt);
+    return this.#tries([...dropped, this.#store.insert({ ...token, createdAt, endsAt: createdAt + lifeMs })]);
+  }
+
+  /** Takes it away. False: somebody else has. */
+  take(name: ShortTokenName): Promise<boolean> {
+    return this.#tries([{ ...this.#store.delete(name), expectChanges: 1 }]);
+  }
+
+  /** Changes its content. False: it is not `was` any more. */
+  change(name: ShortTokenName, content: { was: string; becomes: string }): Promise<boolean> {
+    return this.#tries([{ ...this.#store.setContent(name, content), expectChanges: 1 }]);
+  }
+
+  /** Deletes those that are over. */
+  async sweep(): Promise<void> {
+    await this.#deps.metadata.commit([this.#store.deleteEnded(this.#deps.clock.now())]);
+  }
+
+  async #makeRoom({ kind, owner }: Omit<NewToken, 'lifeMs'>, room: Room, now: number): Promise<Statement[]> {
+    const { maxAll, maxPerOwner, displaced = ([oldest]) => oldest } = room;
+    const { all, own } = await this.#store.count(kind, owner, now);
+    if (own >= maxPerOwner) return [this.#store.deleteOldest(kind, owner)];
+    const one = all < maxAll ? undefined : displaced(await this.#store.open(kind, now));
+    return one === undefined ? [] : [this.#store.delete({ kind, hash: one.hash })];
+  }
+
+  async #tries(statements: readonly Statement[]): Promise<boolean> {
+    try {
+      await this.#deps.metadata.commit(statements);
+      return true;
+    } catch (error) {
+      if (error instanceof CommitRejected) return false;
+      throw error;
+    }
+  }
+}
