@@ -11,12 +11,17 @@ export interface OperationRow {
   readonly ended_at: number | null;
   readonly status: number | null;
   readonly sealed_body: Uint8Array | null;
+  /** The node that runs or ran it; '': a cloud of one process, or a node that has begun anew since. */
+  readonly node: string;
+  readonly is_cancellable: number;
+  /** JSON, of another node's; null: it does not tell. */
+  readonly progress: string | null;
 }
 
 /** An operation without its outcome, for lists. */
-export type OperationHead = Omit<OperationRow, 'sealed_body'>;
+export type OperationHead = Omit<OperationRow, 'sealed_body' | 'is_cancellable' | 'progress'>;
 
-export type NewOperation = Omit<OperationRow, 'ended_at' | 'status' | 'sealed_body'>;
+export type NewOperation = Omit<OperationRow, 'ended_at' | 'status' | 'sealed_body' | 'progress'>;
 
 export interface OperationEnd {
   readonly accountId: number;
@@ -52,7 +57,7 @@ export class OperationsStore {
   ): Awaitable<OperationHead[]> {
     const own = credentialId === undefined ? [] : [credentialId];
     return this.#reads.all(
-      `SELECT operation_id, account_id, credential_id, name, created_at, ended_at, status FROM operations
+      `SELECT operation_id, account_id, credential_id, name, created_at, ended_at, status, node FROM operations
        WHERE account_id = ? AND operation_id < ? ${own.length > 0 ? 'AND credential_id = ?' : ''}
        ORDER BY operation_id DESC LIMIT ?`,
       accountId,
@@ -63,11 +68,56 @@ export class OperationsStore {
   }
 
   insert(row: NewOperation): Statement {
+    const { operation_id: id, account_id, credential_id, name, created_at, node, is_cancellable } = row;
     return {
-      sql: 'INSERT INTO operations (operation_id, account_id, credential_id, name, created_at) VALUES (?, ?, ?, ?, ?)',
-      params: [row.operation_id, row.account_id, row.credential_id, row.name, row.created_at],
-      tells: tellsOf(row.operation_id, row.account_id),
+      sql: `INSERT INTO operations
+              (operation_id, account_id, credential_id, name, created_at, node, is_cancellable)
+            VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      params: [id, account_id, credential_id, name, created_at, node, is_cancellable],
+      tells: tellsOf(id, account_id),
     };
+  }
+
+  /** For other nodes; nothing, once it has ended. */
+  setProgress(operationId: string, progress: string): Statement {
+    return {
+      sql: 'UPDATE operations SET progress = ? WHERE operation_id = ? AND ended_at IS NULL',
+      params: [progress, operationId],
+    };
+  }
+
+  /** Asks the node that runs it to end it. */
+  askToCancel(operationId: string): Statement {
+    return {
+      sql: 'UPDATE operations SET cancel_asked = 1 WHERE operation_id = ? AND ended_at IS NULL',
+      params: [operationId],
+    };
+  }
+
+  /** Operations of `node` that it was asked to end. */
+  async toCancel(node: string): Promise<string[]> {
+    const rows = await this.#reads.all<{ operation_id: string }>(
+      'SELECT operation_id FROM operations WHERE node = ? AND cancel_asked = 1 AND ended_at IS NULL',
+      node,
+    );
+    return rows.map((row) => row.operation_id);
+  }
+
+  /** The process that ran these of `node` has ended: nobody runs them. */
+  disown(node: string): Statement {
+    return {
+      sql: "UPDATE operations SET node = '' WHERE node = ? AND ended_at IS NULL",
+      params: [node],
+    };
+  }
+
+  /** Nodes that have operations as old that have not ended. */
+  async nodesOf(notAfter: number): Promise<string[]> {
+    const rows = await this.#reads.all<{ node: string }>(
+      'SELECT DISTINCT node FROM operations WHERE created_at <= ? AND ended_at IS NULL',
+      notAfter,
+    );
+    return rows.map(({ node }) => node);
   }
 
   /** Stores an outcome, unless one is stored already. */
@@ -129,10 +179,18 @@ export class OperationsStore {
     };
   }
 
-  /** Deletes old operations but those that run. */
-  deleteOlderThan(notAfter: number, running: readonly string[]): Statement {
-    const but = running.length > 0 ? `AND operation_id NOT IN (${running.map(() => '?').join(', ')})` : '';
-    return { sql: `DELETE FROM operations WHERE created_at <= ? ${but}`, params: [notAfter, ...running] };
+  /** Deletes old operations but those that run: `running`, and all of `nodes` that have not ended. */
+  deleteOlderThan(
+    notAfter: number,
+    { running, nodes }: { readonly running: readonly string[]; readonly nodes: readonly string[] },
+  ): Statement {
+    const marks = (list: readonly string[]) => list.map(() => '?').join(', ');
+    const but = running.length > 0 ? `AND operation_id NOT IN (${marks(running)})` : '';
+    const others = nodes.length > 0 ? `AND (ended_at IS NOT NULL OR node NOT IN (${marks(nodes)}))` : '';
+    return {
+      sql: `DELETE FROM operations WHERE created_at <= ? ${but} ${others}`,
+      params: [notAfter, ...running, ...nodes],
+    };
   }
 }
 

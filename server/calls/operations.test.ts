@@ -3,7 +3,9 @@ import { after, before, test } from 'node:test';
 import { BACKGROUND } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { isAppError } from '../platform/errors.ts';
+import { ALONE } from '../platform/membership.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
+import { eventually } from '../testing/eventually.ts';
 import { Operations } from './operations.ts';
 import { OperationsStore } from './operations-store.ts';
 import { NOBODY, type Principal } from './principal.ts';
@@ -39,6 +41,15 @@ const open = (maxKept = 1000, maxKeptBytes = 1e6) => {
   const isOwner = async ({ credentialId }: Principal) => /^(ann|bob)$/.test(credentialId);
   const store = new OperationsStore(metadata);
   return new Operations({ metadata, store, sealer, clock, maxKept, maxKeptBytes, isOwner, onLost });
+};
+/** A node of two that share the metadata. */
+const node = (nodeId: string, gone: ReadonlySet<string> = new Set()) => {
+  const { metadata, sealer, clock } = fixture;
+  const membership = { ...ALONE, nodeId, isShared: true, isGone: (id: string) => gone.has(id) };
+  const store = new OperationsStore(metadata);
+  const onLost = (_: string, error: unknown) => assert.fail(String(error));
+  const isOwner = async ({ credentialId }: Principal) => credentialId === 'ann';
+  return new Operations({ metadata, membership, store, sealer, clock, maxKept: 1000, isOwner, onLost });
 };
 const none = () => [];
 const badStatement: Statement = { sql: 'INSERT INTO accounts (id) VALUES (NULL)', params: [] };
@@ -272,4 +283,71 @@ test('outcomes that an earlier version kept are counted and cut', async () => {
   await operations.countEarlier();
   const { response } = await operations.find(bob, id, NOW);
   assert.deepEqual([response?.status, JSON.parse(response?.body ?? '').response_not_kept], [201, true]);
+});
+
+test('another node shows it running, until its node is gone or has begun anew', async () => {
+  const gone = new Set<string>();
+  const [first, second] = [node('nod-1'), node('nod-2', gone)];
+  const { id } = await running(first);
+  const stateOf = async () => {
+    const { state } = await second.find(ann, id, NOW);
+    const page = await Array.fromAsync(second.list(ann, { before: undefined, limit: 1 }));
+    return [state, page[0]?.state];
+  };
+  assert.deepEqual(await stateOf(), ['running', 'running']);
+  gone.add('nod-1');
+  assert.deepEqual(await stateOf(), ['interrupted', 'failed']);
+  gone.clear();
+  assert.deepEqual(await stateOf(), ['running', 'running']);
+  await node('nod-1').start();
+  assert.deepEqual(await stateOf(), ['interrupted', 'failed']);
+});
+
+test('a reader at another node waits for its end', async () => {
+  const [first, second] = [node('nod-1'), node('nod-2')];
+  const { id, work, done } = await running(first);
+  const { signal } = new AbortController();
+  assert.equal((await second.find(ann, id, { ms: 1, signal })).state, 'running');
+  const found = second.find(ann, id, { ms: 60_000, signal });
+  work.resolve(ANSWER);
+  await done;
+  assert.deepEqual((await found).response, ANSWER);
+});
+
+test('another node shows its progress and cancels it', async () => {
+  const [first, second] = [node('nod-1'), node('nod-2')];
+  const pending = await first.begin(ann, { name: 'restoreBucket', isCancellable: true }, none);
+  const { operationId: id } = pending.operation;
+  const progress = { done: 1, total: 2, bytes: 10, totalBytes: null };
+  pending.work.report(progress);
+  const told = async () => (await second.find(ann, id, NOW)).progress;
+  await eventually(async () => (await told()) !== null);
+  assert.deepEqual(await told(), progress);
+  await assert.rejects(second.cancel(bob, id, NOW), { code: 'operation_not_found' });
+  assert.equal((await second.cancel(ann, id, NOW)).state, 'running');
+  await eventually(() => pending.work.signal.aborted);
+  assert.ok(isAppError(pending.work.signal.reason, 'operation_cancelled'));
+  await pending.run(async () => REFUSAL);
+  const { state, isCancellable } = await second.cancel(ann, id, NOW);
+  assert.deepEqual([state, isCancellable], ['ended', false]);
+  const fixed = await running(first);
+  await assert.rejects(second.cancel(ann, fixed.id, NOW), { code: 'operation_not_cancellable' });
+});
+
+test('the sweep of one node leaves what another runs, and takes what nobody does', async () => {
+  const gone = new Set<string>();
+  const [first, second] = [node('nod-1'), node('nod-2', gone)];
+  const { id, work, done } = await running(first);
+  fixture.clock.advance(2 * DAY_MS);
+  await second.sweep();
+  assert.equal((await first.find(ann, id, NOW)).state, 'running');
+  work.resolve(ANSWER);
+  await done;
+  await second.sweep();
+  await assert.rejects(first.find(ann, id, NOW), { code: 'operation_not_found' });
+  const left = await running(first);
+  fixture.clock.advance(2 * DAY_MS);
+  gone.add('nod-1');
+  await second.sweep();
+  await assert.rejects(first.find(ann, left.id, NOW), { code: 'operation_not_found' });
 });

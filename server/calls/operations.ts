@@ -1,7 +1,8 @@
 /**
  * Calls that are answered at once and end later (`Prefer: respond-async`, RFC 7240 §4.1; decisions/0016). The
  * outcome is stored in the same commit as the effect (like the response under an Idempotency-Key): after a
- * crash an ended operation has had its effect. The outcome of one that was running is unknown.
+ * crash an ended operation has had its effect. The outcome of one that was running is unknown. Other nodes
+ * know of it by its row (operations-of-nodes.ts).
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +11,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
+import { ALONE, type Membership } from '../platform/membership.ts';
 import {
   keptForm,
   MAX_ACCOUNT_BYTES,
@@ -17,6 +19,7 @@ import {
   type StoredResponse,
   TrimSchedule,
 } from './kept-answers.ts';
+import { cancel, OperationsOfNodes, type Running, type Wait } from './operations-of-nodes.ts';
 import type { OperationHead, OperationRow, OperationsStore, UncountedOperation } from './operations-store.ts';
 import type { Principal, Progress, Work } from './principal.ts';
 
@@ -37,6 +40,8 @@ export interface OperationsDeps {
   readonly store: OperationsStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
+  /** Default: no other node. */
+  readonly membership?: Membership;
   /**
    * True for an account's own key and its sessions, which may read everything of the account. Never throws.
    */
@@ -82,32 +87,17 @@ export interface OperationSummary {
   readonly status: number | null;
 }
 
-/** How long a reader waits for the end, and its abort signal. */
-export interface Wait {
-  readonly ms: number;
-  readonly signal: AbortSignal;
-}
-
-interface Running {
-  readonly accountId: number;
-  readonly createdAt: number;
-  /**
-   * An AbortController, because a signal drops listeners of readers that left, and a promise would keep them.
-   */
-  readonly ended: AbortController;
-  readonly cancelled: AbortController;
-  readonly isCancellable: boolean;
-  progress: Progress | null;
-}
-
 export class Operations {
   readonly #deps: OperationsDeps;
   readonly #running = new Map<string, Running>();
   readonly #stopping = new AbortController();
   readonly #trims: TrimSchedule;
+  readonly #nodes: OperationsOfNodes;
 
   constructor(deps: OperationsDeps) {
+    const { membership = ALONE } = deps;
     this.#deps = deps;
+    this.#nodes = new OperationsOfNodes({ ...deps, membership, running: this.#running });
     this.#trims = new TrimSchedule({ rows: deps.maxKept, bytes: maxBytes(deps) });
   }
 
@@ -132,14 +122,16 @@ export class Operations {
     const createdAt = clock.now();
     const running: Running = { accountId, createdAt, ended, cancelled, isCancellable, progress: null };
     this.#running.set(operationId, running);
+    this.#nodes.watch();
     const created = { operationId, name, createdAt, isCancellable };
     const operation: Operation = { ...created, ...BEGUN };
     const report = (progress: Progress) => {
       running.progress = progress;
     };
     const row = { operation_id: operationId, account_id: accountId, credential_id: credentialId };
+    const here = { node: this.#nodes.nodeId, is_cancellable: isCancellable ? 1 : 0 };
     try {
-      const inserted = store.insert({ ...row, name, created_at: createdAt });
+      const inserted = store.insert({ ...row, ...here, name, created_at: createdAt });
       await metadata.commit([inserted, ...this.#trim(accountId, 0), ...also(operation)]);
     } catch (error) {
       end();
@@ -163,11 +155,16 @@ export class Operations {
 
   /** The caller's operation, once it has ended or the wait is over. Throws `operation_not_found`. */
   async find(caller: Principal, operationId: string, { ms, signal }: Wait): Promise<Operation> {
-    await this.#rowFor(caller, operationId);
+    const row = await this.#rowFor(caller, operationId);
     const running = this.#running.get(operationId);
     if (running !== undefined) {
       const any = AbortSignal.any([running.ended.signal, this.#stopping.signal, signal]);
       await sleep(ms, undefined, { signal: any, ref: false }).catch(() => {});
+    } else if (this.#nodes.runsElsewhere(row)) {
+      await this.#nodes.waitFor(operationId, {
+        ms,
+        signal: AbortSignal.any([this.#stopping.signal, signal]),
+      });
     }
     const now = this.#running.get(operationId);
     return this.#present(await this.#rowFor(caller, operationId), now);
@@ -178,12 +175,15 @@ export class Operations {
    * ended stays as it is. Throws `operation_not_found`, `operation_not_cancellable`.
    */
   async cancel(caller: Principal, operationId: string, wait: Wait): Promise<Operation> {
-    const { name } = await this.#rowFor(caller, operationId);
+    const row = await this.#rowFor(caller, operationId);
     const running = this.#running.get(operationId);
-    if (running?.isCancellable === false) {
-      throw new AppError('operation_not_cancellable', `${name} cannot be cancelled`);
+    const isElsewhere = running === undefined && this.#nodes.runsElsewhere(row);
+    if (running?.isCancellable === false || (isElsewhere && row.is_cancellable === 0)) {
+      throw new AppError('operation_not_cancellable', `${row.name} cannot be cancelled`);
     }
-    running?.cancelled.abort(new AppError('operation_cancelled', 'The call was cancelled'));
+    if (running !== undefined) cancel(running);
+    const { metadata, store } = this.#deps;
+    if (isElsewhere) await metadata.commit([store.askToCancel(operationId)]);
     return this.find(caller, operationId, wait);
   }
 
@@ -201,10 +201,12 @@ export class Operations {
     for (const row of await store.listBefore(caller.accountId, page)) yield this.#summary(row);
   }
 
-  #summary({ operation_id, name, created_at, ended_at, status }: OperationHead): OperationSummary {
+  #summary(row: OperationHead): OperationSummary {
+    const { operation_id, name, created_at, ended_at, status } = row;
     const common = { operationId: operation_id, name, createdAt: created_at, endedAt: ended_at, status };
     if (status !== null) return { ...common, state: status < 400 ? 'succeeded' : 'failed' };
-    return { ...common, state: this.#running.has(operation_id) ? 'running' : 'failed' };
+    const isRunning = this.#running.has(operation_id) || this.#nodes.runsElsewhere(row);
+    return { ...common, state: isRunning ? 'running' : 'failed' };
   }
 
   /** Accepts no more calls and ends all waiting. Resolves when none is running, after `ms` at the latest. */
@@ -218,13 +220,19 @@ export class Operations {
     done.abort();
   }
 
+  /** To be called before the first one begins: those of an earlier process of this node were interrupted. */
+  async start(): Promise<void> {
+    await this.#nodes.start();
+  }
+
   /** Deletes operations older than 24 h, unless they run. */
   async sweep(): Promise<void> {
     const { metadata, store, clock } = this.#deps;
     const before = clock.now() - KEPT_MS;
+    const nodes = await this.#nodes.othersWithOlder(before);
     const old = [...this.#running].filter(([, { createdAt }]) => createdAt <= before);
     const running = old.map(([id]) => id);
-    await metadata.commit([store.deleteOlderThan(before, running)]);
+    await metadata.commit([store.deleteOlderThan(before, { running, nodes })]);
   }
 
   /** Does the same as Idempotency.countEarlier(). */
@@ -276,14 +284,27 @@ export class Operations {
 
   #present(row: OperationRow, running: Running | undefined): Operation {
     const { operation_id, name, created_at, ended_at, status, sealed_body } = row;
-    const still = { progress: running?.progress ?? null, isCancellable: running?.isCancellable ?? false };
+    const isElsewhere = running === undefined && this.#nodes.runsElsewhere(row);
+    const still = isElsewhere ? toldBy(row) : heldBy(running);
     const common = { operationId: operation_id, name, createdAt: created_at, endedAt: ended_at, ...still };
     if (status === null || sealed_body === null) {
-      return { ...common, state: running === undefined ? 'interrupted' : 'running', response: null };
+      const isRunning = running !== undefined || isElsewhere;
+      return { ...common, state: isRunning ? 'running' : 'interrupted', response: null };
     }
     const body = this.#deps.sealer.unseal(sealed_body, contextOf(operation_id)).toString('utf8');
     return { ...common, state: 'ended', response: { status, body } };
   }
+}
+
+type Still = Pick<Operation, 'progress' | 'isCancellable'>;
+
+function heldBy(running: Running | undefined): Still {
+  return { progress: running?.progress ?? null, isCancellable: running?.isCancellable ?? false };
+}
+
+/** The row tells of an operation that another node runs. */
+function toldBy({ progress, is_cancellable }: OperationRow): Still {
+  return { progress: progress === null ? null : JSON.parse(progress), isCancellable: is_cancellable === 1 };
 }
 
 interface WorkEnd extends StoredResponse {

@@ -6,10 +6,6 @@ import type { SetupLinks } from '../accounts/links/setup-links.ts';
 import { type AccountsPart, accountsPart } from '../accounts/part.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { billingPart, openBilling } from '../billing/part.ts';
-import { Idempotency } from '../calls/idempotency.ts';
-import { IdempotencyStore } from '../calls/idempotency-store.ts';
-import { Operations } from '../calls/operations.ts';
-import { OperationsStore } from '../calls/operations-store.ts';
 import type { Principal } from '../calls/principal.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
@@ -25,12 +21,11 @@ import type { ControlSockets } from '../http/caller.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { StaticFiles } from '../http/edge.ts';
 import { indexRoutes } from '../http/index-routes.ts';
-import { updatesSocket } from '../http/operation-routes.ts';
 import { OwnAddresses } from '../http/origins.ts';
 import { PACKAGES, Packages } from '../http/packages.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Clock } from '../platform/clock.ts';
-import { type Job, Jobs } from '../platform/jobs.ts';
+import { Jobs } from '../platform/jobs.ts';
 import { ROOT } from '../platform/program-files.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { s3Routes } from '../s3/s3-routes.ts';
@@ -38,16 +33,16 @@ import { systemPart } from '../status/part.ts';
 import { storagePart } from '../storage/part.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { webhooksPart } from '../webhooks/part.ts';
+import { buildCalls } from './calls.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
 import { continuousOf } from './continuous.ts';
-import { buildEdges, callsRoutes, s3Domains, withDocuments } from './edges.ts';
+import { buildEdges, s3Domains, withDocuments } from './edges.ts';
 import { buildEngines, databaseLimits } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import { closeParts, type Part, startParts } from './parts.ts';
 import { type AccountsBack, buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
 
-const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
 const CONSOLE_FOLDER = join(ROOT, 'build/console');
@@ -103,7 +98,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const addresses = new OwnAddresses({ apiUrl: config.publicUrl, dataUrl: config.dataUrl });
   const domains = await buildDomains(options, { base, addresses });
   const { compute, databases, credits, accounts, engines } = domains;
-  const calls = buildCalls(base, { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers });
+  const calls = await buildCalls(options, { base, apiKeys: accounts.apiKeys });
   const meters = new Meters(clock);
   const system = buildSystem(options, { domains, base, meters });
   const { operations, idempotency } = calls;
@@ -317,48 +312,6 @@ function buildSystem(
     rotateMasterKey: () => recovery.points.apart(() => rotateKeys(base)),
     onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
   });
-}
-
-type CallsDeps = Pick<BuildOptions, 'clock' | 'log'> &
-  Pick<AccountsPart, 'apiKeys'> & { readonly maxKept: number };
-
-/** Responses that are kept: for a repeated Idempotency-Key, and of operations answered before their end. */
-function buildCalls(
-  { metadata, keys: sealer, updates, tickets }: Foundations,
-  { clock, log, apiKeys, maxKept }: CallsDeps,
-) {
-  const common = { metadata, sealer, clock, maxKept };
-  const ownKeyState = (caller: Principal) => apiKeys.ownKeyState(caller);
-  const idempotency = new Idempotency({ ...common, store: new IdempotencyStore(metadata), ownKeyState });
-  const operations = new Operations({
-    ...common,
-    store: new OperationsStore(metadata),
-    isOwner: (caller) => apiKeys.ownsAccount(caller),
-    onLost: (operation, err) => log.error({ operation, err }, 'storing the outcome of an operation failed'),
-  });
-  const hourly = (name: string, run: () => Promise<unknown>): Job => {
-    return { name, everyMs: HOUR_MS, per: 'cluster', run };
-  };
-  const countEarlier: Job = {
-    name: 'count responses stored by an earlier version',
-    everyMs: MINUTE_MS,
-    per: 'cluster',
-    run: async () => {
-      await idempotency.countEarlier();
-      await operations.countEarlier();
-    },
-  };
-  return {
-    idempotency,
-    operations,
-    routes: callsRoutes({ operations }),
-    sockets: [updatesSocket(updates, tickets)],
-    jobs: [
-      hourly('sweep idempotency keys', () => idempotency.sweep()),
-      hourly('sweep operations', () => operations.sweep()),
-      countEarlier,
-    ],
-  };
 }
 
 async function rotateKeys({ metadata, keys }: Foundations): Promise<{ key_id: string; resealed: number }> {

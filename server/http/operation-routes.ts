@@ -1,6 +1,7 @@
 /** Operations over REST, and resource changes over a WebSocket. */
 import type { FastifyReply } from 'fastify';
-import type { Operation, OperationSummary, Operations, Wait } from '../calls/operations.ts';
+import type { Operation, OperationSummary, Operations } from '../calls/operations.ts';
+import type { Wait } from '../calls/operations-of-nodes.ts';
 import type { Progress } from '../calls/principal.ts';
 import type { Tickets } from '../calls/tickets.ts';
 import type { Updates } from '../calls/updates.ts';

@@ -115,7 +115,11 @@ async function callOthers(): Promise<void> {
   }
   for (const reason of [null, 'spam']) note(new AccountStore({ reads }).setSuspended(1, reason));
   note(...closeAccount(1, 0), ...removeAccount(1, 0));
-  for (const running of [[], ['op-1']]) note(new OperationsStore(reads).deleteOlderThan(0, running));
+  for (const [running, nodes] of [
+    [[], []],
+    [['op-1'], ['nod-1']],
+  ] as const)
+    note(new OperationsStore(reads).deleteOlderThan(0, { running, nodes }));
   for (const credentialId of [undefined, 'key-1']) {
     await new OperationsStore(reads).listBefore(1, { before: '', limit: 1, credentialId });
   }

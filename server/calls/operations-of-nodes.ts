@@ -1,0 +1,133 @@
+/**
+ * Operations and the other nodes of a cluster: what a node tells in the row of one that it runs, and what it
+ * knows of those that others run. A cloud of one process tells and asks nothing.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Metadata } from '../metadata/metadata.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Membership } from '../platform/membership.ts';
+import type { OperationRow, OperationsStore } from './operations-store.ts';
+import type { Progress } from './principal.ts';
+
+/** Time between two looks of a node at what it was asked, and two notes of its progress. */
+const TELL_MS = 1000;
+/** Time between two looks at the row of an operation that another node runs. */
+const LOOK_MS = 500;
+
+/** How long a reader waits for the end, and its abort signal. */
+export interface Wait {
+  readonly ms: number;
+  readonly signal: AbortSignal;
+}
+
+/** An operation that this process runs. */
+export interface Running {
+  readonly accountId: number;
+  readonly createdAt: number;
+  /**
+   * An AbortController, because a signal drops listeners of readers that left, and a promise would keep them.
+   */
+  readonly ended: AbortController;
+  readonly cancelled: AbortController;
+  readonly isCancellable: boolean;
+  progress: Progress | null;
+}
+
+export interface OperationsOfNodesDeps {
+  readonly metadata: Metadata;
+  readonly store: OperationsStore;
+  readonly membership: Membership;
+  /** Operations of this process, by id. */
+  readonly running: ReadonlyMap<string, Running>;
+}
+
+export class OperationsOfNodes {
+  readonly #deps: OperationsOfNodesDeps;
+  readonly #told = new WeakMap<Running, Progress>();
+  #isWatching = false;
+
+  constructor(deps: OperationsOfNodesDeps) {
+    this.#deps = deps;
+  }
+
+  get nodeId(): string {
+    return this.#deps.membership.nodeId;
+  }
+
+  /** Whatever an earlier process of this node ran is interrupted, although the node lives. */
+  async start(): Promise<void> {
+    const { metadata, store, membership } = this.#deps;
+    if (membership.isShared) await metadata.commit([store.disown(membership.nodeId)]);
+  }
+
+  /** True while another node that lives runs it. */
+  runsElsewhere({ ended_at, node }: Pick<OperationRow, 'ended_at' | 'node'>): boolean {
+    return ended_at === null && this.#isOther(node);
+  }
+
+  /** Resolves once it does not run elsewhere any more; after `ms` at the latest. */
+  async waitFor(operationId: string, { ms, signal }: Wait): Promise<void> {
+    for (let left = ms; left > 0 && !signal.aborted; left -= LOOK_MS) {
+      await sleep(Math.min(left, LOOK_MS), undefined, { signal, ref: false }).catch(() => {});
+      const row = await this.#deps.store.find(operationId);
+      if (row === undefined || !this.runsElsewhere(row)) return;
+    }
+  }
+
+  /** Other nodes that live and have operations as old that have not ended. */
+  async othersWithOlder(notAfter: number): Promise<string[]> {
+    const { store, membership } = this.#deps;
+    if (!membership.isShared) return [];
+    return (await store.nodesOf(notAfter)).filter((node) => this.#isOther(node));
+  }
+
+  /** Tells of progress, and does what other nodes ask, while this one runs any. */
+  watch(): void {
+    if (this.#isWatching || !this.#deps.membership.isShared) return;
+    this.#isWatching = true;
+    void this.#watch().finally(() => {
+      this.#isWatching = false;
+    });
+  }
+
+  async #watch(): Promise<void> {
+    const { running } = this.#deps;
+    for (;;) {
+      await sleep(TELL_MS, undefined, { ref: false });
+      if (running.size === 0) return;
+      // The database may be away for a while; the next turn tells and asks again.
+      await Promise.all([this.#tell(), this.#obey()]).catch(() => {});
+    }
+  }
+
+  async #tell(): Promise<void> {
+    const { metadata, store, running } = this.#deps;
+    const news: { id: string; one: Running; progress: Progress }[] = [];
+    for (const [id, one] of running) {
+      const { progress } = one;
+      if (progress !== null && this.#told.get(one) !== progress) news.push({ id, one, progress });
+    }
+    if (news.length === 0) return;
+    await metadata.commit(news.map(({ id, progress }) => store.setProgress(id, JSON.stringify(progress))));
+    for (const { one, progress } of news) this.#told.set(one, progress);
+  }
+
+  async #obey(): Promise<void> {
+    const { store, running } = this.#deps;
+    for (const id of await store.toCancel(this.nodeId)) {
+      const one = running.get(id);
+      if (one?.isCancellable === true) cancel(one);
+    }
+  }
+
+  #isOther(node: string): boolean {
+    const { membership } = this.#deps;
+    if (!membership.isShared || node === '' || node === membership.nodeId) return false;
+    return !membership.isGone(node);
+  }
+}
+
+/** Asks the work of an operation to end. */
+export function cancel({ cancelled }: Pick<Running, 'cancelled'>): void {
+  cancelled.abort(new AppError('operation_cancelled', 'The call was cancelled'));
+}
