@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
-import { Tickets } from '../calls/tickets.ts';
 import { BodyMemory } from '../http/bodies/body-memory.ts';
 import { createEdge } from '../http/edge.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { systemClock } from '../platform/clock.ts';
-import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
+import { type AccountFixture, openAccountFixture, testTickets } from '../testing/account-fixture.ts';
 import { testDoor } from '../testing/test-door.ts';
 import { adminRoutes } from './admin-routes.ts';
 import { setupRoutes } from './links/link-routes.ts';
@@ -20,7 +19,7 @@ before(async () => {
   const { metadata, sealer, clock, authenticator, administration } = fixture;
   const store = new IdempotencyStore(metadata);
   const ownKeyState = fixture.apiKeys.ownKeyState.bind(fixture.apiKeys);
-  const tickets = new Tickets(clock);
+  const tickets = testTickets(clock);
   app = createEdge({
     bodies: new BodyMemory(2 ** 26, systemClock),
     clock,

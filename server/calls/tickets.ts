@@ -1,111 +1,167 @@
 /**
  * Tickets: browsers send neither an API key nor a session's token with a WebSocket or a download that they
  * navigate to, and neither may appear in a URL. A ticket stands for its holder at one address, for one
- * minute. Held in memory only.
+ * minute. It is a sealed text that any node opens, so that giving one stores nothing, also when nothing can
+ * be stored; only the use of one that is good once is remembered.
  */
+import { createHash } from 'node:crypto';
+import type { Metadata, Reads } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { randomBase62 } from '../platform/ids.ts';
+import type { Sealer } from '../platform/master-key.ts';
+import type { Membership } from '../platform/membership.ts';
 import type { Principal } from './principal.ts';
+import { ShortTokens } from './short-tokens.ts';
 
 const LIFE_MS = 60_000;
-/** Per account; when exceeded, the oldest is dropped. */
-const MAX_PER_ACCOUNT = 100;
-/** 256 bits in base62. */
-const CHARACTERS = 43;
 /** The query parameter. */
 const TICKET = 'ticket';
+const CONTEXT = 'ticket';
+/** Longer ones are none of ours. */
+const MAX_LENGTH = 2048;
 
-interface Ticket {
-  readonly address: string;
-  readonly principal: Principal;
-  /** Monotonic clock, ms. */
-  readonly endsAt: number;
+/**
+ * The holder of a ticket. A key is named by its id alone: its limits may be long, and a URL cannot be.
+ */
+export type TicketHolder = Principal | { readonly keyId: string };
+
+interface Content {
+  readonly holder: TicketHolder;
+  /** Hash of the address. */
+  readonly at: string;
+  /** Wall time, ms. */
+  readonly issuedAt: number;
+  /** The process that gave it, and when by its monotonic clock, ms: nobody can set that one. */
+  readonly by: string;
+  readonly tick: number;
+}
+
+export interface TicketsDeps {
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly metadata: Reads & Pick<Metadata, 'commit'>;
+  readonly membership: Pick<Membership, 'isShared'>;
 }
 
 export class Tickets {
-  readonly #clock: Clock;
-  /** Oldest first, which is also the order of expiry. */
-  readonly #tickets = new Map<string, Ticket>();
-  readonly #byAccount = new Map<number, Set<string>>();
+  readonly #deps: TicketsDeps;
+  readonly #tokens: ShortTokens;
+  readonly #process = randomBase62(22);
+  /** Hashes of used ones, with the monotonic time from which on they are not remembered; oldest first. */
+  readonly #used = new Map<string, number>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(deps: TicketsDeps) {
+    this.#deps = deps;
+    this.#tokens = new ShortTokens(deps);
   }
 
-  /** Number of valid tickets. */
+  /** Number of used tickets that are remembered. */
   get size(): number {
     this.#sweep();
-    return this.#tickets.size;
+    return this.#used.size;
   }
 
   /** `url`: path and query, with or without a ticket. `expiresAt`: ms since 1970. */
   issue(principal: Principal, url: string): { ticket: string; expiresAt: number } {
-    this.#sweep();
-    const { accountId } = principal;
-    const own = this.#byAccount.get(accountId) ?? new Set();
-    this.#byAccount.set(accountId, own);
-    const [oldest] = own;
-    if (oldest !== undefined && own.size >= MAX_PER_ACCOUNT) this.#remove(oldest);
-    const ticket = randomBase62(CHARACTERS);
-    const endsAt = this.#clock.monotonic() + LIFE_MS;
-    this.#tickets.set(ticket, { address: addressOf(url), principal, endsAt });
-    own.add(ticket);
-    return { ticket, expiresAt: this.#clock.now() + LIFE_MS };
+    const { clock, sealer } = this.#deps;
+    const issuedAt = clock.now();
+    const { via, credentialId } = principal;
+    const content: Content = {
+      holder: via === 'key' ? { keyId: credentialId } : principal,
+      at: addressOf(url),
+      issuedAt,
+      by: this.#process,
+      tick: clock.monotonic(),
+    };
+    const ticket = sealer.seal(Buffer.from(JSON.stringify(content)), CONTEXT).toString('base64url');
+    return { ticket, expiresAt: issuedAt + LIFE_MS };
   }
 
   /**
-   * For connections: the principal that the ticket was issued to. Invalidates the ticket in any case. Throws
+   * For connections: the holder of the ticket. Uses it up in any case, at all nodes. Rejects with
    * `invalid_ticket`.
    */
-  redeem(ticket: string, url: string): Principal {
-    try {
-      return this.holderOf(ticket, url);
-    } finally {
-      this.#remove(ticket);
-    }
+  async redeem(ticket: string, url: string): Promise<TicketHolder> {
+    const content = this.#open(ticket);
+    const isFirst = content !== undefined && (await this.#use(ticket));
+    if (isFirst && content.at === addressOf(url)) return content.holder;
+    throw invalidTicket();
   }
 
   /**
    * For reads: the ticket stays valid until it expires, because browsers ask again for the rest of a download
    * that broke off. Throws `invalid_ticket`.
    */
-  holderOf(ticket: string, url: string): Principal {
+  holderOf(ticket: string, url: string): TicketHolder {
+    const content = this.#open(ticket);
+    if (content === undefined || content.at !== addressOf(url) || this.#used.has(nameOf(ticket))) {
+      throw invalidTicket();
+    }
+    return content.holder;
+  }
+
+  /** Opens it, until it ends. */
+  #open(ticket: string): Content | undefined {
+    const { clock, sealer } = this.#deps;
+    if (ticket.length > MAX_LENGTH) return undefined;
+    let content: Content;
+    try {
+      content = JSON.parse(sealer.unseal(bytesOf(ticket), CONTEXT).toString());
+    } catch {
+      return undefined;
+    }
+    const isOurs = content.by === this.#process;
+    const age = isOurs ? clock.monotonic() - content.tick : clock.now() - content.issuedAt;
+    // The clock of the node that gave it may be ahead of ours.
+    return Math.abs(age) < LIFE_MS ? content : undefined;
+  }
+
+  /** False: it was used before, here or at another node. */
+  async #use(ticket: string): Promise<boolean> {
+    const { clock, membership } = this.#deps;
     this.#sweep();
-    const found = this.#tickets.get(ticket);
-    if (found !== undefined && found.address === addressOf(url)) return found.principal;
-    throw new AppError(
-      'invalid_ticket',
-      'This ticket is unknown, used, expired or was issued for another path',
-      {
-        hint: 'Request a new one with POST /api/account/tickets; it is valid for one minute',
-      },
-    );
+    const hash = nameOf(ticket);
+    if (this.#used.has(hash)) return false;
+    this.#used.set(hash, clock.monotonic() + 2 * LIFE_MS);
+    if (!membership.isShared) return true;
+    const used = { kind: 'ticket', hash, owner: '', content: 'null', lifeMs: 2 * LIFE_MS } as const;
+    return this.#tokens.add(used);
   }
 
   #sweep(): void {
-    const now = this.#clock.monotonic();
-    for (const [ticket, { endsAt }] of this.#tickets) {
+    const now = this.#deps.clock.monotonic();
+    for (const [hash, endsAt] of this.#used) {
       if (endsAt > now) return;
-      this.#remove(ticket);
+      this.#used.delete(hash);
     }
-  }
-
-  #remove(ticket: string): void {
-    const found = this.#tickets.get(ticket);
-    if (!found) return;
-    this.#tickets.delete(ticket);
-    const own = this.#byAccount.get(found.principal.accountId);
-    own?.delete(ticket);
-    if (own?.size === 0) this.#byAccount.delete(found.principal.accountId);
   }
 }
 
-/** Path and query without the ticket; parameters in one order, so that clients may write them in any. */
+function invalidTicket(): AppError {
+  return new AppError(
+    'invalid_ticket',
+    'This ticket is unknown, used, expired or was issued for another path',
+    {
+      hint: 'Request a new one with POST /api/account/tickets; it is valid for one minute',
+    },
+  );
+}
+
+function bytesOf(ticket: string): Buffer {
+  return Buffer.from(ticket, 'base64url');
+}
+
+/** One for all texts that stand for the same bytes. */
+function nameOf(ticket: string): string {
+  return createHash('sha256').update(bytesOf(ticket)).digest('base64url');
+}
+
+/** Hash of path and query without the ticket; parameters in one order: clients may write them in any. */
 function addressOf(url: string): string {
   const [path = '', query = ''] = url.split('?', 2);
   const search = new URLSearchParams(query);
   search.delete(TICKET);
   search.sort();
-  return `${path}?${search}`;
+  return createHash('sha256').update(`${path}?${search}`).digest('base64url');
 }

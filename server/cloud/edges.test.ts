@@ -81,7 +81,11 @@ async function open(t: TestContext, settings: Readonly<Record<string, string>> =
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),
-    accounts: { authenticate: ({ apiKey }) => accountOf(apiKey, 'invalid_api_key'), isCurrent: () => true },
+    accounts: {
+      authenticate: ({ apiKey }) => accountOf(apiKey, 'invalid_api_key'),
+      isCurrent: () => true,
+      holderOf: () => accountOf(undefined, 'invalid_api_key'),
+    },
     control: new WeakSet(),
     tickets: { holderOf: () => NOBODY },
     // No request of these tests has an Idempotency-Key or prefers to be answered early.

@@ -157,7 +157,8 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
       clock,
       allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
     });
-    const stores = { metadata, blobs, updates, tickets: new Tickets(clock), gauges };
+    const tickets = new Tickets({ clock, sealer: keys, metadata, membership });
+    const stores = { metadata, blobs, updates, tickets, gauges };
     const own = {
       membership,
       bus,

@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { NOBODY, OPERATOR, type Permission, type Principal, permits } from '../calls/principal.ts';
-import type { Tickets } from '../calls/tickets.ts';
+import type { TicketHolder, Tickets } from '../calls/tickets.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
@@ -24,6 +24,8 @@ export interface Authenticates {
   authenticate(credentials: { apiKey?: string; session?: SentSession }): Awaitable<Principal>;
   /** False once its key or session has ended, or its account is suspended or closed. */
   isCurrent(principal: Principal): Awaitable<boolean>;
+  /** The holder of the key with this id; throws or rejects as `authenticate` does. */
+  holderOf(keyId: string): Awaitable<Principal>;
 }
 
 /** Control-socket connections that presented the token, which only the operator's own user can read. */
@@ -354,11 +356,23 @@ function callerOf(deps: AdmitDeps, route: Route, request: FastifyRequest): Await
 
 /** The holder of a ticket. Rejects with `invalid_ticket` if its key or session has ended since. */
 export async function stillGood(
-  accounts: Pick<Authenticates, 'isCurrent'>,
-  holder: Principal,
+  accounts: Pick<Authenticates, 'isCurrent' | 'holderOf'>,
+  holder: TicketHolder,
 ): Promise<Principal> {
+  if ('keyId' in holder) {
+    try {
+      return await accounts.holderOf(holder.keyId);
+    } catch (error) {
+      const hasEnded = isAppError(error, 'invalid_api_key') || isAppError(error, 'account_suspended');
+      throw hasEnded ? endedTicket() : error;
+    }
+  }
   if (await accounts.isCurrent(holder)) return holder;
-  throw new AppError('invalid_ticket', 'The key or session of this ticket has ended');
+  throw endedTicket();
+}
+
+function endedTicket(): AppError {
+  return new AppError('invalid_ticket', 'The key or session of this ticket has ended');
 }
 
 function enter(deps: AdmitDeps, route: Route, request: FastifyRequest): void {

@@ -22,15 +22,17 @@ import { AccountStore } from '../accounts/store.ts';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { type Call, NOBODY, type Principal } from '../calls/principal.ts';
+import { Tickets } from '../calls/tickets.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { AGELESS } from '../metadata/ages.ts';
 import { Bus } from '../metadata/bus.ts';
 import { BACKGROUND, Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
-import { FakeClock } from '../platform/clock.ts';
+import { type Clock, FakeClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
+import { ALONE } from '../platform/membership.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 
 /** Most access keys of one account. */
@@ -51,6 +53,13 @@ export function testSealer(key = randomSecret(32)): Sealer {
       return Buffer.concat([cipher.update(bytes.subarray(12, -16)), cipher.final()]);
     },
   };
+}
+
+/** Tickets of a cloud of one process. */
+export function testTickets(clock: Clock): Tickets {
+  const commit = () => Promise.reject(new Error('tickets of one process store nothing'));
+  const metadata = { commit, get: () => undefined, all: () => [] };
+  return new Tickets({ clock, sealer: testSealer(), metadata, membership: ALONE });
 }
 
 /** The secrets that a browser shows after a login, for the authenticator. */

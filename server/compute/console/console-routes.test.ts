@@ -7,7 +7,6 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { WebSocket as WsClient } from 'ws';
 import { NOBODY, type Principal, type Scope } from '../../calls/principal.ts';
-import { Tickets } from '../../calls/tickets.ts';
 import { BodyMemory } from '../../http/bodies/body-memory.ts';
 import { type Authenticates, CallerLimits, RateLimiter } from '../../http/caller.ts';
 import { WebSockets } from '../../http/connections/web-sockets.ts';
@@ -15,9 +14,10 @@ import { createEdge } from '../../http/edge.ts';
 import { TrustedProxies } from '../../http/exchange.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import { testTickets } from '../../testing/account-fixture.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { ScriptedConsoles } from '../../testing/scripted-consoles.ts';
-import { testDoor } from '../../testing/test-door.ts';
+import { testDoor, testKeys } from '../../testing/test-door.ts';
 import { Consoles } from './console.ts';
 import { consoleRoutes, consoleSocket } from './console-routes.ts';
 
@@ -54,18 +54,14 @@ async function start(pingSeconds = 30): Promise<void> {
     if (principal.accountId !== 2 && vmId === VM) return { vm_id: VM, state };
     throw new AppError('vm_not_found', 'You have no such virtual machine');
   };
-  const tickets = new Tickets(systemClock);
+  const tickets = testTickets(systemClock);
   const parts = { find, consoles, tickets, hypervisor: engine, apiUrl: () => `http://${base}` };
-  const accounts = {
-    authenticate: ({ apiKey, session }: Parameters<Authenticates['authenticate']>[0]) => {
-      if (session?.cookies.includes(TOKEN) && session.token === PAGE)
-        return { ...key(1, ['*']), via: 'session' as const };
-      const found = KEYS[apiKey ?? ''];
-      if (found) return found;
-      throw new AppError('invalid_api_key', 'This key is not valid');
-    },
-    isCurrent: ({ credentialId }: Principal) => !ended.has(credentialId),
+  const keys = testKeys(KEYS, ended);
+  const authenticate: Authenticates['authenticate'] = ({ session, ...sent }) => {
+    const isSession = session?.cookies.includes(TOKEN) && session.token === PAGE;
+    return isSession ? { ...key(1, ['*']), via: 'session' } : keys.authenticate(sent);
   };
+  const accounts = { ...keys, authenticate };
   const perCaller = new RateLimiter({ name: 'requests', requests: 200, windowSeconds: 600 }, systemClock);
   const [limiter, proxies] = [new CallerLimits(perCaller, perCaller), new TrustedProxies(['127.0.0.1'])];
   const common = {

@@ -8,6 +8,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Permission, Principal } from '../../calls/principal.ts';
+import type { TicketHolder } from '../../calls/tickets.ts';
 import { AppError } from '../../platform/errors.ts';
 import {
   type Authenticates,
@@ -57,8 +58,8 @@ export interface SocketRoute {
   readonly permission: Permission;
   /** The session may hold up its client for long: while it does, no answer to a ping is expected. */
   readonly mayHoldUp?: boolean;
-  /** The principal of `?ticket=`; throws if the ticket is not valid, and uses it up. Missing: no tickets. */
-  redeem?(ticket: string, params: SocketParams): Principal;
+  /** The holder of `?ticket=`; rejects if the ticket is not valid, and uses it up. Missing: no tickets. */
+  redeem?(ticket: string, params: SocketParams): Promise<TicketHolder>;
   /** Throws if the connection must be refused; the caller gets it as a problem. */
   prepare(principal: Principal, params: SocketParams, query: URLSearchParams): Promise<SocketSession>;
 }
@@ -208,7 +209,7 @@ export class WebSockets {
     try {
       const ticket = query.get('ticket');
       // First, so that it is used up in any case: another page that knows it must not reuse it.
-      const holder = ticket === null ? null : redeem(route, ticket, params);
+      const holder = ticket === null ? null : await redeem(route, ticket, params);
       if (!hasOwnOrigin(request, publicUrl)) throw crossSite();
       exchange.principal =
         holder === null ? await identify(request, this.#deps) : await stillGood(accounts, holder);
@@ -363,7 +364,7 @@ interface Ending {
 const NO_LONGER: Ending = { code: 1008, reason: 'The key or session of this WebSocket has ended' };
 const TOO_SLOW: Ending = { code: 1013, reason: 'Client too slow; reconnect for the latest output' };
 
-function redeem(route: SocketRoute, ticket: string, params: SocketParams): Principal {
+function redeem(route: SocketRoute, ticket: string, params: SocketParams): Promise<TicketHolder> {
   if (route.redeem !== undefined) return route.redeem(ticket, params);
   throw new AppError(
     'invalid_ticket',
