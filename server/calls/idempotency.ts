@@ -1,17 +1,19 @@
 /**
  * Idempotency-Key: one effect and one response, however often a change is repeated within 24 h. The response
  * is stored in the same commit as the effect (see metadata/change.ts), so that a crash cannot come between
- * them. Races are decided in memory: the data directory has one process. Each credential has its own keys: a
+ * them. Races are decided in memory, and between nodes by that commit: whoever is refused, by the record of
+ * another node or by its effect, looks once more for the stored response. Each credential has its own keys: a
  * response may hold data that another credential of the account must not see. Only the account's own key
  * leaves them to its successor, so that a retry after a rotation finds its response. Bodies may hold secrets
  * (a new API key) and are therefore sealed, and with them the request's fingerprint, from which a password in
  * it could be guessed.
  */
-import type { Metadata, Statement } from '../metadata/metadata.ts';
+import { type Awaitable, CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Sealer } from '../platform/master-key.ts';
-import type { IdempotencyStore, UncountedIdempotencyRow } from './idempotency-store.ts';
+import { ALONE, type Membership } from '../platform/membership.ts';
+import type { IdempotencyRow, IdempotencyStore, UncountedIdempotencyRow } from './idempotency-store.ts';
 import { rowBytes } from './idempotency-store.ts';
 import {
   keptForm,
@@ -31,6 +33,8 @@ interface IdempotencyDeps {
   readonly store: IdempotencyStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
+  /** Default: no other node. */
+  readonly membership?: Pick<Membership, 'isShared'>;
   /** Maximum stored responses per account; beyond, the oldest are deleted. */
   readonly maxKept: number;
   /** Maximum bytes of them per account, likewise. */
@@ -193,6 +197,8 @@ export class Attempt {
   #fingerprint: string | undefined;
   /** The body stored with the effect; null: none yet. */
   #recorded: string | null = null;
+  /** The text that record() sealed last. */
+  #sealed: Uint8Array | null = null;
 
   constructor(deps: IdempotencyDeps, name: AttemptName, hooks: AttemptHooks) {
     this.#deps = deps;
@@ -203,9 +209,40 @@ export class Attempt {
   async load(): Promise<void> {
     this.#known = this.#hooks.accepted();
     if (this.#known) return;
-    const row = await this.#deps.store.find(this.#name, this.#deps.clock.now() - IDEMPOTENCY_TTL_MS);
-    if (!row) return;
-    this.#known = parse(row.status, this.#deps.sealer.unseal(row.sealed_body, contextOf(this.#name)));
+    const row = await this.#find();
+    if (row !== undefined) this.#known = this.#read(row);
+  }
+
+  #find(): Awaitable<IdempotencyRow | undefined> {
+    return this.#deps.store.find(this.#name, this.#deps.clock.now() - IDEMPOTENCY_TTL_MS);
+  }
+
+  #read({ status, sealed_body }: IdempotencyRow): Known {
+    return parse(status, this.#deps.sealer.unseal(sealed_body, contextOf(this.#name)));
+  }
+
+  /**
+   * The response that another node has stored since load(), for a request that was refused; undefined: there
+   * is none. Throws `idempotency_mismatch` when its request was a different one.
+   */
+  async lookAgain(): Promise<StoredResponse | undefined> {
+    const { membership = ALONE } = this.#deps;
+    if (!membership.isShared || this.#fingerprint === undefined) return undefined;
+    const row = await this.#find();
+    if (row === undefined || this.#isOwn(row)) return undefined;
+    const known = this.#read(row);
+    this.#assertSame(known);
+    return known;
+  }
+
+  /** Sealed texts are never twice the same. */
+  #isOwn({ sealed_body }: IdempotencyRow): boolean {
+    return this.#sealed !== null && Buffer.compare(this.#sealed, sealed_body) === 0;
+  }
+
+  #assertSame({ fingerprint }: Known): void {
+    if (fingerprint === this.#fingerprint) return;
+    throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used with a different request');
   }
 
   /** True once the request is known, so that a response can be stored for it. */
@@ -219,9 +256,7 @@ export class Attempt {
    */
   bindRequest(fingerprint: string): StoredResponse | undefined {
     this.#fingerprint = fingerprint;
-    if (this.#known && this.#known.fingerprint !== fingerprint) {
-      throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used with a different request');
-    }
+    if (this.#known) this.#assertSame(this.#known);
     return this.#known;
   }
 
@@ -233,6 +268,7 @@ export class Attempt {
     const { status, body } = keptForm(response);
     const text = `${this.#fingerprint}\n${body}`;
     const sealedBody = sealer.seal(Buffer.from(text, 'utf8'), contextOf(this.#name));
+    this.#sealed = sealedBody;
     const now = clock.now();
     return [
       store.deleteExpired(this.#name, now - IDEMPOTENCY_TTL_MS),
@@ -260,17 +296,38 @@ export class Attempt {
 
   /**
    * Stores the response of a request whose domain had no commit to attach it to, or that did more work after
-   * that commit: a retry gets the first caller's response.
+   * that commit: a retry gets the first caller's response. The result is another node's, which was first.
    */
-  async complete(response: StoredResponse): Promise<void> {
-    if (this.#recorded === response.body) return;
-    const earlier = this.#recorded === null ? [] : this.withdraw();
-    await this.#deps.metadata.commit([...earlier, ...this.record(response)]);
+  async complete(response: StoredResponse): Promise<StoredResponse | undefined> {
+    if (this.#recorded === response.body) return undefined;
+    if (this.#recorded !== null) {
+      await this.#deps.metadata.commit([...this.withdraw(), ...this.record(response)]);
+      return undefined;
+    }
+    const first = await this.#keep(response);
+    if (first === undefined || first.status < 400) return first;
+    // The other one was refused while this one had its effect, which is what a retry must be told.
+    await this.#deps.metadata.commit([...this.withdraw(), ...this.record(response)]);
+    return undefined;
   }
 
-  /** Stores a refusal: the commit with the response, if any, did not happen. */
-  async refuse(response: StoredResponse): Promise<void> {
-    await this.#deps.metadata.commit(this.record(response));
+  /**
+   * Stores a refusal: the commit with the response, if any, did not happen. The result is another node's
+   * response, which was first.
+   */
+  refuse(response: StoredResponse): Promise<StoredResponse | undefined> {
+    return this.#keep(response);
+  }
+
+  async #keep(response: StoredResponse): Promise<StoredResponse | undefined> {
+    try {
+      await this.#deps.metadata.commit(this.record(response));
+      return undefined;
+    } catch (error) {
+      const first = error instanceof CommitRejected ? await this.lookAgain() : undefined;
+      if (first === undefined) throw error;
+      return first;
+    }
   }
 
   /** Deletes what record() stored: the request may be sent again under its key. */

@@ -144,14 +144,19 @@ async function once(
     if (route.consumes !== 'multipart') identify(request.body);
     const accept = attempt.accept.bind(attempt);
     const response = await run({ identify, record, accept, withdraw: () => attempt.withdraw() });
-    if (response && isKept) await attempt.complete(response);
-    return response;
+    const first = response && isKept ? await attempt.complete(response) : undefined;
+    return first === undefined ? response : replay(request, first);
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored);
+    // Where two nodes were asked the same, the effect of the first refuses the later, or its record does.
+    const first = isKept ? await attempt.lookAgain() : undefined;
+    if (first !== undefined) return replay(request, first);
     // Refusals of callers without a credential are not stored: anybody could fill the table with them.
     const mayKeep = isKept && caller.via !== 'nobody';
-    if (mayKeep && isAppError(error) && isDecision(error)) await keepRefusal(attempt, error, request.id);
-    throw error;
+    if (!mayKeep || !isAppError(error) || !isDecision(error)) throw error;
+    const other = await keepRefusal(attempt, error, request.id);
+    if (other === undefined) throw error;
+    return replay(request, other);
   } finally {
     attempt.end();
   }
@@ -188,13 +193,19 @@ function isDecision({ code }: AppError): boolean {
   return [402, 403, 404, 409, 412].includes(http) && !TRANSIENT.has(code);
 }
 
-async function keepRefusal(attempt: Attempt, refusal: AppError, requestId: string): Promise<void> {
-  if (!attempt.isBound) return; // an upload that was refused before it was read
+/** The result is another node's response, which was first. */
+async function keepRefusal(
+  attempt: Attempt,
+  refusal: AppError,
+  requestId: string,
+): Promise<StoredResponse | undefined> {
+  if (!attempt.isBound) return undefined; // an upload that was refused before it was read
   const problem = toProblem(refusal, requestId);
   try {
-    await attempt.refuse({ status: problem.status, body: JSON.stringify(problem) });
+    return await attempt.refuse({ status: problem.status, body: JSON.stringify(problem) });
   } catch {
     // Nothing had an effect, so the caller gets the refusal instead of the disk error.
+    return undefined;
   }
 }
 
