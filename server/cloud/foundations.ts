@@ -6,6 +6,7 @@ import { Updates } from '../calls/updates.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
 import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
+import { NodeBus } from '../drivers/metadata-postgresql/node-bus.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
@@ -95,6 +96,16 @@ function nodeOf({ config, clock, dataDir }: Pick<DatabaseDeps, 'config' | 'clock
   return { nodeId: nodeIdIn(dataDir, clock), name, url, version: VERSION, isHost: compute === 'on' };
 }
 
+function outboundOf({ config, clock }: BuildOptions): Outbound {
+  const allowed = config.fetchAllow.split(',').filter((entry) => entry !== '');
+  return new SafeFetch({ clock, allowed });
+}
+
+/** Other nodes are told what changes here, and tell it. */
+function joinNodes(bus: Bus, { nodeId, isShared }: Membership, url: string): void {
+  if (isShared) bus.connect(NodeBus.open({ url, nodeId, receive: bus.receive.bind(bus) }));
+}
+
 function withBus(stored: Metadata, updates: Updates) {
   const bus = new Bus();
   bus.onChange(updates);
@@ -153,12 +164,10 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
     const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
-    const outbound = new SafeFetch({
-      clock,
-      allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
-    });
+    const outbound = outboundOf(options);
     const tickets = new Tickets({ clock, sealer: keys, metadata, membership });
     const stores = { metadata, blobs, updates, tickets, gauges };
+    joinNodes(bus, membership, config.metadataUrl);
     const own = {
       membership,
       bus,
@@ -188,6 +197,7 @@ export async function closeFoundations(base: Foundations): Promise<void> {
   base.hostMetrics.stop();
   await base.diskSpace.stop();
   await base.blobs.close();
+  await base.bus.close();
   await base.metadata.close();
   await base.claim.close();
   base.lock.release();

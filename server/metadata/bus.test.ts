@@ -16,6 +16,7 @@ function heard() {
   const link = {
     forgets: (thing: Forgotten) => void sent.push(thing),
     changed: (change: ResourceChange) => void sent.push(change),
+    close: async () => void sent.push('closed'),
   };
   return { bus, link, heard, sent };
 }

@@ -32,15 +32,16 @@ export interface ChangeListener {
 }
 
 /** Things for other nodes; null: more than can be told, or some were lost. */
-interface Told {
+export interface Told {
   readonly forgets: readonly Forgotten[] | null;
   readonly changes: readonly ResourceChange[] | null;
 }
 
-/** The way to other nodes. Neither method throws or waits. */
-interface BusLink {
+/** The way to other nodes. To tell neither throws nor waits. */
+export interface BusLink {
   forgets(thing: Forgotten): void;
   changed(change: ResourceChange): void;
+  close(): Promise<void>;
 }
 
 export class Bus {
@@ -83,6 +84,12 @@ export class Bus {
       if (changes === null) listener.lost();
       else for (const change of changes) listener.tell(change);
     }
+  }
+
+  /** Sends what other nodes are to be told. */
+  async close(): Promise<void> {
+    await this.#link?.close();
+    this.#link = null;
   }
 
   #forgetHere({ kind, id }: Forgotten): void {

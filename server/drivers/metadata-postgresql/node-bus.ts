@@ -1,0 +1,227 @@
+/**
+ * Tells the other nodes of a database what changed, with NOTIFY: in a transaction of its own, because one in
+ * that of a commit makes all commits queue for one lock (PreCommit_Notify, async.c). A message may be lost;
+ * after a loss that can be seen, everything counts as changed.
+ */
+import type pg from 'pg';
+import type { BusLink, Forgotten, Told } from '../../metadata/bus.ts';
+import type { ResourceChange } from '../../metadata/metadata.ts';
+import { connect, cut } from './connections.ts';
+
+export interface NodeBusDeps {
+  readonly url: string;
+  /** The writer's name of this run: its own messages are none of others. */
+  readonly nodeId: string;
+  /** Called with the messages of other nodes. */
+  readonly receive: (told: Told) => void;
+}
+
+/** The text of a message, which has little space: no names. */
+interface Message {
+  /** The sender. */
+  readonly n: string;
+  readonly f: readonly (readonly [Forgotten['kind'], Forgotten['id']])[] | null;
+  readonly c: readonly (readonly [number | null, ResourceChange['kind'], string])[] | null;
+}
+
+const CHANNEL = 'cloudlet_changes';
+/** Changes within this time are one message. */
+const GATHER_MS = 20;
+/** PostgreSQL takes less than 8000. */
+const MAX_BYTES = 7900;
+/** More than fit a message are not gathered. */
+const MOST_GATHERED = 500;
+const RECONNECT_MS = 200;
+const MAX_RECONNECT_MS = 5000;
+/** A connection that does not answer for so long is lost, though nothing says so. */
+const PROBE_MS = 10_000;
+const CLOSE_MS = 2000;
+
+const LOST: Told = { forgets: null, changes: null };
+
+/** Things to be sent, each once; null: more than can be told. */
+class Gathered<T> {
+  things: Map<string, T> | null = new Map();
+
+  add(key: string, thing: T): void {
+    this.things?.set(key, thing);
+    if (this.things !== null && this.things.size > MOST_GATHERED) this.things = null;
+  }
+
+  get isEmpty(): boolean {
+    return this.things?.size === 0;
+  }
+
+  take(): T[] | null {
+    const taken = this.things && [...this.things.values()];
+    this.things = new Map();
+    return taken;
+  }
+}
+
+export class NodeBus implements BusLink {
+  readonly #deps: NodeBusDeps;
+  readonly #forgets = new Gathered<Forgotten>();
+  readonly #changes = new Gathered<ResourceChange>();
+  #client: pg.Client | null = null;
+  #gathering: NodeJS.Timeout | undefined;
+  #reconnecting: NodeJS.Timeout | undefined;
+  readonly #probing: NodeJS.Timeout;
+  #isProbed = false;
+  #isClosed = false;
+
+  private constructor(deps: NodeBusDeps) {
+    this.#deps = deps;
+    this.#probing = setInterval(() => this.#probe(), PROBE_MS).unref();
+  }
+
+  /** Connects in the background, again and again: nobody waits for it. */
+  static open(deps: NodeBusDeps): NodeBus {
+    const bus = new NodeBus(deps);
+    void bus.#connect(RECONNECT_MS);
+    return bus;
+  }
+
+  /** False: what others tell is not heard. */
+  get isListening(): boolean {
+    return this.#client !== null;
+  }
+
+  forgets(thing: Forgotten): void {
+    this.#forgets.add(`${thing.kind} ${thing.id}`, thing);
+    this.#gather();
+  }
+
+  changed(change: ResourceChange): void {
+    this.#changes.add(`${change.kind} ${change.id}`, change);
+    this.#gather();
+  }
+
+  /** Sends what is gathered, and ends. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#gathering);
+    clearTimeout(this.#reconnecting);
+    clearInterval(this.#probing);
+    const client = this.#client;
+    if (client === null) return;
+    const hung = setTimeout(() => cut(client), CLOSE_MS);
+    await this.#send(client);
+    await client.end().catch(() => {});
+    clearTimeout(hung);
+  }
+
+  #gather(): void {
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined;
+      if (this.#client !== null) void this.#send(this.#client);
+    }, GATHER_MS).unref();
+  }
+
+  /** Never rejects. What cannot be sent is told as lost once there is a connection again. */
+  async #send(client: pg.Client): Promise<void> {
+    if (this.#forgets.isEmpty && this.#changes.isEmpty) return;
+    const told = { forgets: this.#forgets.take(), changes: this.#changes.take() };
+    try {
+      await client.query('SELECT pg_notify($1, $2)', [CHANNEL, textOf(this.#deps.nodeId, told)]);
+    } catch {
+      this.#lose();
+      cut(client);
+    }
+  }
+
+  #lose(): void {
+    this.#forgets.things = null;
+    this.#changes.things = null;
+  }
+
+  async #connect(waitMs: number): Promise<void> {
+    const { url, nodeId, receive } = this.#deps;
+    let client: pg.Client | undefined;
+    try {
+      client = await connect({ url, writer: nodeId, onEnd: () => this.#ended() });
+      client.on('notification', ({ payload = '' }) => this.#heard(payload));
+      await client.query('SET synchronous_commit = off');
+      await client.query(`LISTEN ${CHANNEL}`);
+      if (this.#isClosed) {
+        await client.end();
+        return;
+      }
+      this.#client = client;
+      this.#isProbed = false;
+      // Others may have told something before this.
+      receive(LOST);
+      await this.#send(client);
+    } catch {
+      if (this.#client !== null) return;
+      if (client !== undefined) cut(client);
+      this.#reconnect(Math.min(2 * waitMs, MAX_RECONNECT_MS));
+    }
+  }
+
+  #ended(): void {
+    const wasListening = this.#client !== null;
+    this.#client = null;
+    if (wasListening) this.#reconnect(RECONNECT_MS);
+  }
+
+  #reconnect(waitMs: number): void {
+    if (this.#isClosed) return;
+    clearTimeout(this.#reconnecting);
+    this.#reconnecting = setTimeout(() => void this.#connect(waitMs), waitMs).unref();
+  }
+
+  #probe(): void {
+    const client = this.#client;
+    if (client === null) return;
+    if (this.#isProbed) {
+      cut(client);
+      return;
+    }
+    this.#isProbed = true;
+    client.query('SELECT 1').then(
+      () => {
+        this.#isProbed = false;
+      },
+      () => cut(client),
+    );
+  }
+
+  #heard(payload: string): void {
+    const { nodeId, receive } = this.#deps;
+    const message = read(payload);
+    if (message?.n === nodeId) return;
+    receive(message === undefined ? LOST : toldOf(message));
+  }
+}
+
+/** The message of a text; undefined: none of ours. */
+function read(payload: string): Message | undefined {
+  try {
+    const message = JSON.parse(payload) as Message | null;
+    return typeof message?.n === 'string' ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toldOf({ f, c }: Message): Told {
+  return {
+    forgets: f?.map(([kind, id]) => ({ kind, id }) as Forgotten) ?? null,
+    changes: c?.map(([accountId, kind, id]) => ({ accountId, kind, id })) ?? null,
+  };
+}
+
+/** The changes go first if not all fits: they decide nothing. */
+function textOf(nodeId: string, { forgets, changes }: Told): string {
+  const f = forgets?.map(({ kind, id }) => [kind, id]) ?? null;
+  const c = changes?.map(({ accountId, kind, id }) => [accountId, kind, id]) ?? null;
+  const texts = [
+    { n: nodeId, f, c },
+    { n: nodeId, f, c: null },
+  ].map((message) => JSON.stringify(message));
+  return (
+    texts.find((text) => Buffer.byteLength(text) <= MAX_BYTES) ??
+    JSON.stringify({ n: nodeId, f: null, c: null })
+  );
+}
