@@ -9,6 +9,12 @@ export interface Called {
   readonly permission: string;
 }
 
+/** The body of a call as an importer of OpenAPI sends it; none where it needs an id that nobody knows yet. */
+export function bodyExample(operationId: string): { readonly example?: object } {
+  const { body } = CALL_SAMPLES[operationId] ?? {};
+  return body === undefined || JSON.stringify(body).includes('"$') ? {} : { example: body };
+}
+
 /** The call by curl; undefined: curl cannot make it. */
 export function curlExample(called: Called): string | undefined {
   const { method, operationId, permission } = called;

@@ -32,7 +32,10 @@ export class Components {
   }
 
   #withContent(node: Node): Node {
-    const content = mapMembers(node['content'], ({ schema }) => ({ schema: this.#schema(schema) }));
+    const content = mapMembers(node['content'], ({ schema, ...rest }) => ({
+      schema: this.#schema(schema),
+      ...rest,
+    }));
     return { ...node, content };
   }
 

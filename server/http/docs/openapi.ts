@@ -5,7 +5,7 @@ import { JSON_MAX_BYTES } from '../../platform/json/json.ts';
 import { ACCEPTED, OperationView } from '../operation-routes.ts';
 import { PROBLEM_SCHEMA } from '../response.ts';
 import { mayRespondAsync, type Route, takesIdempotencyKey } from '../route.ts';
-import { type Called, codeSamples } from './code-samples.ts';
+import { bodyExample, type Called, codeSamples } from './code-samples.ts';
 import { Components } from './openapi-components.ts';
 
 const WRONG_CREDENTIAL = [
@@ -244,7 +244,7 @@ function headerParameters(route: Route, hasAsync: boolean): unknown[] {
 function requestBody(route: Route): unknown {
   const type = route.consumes === 'multipart' ? 'multipart/form-data' : 'application/json';
   const required = ((route.body as unknown as ObjectSchema).required ?? []).length > 0;
-  const content = { [type]: { schema: route.body } };
+  const content = { [type]: { schema: route.body, ...bodyExample(route.name) } };
   if (route.consumes === 'multipart') return { required, content };
   return { required, description: `At most ${(route.maxBodyBytes ?? JSON_MAX_BYTES) / 1024} KiB`, content };
 }
