@@ -11,7 +11,10 @@ for (const project of ['sdk', 'console', 'cli']) {
   test(`${project}/ has no type errors`, () => {
     writeSdkTypes();
     const tsc = join(ROOT, 'node_modules/.bin/tsc');
-    const { status, stdout } = spawnSync(tsc, ['-p', project], { cwd: ROOT, encoding: 'utf8' });
+    const { status, stdout } = spawnSync(tsc, ['-p', project, '--checkers', '1'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    });
     assert.equal(status, 0, stdout);
   });
 }
