@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
+import { openTestMetadata } from '../testing/new-metadata.ts';
 import { BACKGROUND, Changes } from './change.ts';
 import { CommitOutcomeUnknown, CommitRejected, type Metadata, type Statement } from './metadata.ts';
 
@@ -27,7 +27,7 @@ describe('a change', () => {
       ?.sealed[0];
 
   before(async () => {
-    metadata = await SqliteMetadata.open({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
+    metadata = await openTestMetadata({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
     changes = new Changes({ metadata });
   });
   after(async () => {

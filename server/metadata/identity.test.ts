@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock as clock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
+import { openTestMetadata } from '../testing/new-metadata.ts';
 import { Identity } from './identity.ts';
 
 const FIRST = ['sqlite', 'postgresql', 'mysql', 'mongodb'].map((name) => `databases/${name}`);
@@ -14,7 +14,7 @@ const NEW = 'databases/nothing';
 
 async function startedCloud(t: TestContext) {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-identity-'));
-  const metadata = await SqliteMetadata.open({ directory: dataDir, clock, alarms: new Alarms(clock) });
+  const metadata = await openTestMetadata({ directory: dataDir, clock, alarms: new Alarms(clock) });
   t.after(async () => {
     await metadata.close();
     rmSync(dataDir, { recursive: true });

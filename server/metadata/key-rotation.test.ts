@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import type { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { MasterKeys } from '../platform/master-key.ts';
+import { openTestMetadata } from '../testing/new-metadata.ts';
 import { AGELESS } from './ages.ts';
 import { rotateMasterKey } from './key-rotation.ts';
 import type { Metadata, Statement } from './metadata.ts';
@@ -17,7 +18,7 @@ import { Secrets } from './secrets-store.ts';
 const ROWS = 150;
 
 function openMetadata(directory: string): Promise<SqliteMetadata> {
-  return SqliteMetadata.open({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
+  return openTestMetadata({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
 }
 
 async function makeFixture(t: TestContext) {

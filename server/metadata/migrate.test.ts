@@ -43,6 +43,30 @@ test('each migration runs once, and a second start changes nothing', () => {
   assert.equal(database.pragma('foreign_keys', { simple: true }), 1);
 });
 
+test('a new database has all migrations in one transaction, or none; a later one waits for each', () => {
+  const broken = { ...second, sql: 'INSERT INTO nowhere VALUES (1);' };
+  const database = memory();
+  assert.throws(() => migrate(database, [first, broken], 0), /no such table: nowhere/);
+  assert.deepEqual(database.prepare('SELECT * FROM migrations').all(), []);
+  let transactions = 0;
+  const target = {
+    exec: (sql: string) => {
+      if (sql.startsWith('BEGIN')) transactions++;
+      return database.exec(sql);
+    },
+    prepare: (sql: string) => database.prepare(sql),
+    get inTransaction() {
+      return database.inTransaction;
+    },
+  };
+  migrate(target, [first, second], 0);
+  assert.equal(transactions, 1);
+  const third = { number: 3, name: 'three', sql: 'CREATE TABLE d (x);' };
+  const fourth = { number: 4, name: 'four', sql: 'CREATE TABLE e (x);' };
+  migrate(target, [first, second, third, fourth], 0);
+  assert.equal(transactions, 3);
+});
+
 test('a database of a newer version is refused, naming both versions and what to do', () => {
   const database = memory();
   migrate(database, [first, second], 0);

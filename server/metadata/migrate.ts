@@ -1,6 +1,7 @@
 /**
  * Migrates a database to the newest schema: each migration in one transaction together with its record, so
- * that a kill leaves the old schema or the new one. Forward only; a recovery point is the way back.
+ * that a kill leaves the old schema or the new one; a new database gets all of them in one, which waits for
+ * the disk once. Forward only; a recovery point is the way back.
  */
 import { createHash } from 'node:crypto';
 import type { Migration } from './migrations/migrations.ts';
@@ -63,18 +64,20 @@ export function pendingMigrations(
   return migrations.slice(applied.length);
 }
 
-function applyOne(target: MigrationTarget, migration: Migration, nowMs: number): void {
+/** Applies some, one at least, in one transaction. */
+function applyTogether(target: MigrationTarget, together: readonly Migration[], nowMs: number): void {
   target.exec('BEGIN IMMEDIATE');
   try {
-    target.exec(migration.sql);
-    target
-      .prepare('INSERT INTO migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?)')
-      .run(migration.number, migration.name, checksum(migration), nowMs);
+    for (const migration of together) {
+      target.exec(migration.sql);
+      target
+        .prepare('INSERT INTO migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?)')
+        .run(migration.number, migration.name, checksum(migration), nowMs);
+    }
     const [dangling] = target.prepare('PRAGMA foreign_key_check').all();
     if (dangling !== undefined) {
-      throw new Error(
-        `Migration ${migration.number} leaves a dangling reference: ${JSON.stringify(dangling)}`,
-      );
+      const last = together.at(-1)?.number;
+      throw new Error(`Migration ${last} leaves a dangling reference: ${JSON.stringify(dangling)}`);
     }
     target.exec('COMMIT');
   } catch (error) {
@@ -100,7 +103,8 @@ export function migrate(target: MigrationTarget, migrations: readonly Migration[
   // SQLite's advice for migrations that rebuild a table; foreign_key_check above replaces the constraint.
   target.exec('PRAGMA foreign_keys = OFF');
   try {
-    for (const migration of pending) applyOne(target, migration, nowMs);
+    const transactions = applied.length === 0 ? [pending] : pending.map((migration) => [migration]);
+    for (const together of transactions) applyTogether(target, together, nowMs);
   } finally {
     target.exec('PRAGMA foreign_keys = ON');
   }

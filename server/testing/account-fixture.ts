@@ -23,7 +23,6 @@ import { BillingAccountStore } from '../billing/credit/billing-account-store.ts'
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { type Call, NOBODY, type Principal } from '../calls/principal.ts';
 import { Tickets } from '../calls/tickets.ts';
-import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { AGELESS } from '../metadata/ages.ts';
 import { Bus } from '../metadata/bus.ts';
 import { BACKGROUND, Changes } from '../metadata/change.ts';
@@ -34,6 +33,7 @@ import { randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { ALONE } from '../platform/membership.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
+import { openTestMetadata } from './new-metadata.ts';
 
 /** Most access keys of one account. */
 export const TEST_ACCESS_KEYS = 100;
@@ -92,7 +92,7 @@ export interface AccountFixtureOptions {
 }
 
 const openSqlite = (directory: string, clock: FakeClock): Promise<Metadata> =>
-  SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });
+  openTestMetadata({ directory, clock, alarms: new Alarms(clock) });
 
 export type AccountFixture = Awaited<ReturnType<typeof openAccountFixture>>;
 

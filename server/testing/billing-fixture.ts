@@ -12,12 +12,12 @@ import { Rating } from '../billing/metering/rating.ts';
 import { Usage } from '../billing/metering/resource-charges.ts';
 import { SteadyClock } from '../billing/metering/steady-clock.ts';
 import { UsageStore } from '../billing/metering/usage-store.ts';
-import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { AGELESS } from '../metadata/ages.ts';
 import { Bus } from '../metadata/bus.ts';
 import { Changes } from '../metadata/change.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
+import { openTestMetadata } from './new-metadata.ts';
 
 /** t2.micro as in the catalogue; storage and traffic at prices that leave remainders. */
 const TEST_PRICES: readonly BuiltInPrice[] = [
@@ -35,7 +35,7 @@ export type BillingFixture = Awaited<ReturnType<typeof openBillingFixture>>;
 export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
   const clock = new FakeClock();
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-billing-'));
-  const metadata = await SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });
+  const metadata = await openTestMetadata({ directory, clock, alarms: new Alarms(clock) });
   const accounts = new BillingAccountStore(metadata);
   const usageStore = new UsageStore(metadata);
   const catalog = new CatalogStore(metadata);

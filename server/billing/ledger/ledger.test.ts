@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
-import { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
+import type { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { CommitRejected } from '../../metadata/metadata.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { openTestMetadata } from '../../testing/new-metadata.ts';
 import { Ledger, type Transfer, transferStatements } from './ledger.ts';
 
 interface Fixture {
@@ -21,7 +22,7 @@ interface Fixture {
 }
 
 const open = (directory: string) =>
-  SqliteMetadata.open({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
+  openTestMetadata({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
 
 const newAccount = (name: string) => ({
   sql: "INSERT INTO accounts (username, email, password_hash, created_at) VALUES (?, 'e', '', 0)",

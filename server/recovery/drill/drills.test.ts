@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
+import type { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Changes } from '../../metadata/change.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { FakeClock, readTime, systemClock } from '../../platform/clock.ts';
+import { openTestMetadata } from '../../testing/new-metadata.ts';
 import type { PointEvents } from '../points/point-view.ts';
 import type { KeySlot } from '../repository/key-slot.ts';
 import { DAY_MS, HOUR_MS } from '../schedule/schedule.ts';
@@ -21,7 +22,7 @@ const WEEK_MS = 7 * DAY_MS;
 const directory = mkdtempSync(join(tmpdir(), 'cloudlet-drills-'));
 let metadata: SqliteMetadata;
 before(async () => {
-  metadata = await SqliteMetadata.open({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
+  metadata = await openTestMetadata({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
 });
 beforeEach(() => metadata.commit([{ sql: 'DELETE FROM recovery_points', params: [] }]));
 after(async () => {

@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { rotateMasterKey } from '../../metadata/key-rotation.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { MasterKeys } from '../../platform/master-key.ts';
+import { openTestMetadata } from '../../testing/new-metadata.ts';
 import { trySealedValues } from './sealed-values.ts';
 
 const ROWS = 450;
@@ -17,7 +17,7 @@ const never = new AbortController().signal;
 async function newCloud(t: TestContext) {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-sealed-'));
   const keys = MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' });
-  const metadata = await SqliteMetadata.open({
+  const metadata = await openTestMetadata({
     directory: dataDir,
     clock: systemClock,
     alarms: new Alarms(systemClock),

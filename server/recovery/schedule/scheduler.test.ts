@@ -3,11 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
+import type { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { BACKGROUND, Changes } from '../../metadata/change.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { FakeClock, formatTimeOrNull, readTime, systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import { openTestMetadata } from '../../testing/new-metadata.ts';
 import type { Points } from '../points/points.ts';
 import { type PointState, RecoveryStore } from '../store.ts';
 import { DAY_MS, HOUR_MS } from './schedule.ts';
@@ -21,7 +22,7 @@ const directory = mkdtempSync(join(tmpdir(), 'cloudlet-scheduler-'));
 let metadata: SqliteMetadata;
 let cloud: ReturnType<typeof open>;
 before(async () => {
-  metadata = await SqliteMetadata.open({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
+  metadata = await openTestMetadata({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
 });
 beforeEach(async () => {
   await metadata.commit([
