@@ -22,6 +22,8 @@ export interface WebhookOptions {
   readonly keptDeliveries?: number;
   /** Wraps the stores, to fail there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
+  /** See DispatcherDeps. */
+  readonly mayBegin?: (isBusy: boolean) => Promise<boolean>;
 }
 
 export type WebhookFixture = Awaited<ReturnType<typeof openWebhookFixture>>;
@@ -46,7 +48,8 @@ export async function openWebhookFixture() {
     const { maxPending = 50 } = options;
     const { keptDeliveries } = options;
     const sweeper = new Retention({ ...shared, ...(keptDeliveries && { keptDeliveries }) });
-    const dispatcher = new Dispatcher({ ...shared, maxPending, retention: sweeper });
+    const mayBegin = options.mayBegin ?? (async () => true);
+    const dispatcher = new Dispatcher({ ...shared, maxPending, retention: sweeper, mayBegin });
     const webhooks = new Webhooks(shared);
     const deliveries = new Deliveries({ ...shared, maxPending, webhooks, wake: () => dispatcher.wake() });
     /** Newest first. */

@@ -346,3 +346,24 @@ test('a deleted webhook gets no more, nor does one of a closed account', async (
   await passed(DAY_MS);
   assert.equal(receiver.received.length, 2);
 });
+
+test('of two nodes the one with the lease delivers, and the other once it has it', async () => {
+  await newWebhook();
+  let holder = 'other';
+  const other = fixture.open({ mayBegin: async () => holder === 'other' });
+  const own = fixture.open({ mayBegin: async () => holder === 'own' });
+  await cloud.dispatcher.close();
+  for (const { dispatcher } of [own, other]) dispatcher.start();
+  const first = await fixture.emit(ann);
+  await own.dispatcher.whenIdle();
+  assert.deepEqual(numbers(), []);
+  await other.dispatcher.whenIdle();
+  assert.deepEqual(numbers(), [first]);
+  holder = 'own';
+  const second = await fixture.emit(ann);
+  await other.dispatcher.whenIdle();
+  assert.deepEqual(numbers(), [first]);
+  await own.dispatcher.whenIdle();
+  assert.deepEqual(numbers(), [first, second]);
+  for (const { dispatcher } of [own, other]) await dispatcher.close();
+});

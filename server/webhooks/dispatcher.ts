@@ -28,6 +28,8 @@ export interface DispatcherDeps {
   readonly sealer: Sealer;
   readonly outbound: Outbound;
   readonly retention: Pick<Retention, 'added'>;
+  /** Whether this node of a cluster delivers; `isBusy`: attempts of it are under way. */
+  readonly mayBegin: (isBusy: boolean) => Promise<boolean>;
   /** Default: MAX_PENDING. */
   readonly maxPending?: number;
   readonly onError: (what: string, error: unknown) => void;
@@ -101,6 +103,7 @@ export class Dispatcher {
     try {
       while (this.#isWanted && this.#isOpen) {
         this.#isWanted = false;
+        if (!(await this.#deps.mayBegin(this.#busy.size > 0))) return;
         await this.#fanOut();
         const began = this.#deps.clock.monotonic();
         await this.#serve();

@@ -5,6 +5,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
+import type { Membership } from '../platform/membership.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import { Deliveries } from './deliveries.ts';
 import { DeliveryStore } from './deliveries-store.ts';
@@ -16,16 +17,23 @@ import { Webhooks } from './webhooks.ts';
 
 const POLL_MS = 1000;
 const SWEEP_MS = 3_600_000;
+/** Its holder delivers, also the attempts under way when it is about to be another's. */
+const LEASE = 'webhooks';
 
 export interface WebhooksDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys; readonly outbound: Outbound };
+  readonly base: {
+    readonly metadata: Metadata;
+    readonly membership: Membership;
+    readonly keys: MasterKeys;
+    readonly outbound: Outbound;
+  };
 }
 
 /** Makes webhooks; nothing is sent until `start`. */
 export function webhooksPart({ clock, log, base }: WebhooksDeps) {
-  const { metadata, outbound } = base;
+  const { metadata, membership, outbound } = base;
   const shared = {
     changes: new Changes({ metadata }),
     clock,
@@ -36,11 +44,12 @@ export function webhooksPart({ clock, log, base }: WebhooksDeps) {
     onError: (what: string, error: unknown) => log.error({ err: error }, what),
   };
   const retention = new Retention(shared);
-  const dispatcher = new Dispatcher({ ...shared, retention });
+  const mayBegin = (isBusy: boolean) => membership.holds(LEASE, isBusy);
+  const dispatcher = new Dispatcher({ ...shared, retention, mayBegin });
   const webhooks = new Webhooks(shared);
   const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
   const jobs: Job[] = [
-    { name: 'deliver webhooks', everyMs: POLL_MS, per: 'cluster', run: async () => dispatcher.wake() },
+    { name: 'deliver webhooks', everyMs: POLL_MS, per: 'node', run: async () => dispatcher.wake() },
     { name: 'sweep webhooks', everyMs: SWEEP_MS, per: 'cluster', run: () => retention.sweep() },
   ];
   return {
