@@ -10,6 +10,7 @@ import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { hostBootId } from '../platform/host/host-boot.ts';
 import type { Job } from '../platform/jobs.ts';
+import type { Membership } from '../platform/membership.ts';
 import {
   type BillingAdminRoutesDeps,
   billingAdminRoutes,
@@ -47,10 +48,12 @@ export interface BillingDeps {
     readonly bus: Bus;
     readonly ages: Ages;
     readonly alarms: Alarms;
+    readonly membership: Membership;
   };
 }
 
 const MINUTE_MS = 60_000;
+const FOLLOW_MS = 10_000;
 /** Two clocks never agree to the millisecond. */
 const NOTED_MS = 1000;
 
@@ -62,11 +65,11 @@ export type Billing = Awaited<ReturnType<typeof openBilling>>;
 
 /** Makes the charging part, which needs nothing that is charged for. */
 export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
-  const { metadata, bus, ages, alarms } = base;
+  const { metadata, bus, ages, alarms, membership } = base;
   const changes = new Changes({ metadata, bus });
   const usageStore = new UsageStore(metadata);
   const anchor = await usageStore.findAnchor();
-  const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
+  const steady = new SteadyClock({ clock, bootId: membership.nodeId || hostBootId(), anchor });
   if (steady.uncountedMs > NOTED_MS) log.warn({ ms: steady.uncountedMs }, 'time not charged');
   const accounts = new BillingAccountStore(metadata);
   const catalog = new CatalogStore(metadata);
@@ -90,12 +93,23 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const quotas = new Quotas({ store: catalog, bus, ages });
   const credit = new Credit({ accounts, spendable, checks });
   const charges = { usage, holds, quotas, prices, accounts, credit, clock };
+  /** Stores the charged time. */
+  const store = () => changes.store([usageStore.putAnchor(steady.reanchor())]);
+  const follow = async () => {
+    const stored = await usageStore.findAnchor();
+    if (stored !== null) steady.follow(stored);
+  };
+  const flush = async () => {
+    const stored = membership.isShared ? await usageStore.findAnchor() : null;
+    if (stored === null || steady.isOwn(stored)) await store();
+  };
   return {
     clock,
     log,
     metadata,
     bus,
     ages,
+    membership,
     changes,
     accounts,
     steady,
@@ -111,8 +125,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
     vmCharges: vmCharges(charges),
     databaseCharges: databaseCharges(charges),
     storageCharges: storageCharges(charges),
-    /** Stores the charged time. */
-    flush: () => changes.store([usageStore.putAnchor(steady.reanchor())]),
+    anchors: { store, follow, flush },
   };
 }
 
@@ -123,8 +136,8 @@ export function billingPart(
   { graceMs, announce }: { readonly graceMs: number; readonly announce: CreditStatesDeps['announce'] },
 ) {
   const { clock, log, metadata, accounts, catalog: store, changes, usageStore: usage, ledger } = billing;
-  const { bus, ages } = billing;
-  const { checks, rating, prices, spendable, flush } = billing;
+  const { bus, ages, membership } = billing;
+  const { checks, rating, prices, spendable, anchors } = billing;
   const creditStates = new CreditStates({
     ...billing,
     usage,
@@ -136,8 +149,8 @@ export function billingPart(
   });
   const creditsAdded = (accountId: number) => creditStates.creditsAdded(accountId);
   const monthly = new Monthly({ changes, clock, store, bus, ages, creditsAdded });
-  const every = (name: string, run: () => Promise<unknown>, everyMs = MINUTE_MS): Job => {
-    return { name, everyMs, per: 'cluster', run };
+  const every = (name: string, run: () => Promise<unknown>, more: Partial<Job> = {}): Job => {
+    return { name, everyMs: MINUTE_MS, per: 'cluster', run, ...more };
   };
   const plans = new Plans({ ...billing, store, monthly });
   return {
@@ -160,21 +173,28 @@ export function billingPart(
       revenue: (period: Period) => revenueReport(ledger, period),
     }),
     jobs: [
-      every('store the charged time', flush),
+      every('store the charged time', anchors.store),
+      ...(membership.isShared
+        ? [every('follow the charged time', anchors.follow, { everyMs: FOLLOW_MS, per: 'node' })]
+        : []),
       every('charge usage', () => rating.rateHour()),
       every('check billing', () => checks.check()),
       // A short grace must be noticed when it ends.
-      every('check credits', () => creditStates.tick(), Math.min(graceMs, MINUTE_MS)),
+      every('check credits', () => creditStates.tick(), {
+        everyMs: Math.min(graceMs, MINUTE_MS),
+        per: 'host',
+      }),
       every('grant plan credits', () => monthly.tick()),
     ],
     start: () => {
       checks.startVerification();
-      creditStates.serve();
+      // Machines and databases stop and start where they are.
+      if (membership.isHost) creditStates.serve();
     },
     close: async () => {
       await creditStates.whenIdle();
       await checks.close();
     },
-    flush,
+    flush: anchors.flush,
   };
 }

@@ -18,6 +18,7 @@ import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import type { ControlSockets } from '../http/caller.ts';
+import type { ConnectionGuard } from '../http/connections/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { StaticFiles } from '../http/edge.ts';
 import { indexRoutes } from '../http/index-routes.ts';
@@ -25,6 +26,7 @@ import { OwnAddresses } from '../http/origins.ts';
 import { PACKAGES, Packages } from '../http/packages.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import { Jobs } from '../platform/jobs.ts';
 import { ROOT } from '../platform/program-files.ts';
 import { Meters } from '../platform/prometheus.ts';
@@ -40,6 +42,7 @@ import { continuousOf } from './continuous.ts';
 import { buildEdges, s3Domains, withDocuments } from './edges.ts';
 import { buildEngines, databaseLimits } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
+import { computeElsewhere, databasesElsewhere } from './front-status.ts';
 import { closeParts, type Part, startParts } from './parts.ts';
 import { type AccountsBack, buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
 
@@ -92,9 +95,11 @@ export interface Cloud {
 /**
  * Opens the data directory and builds the cloud. Throws StartupError, or an Error with a one-line message.
  */
-export async function buildCloud(options: BuildOptions): Promise<Cloud> {
-  const { config, clock, log } = options;
-  const base = await openFoundations(options);
+export async function buildCloud(given: BuildOptions): Promise<Cloud> {
+  const base = await openFoundations(given);
+  const clock = base.membership.clock(given.clock);
+  const options = { ...given, clock };
+  const { config, log } = options;
   const addresses = new OwnAddresses({ apiUrl: config.publicUrl, dataUrl: config.dataUrl });
   const domains = await buildDomains(options, { base, addresses });
   const { compute, databases, credits, accounts, engines } = domains;
@@ -136,10 +141,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     addresses,
     connections: compute.connections,
   });
-  const countConnections = () => edges.guard.connections;
-  meters.gauge('cloudlet_connections', { help: 'Open connections', type: 'gauge', read: countConnections });
-  base.gauges(meters);
-  for (const part of parts) part.gauges?.(meters);
+  gaugesOf(meters, { parts, base, guard: edges.guard });
   const jobs = new Jobs(log, base.membership);
   const close = async () => {
     edges.guard.close();
@@ -168,6 +170,16 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       startParts(parts, { elsewhere: base.membership.isHost ? [] : ofHost, jobs });
     },
   };
+}
+
+function gaugesOf(
+  meters: Meters,
+  { parts, base, guard }: { parts: readonly Part[]; base: Foundations; guard: ConnectionGuard },
+): void {
+  const read = () => guard.connections;
+  meters.gauge('cloudlet_connections', { help: 'Open connections', type: 'gauge', read });
+  base.gauges(meters);
+  for (const part of parts) part.gauges?.(meters);
 }
 
 function withPackages(pages: ConsoleFiles, { publicUrl }: Config): StaticFiles {
@@ -298,6 +310,16 @@ function buildSystem(
 ) {
   const { storage, compute, databases, recovery } = domains;
   const { hypervisor } = compute;
+  const { membership } = base;
+  const here = {
+    databases: () => databases.engines.readiness(),
+    compute: async () => ({ engine: hypervisor.name, ...(await hypervisor.readiness()) }),
+  };
+  const names = ABOUT_ENGINES.map(({ name }) => name);
+  const elsewhere = {
+    databases: async () => databasesElsewhere(membership, names),
+    compute: async () => computeElsewhere(membership, hypervisor.name),
+  };
   return systemPart({
     clock,
     meters,
@@ -305,16 +327,26 @@ function buildSystem(
     stores: base.engines,
     host: base.hostMetrics,
     scrub: () => storage.scrubber.status(),
-    databases: () => databases.engines.readiness(),
+    ...(membership.isHost ? here : elsewhere),
     recovery: () => recovery.watch.read(),
-    compute: async () => ({ engine: hypervisor.name, ...(await hypervisor.readiness()) }),
     scrubber: storage.scrubber,
     rotateMasterKey: () => recovery.points.apart(() => rotateKeys(base)),
     onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
   });
 }
 
-async function rotateKeys({ metadata, keys }: Foundations): Promise<{ key_id: string; resealed: number }> {
+/** Throws `other_nodes_run`: the key is in a file of each node. */
+async function rotateKeys({
+  metadata,
+  keys,
+  membership,
+}: Foundations): Promise<{ key_id: string; resealed: number }> {
+  const others = membership.nodes().filter(({ runId }) => !membership.isGone(runId)).length - 1;
+  if (others > 0) {
+    throw new AppError('other_nodes_run', 'The master key can only be rotated while one node runs', {
+      hint: 'Stop the other nodes, rotate, copy master.key into their data directories, and start them',
+    });
+  }
   const { keyId, resealed } = await rotateMasterKey({ metadata, keys });
   return { key_id: keyId, resealed };
 }

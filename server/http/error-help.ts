@@ -200,6 +200,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'See `state` in the response.',
   ),
   vm_not_running: help('The machine is not running.', 'Start it first.'),
+  other_nodes_run: help(
+    'Other nodes of the cluster run, and this cannot be done beside them.',
+    'Stop them, and start them again afterwards.',
+  ),
   no_tunnel: help('The database does not support tunnels.', 'Use the address in its `connection`.'),
   port_closed: help(
     'No program of the machine answers on that port.',

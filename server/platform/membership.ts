@@ -3,6 +3,8 @@
  * other node: ALONE answers without asking anybody.
  */
 
+import type { Clock } from './clock.ts';
+
 /** A node of the cluster. */
 export interface NodeView {
   /** `nod-…`, of its data directory. */
@@ -35,9 +37,11 @@ export interface Membership {
   isCurrent(): boolean;
   /** True once that run of a node can store nothing more, or has left. */
   isGone(nodeId: string): boolean;
+  /** `own`, with the time of the metadata's server, so that the hosts' clocks do not matter. */
+  clock(own: Clock): Clock;
   /**
-   * Takes the lease for this node if it is the one to have it and no other has it, or keeps it. Gives it up
-   * where another live node is the one to have it, unless it is `inUse`. False: this node has it not.
+   * Whether this node may begin work under the lease: takes it where this is the node to have it and no other
+   * has it. A lease for which another live node is the one to have is given up, once it is not `inUse`.
    */
   holds(lease: string, inUse?: boolean): Promise<boolean>;
   /** All nodes as of the last beat; [] for a cloud of one process. */
@@ -53,6 +57,7 @@ export const ALONE: Membership = {
   isHost: true,
   isCurrent: () => true,
   isGone: () => false,
+  clock: (own) => own,
   holds: async () => true,
   nodes: () => [],
   drain: async () => {},

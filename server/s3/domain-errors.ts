@@ -72,6 +72,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   vm_invalid_state: 'InvalidRequest',
   vm_not_running: 'InvalidRequest',
   port_closed: 'InvalidRequest',
+  other_nodes_run: 'InvalidRequest',
   no_tunnel: 'InvalidRequest',
   vm_locked: 'OperationAborted',
   image_not_ready: 'InvalidRequest',

@@ -135,7 +135,7 @@ function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRout
       name: 'rotateMasterKey',
       summary: 'Rotate the master key and re-encrypt all secrets',
       responses: { 200: KeyRotation },
-      errors: ['point_in_progress'],
+      errors: ['point_in_progress', 'other_nodes_run'],
       handler: rotateMasterKey,
     }),
   ];

@@ -21,6 +21,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import { RestingNamesStore } from '../metadata/resting-names-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
+import { ALONE } from '../platform/membership.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
@@ -74,7 +75,7 @@ export async function openComputeFixture() {
     builtIn: BUILT_IN,
     clock,
     log,
-    base: { metadata, bus, ages: AGELESS, alarms: new Alarms(clock) },
+    base: { metadata, bus, ages: AGELESS, alarms: new Alarms(clock), membership: ALONE },
   });
   const base = { metadata, clock, engine, billing };
   return {

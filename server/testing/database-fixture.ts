@@ -15,6 +15,7 @@ import { AGELESS } from '../metadata/ages.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
+import { ALONE } from '../platform/membership.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
@@ -44,7 +45,7 @@ export async function openDatabaseFixture() {
   const disk = new EngineDisk();
   const store = new DatabaseStore(metadata);
   const log = pino({ level: 'silent' });
-  const base = { metadata, bus, ages: AGELESS, alarms: new Alarms(clock) };
+  const base = { metadata, bus, ages: AGELESS, alarms: new Alarms(clock), membership: ALONE };
   const { databaseCharges: billing } = await openBilling({ builtIn: BUILT_IN, clock, log, base });
   const directory = join(fixture.directory, 'kept');
   return {

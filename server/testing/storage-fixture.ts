@@ -11,6 +11,7 @@ import { JobRuns } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import type { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import { ALONE } from '../platform/membership.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { BlobSql } from '../storage/blobs/blob-sql.ts';
 import { RowCheck } from '../storage/blobs/row-check.ts';
@@ -75,7 +76,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   };
   const blobs = await openBlobs({ directory, clock, alarms, diskSpace });
   const log = pino({ level: 'silent' });
-  const base = { metadata, bus, ages, alarms, changes };
+  const base = { metadata, bus, ages, alarms, changes, membership: ALONE };
   const { storageCharges: billing, steady } = await openBilling({ builtIn: BUILT_IN, clock, log, base });
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
+import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 
 const headers = { 'x-api-key': ADMIN_KEY, 'content-type': 'application/json' };
 
@@ -11,12 +12,18 @@ function call(node: CloudProcess, path: string, body?: unknown): Promise<Respons
   return fetch(`${node.api}${path}`, { headers, ...init });
 }
 
+async function made(answer: Promise<Response>): Promise<{ readonly id: string }> {
+  const response = await answer;
+  assert.ok(response.ok, `${response.status}`);
+  return (await response.json()) as { id: string };
+}
+
 describe('two nodes', { skip: noCluster }, () => {
   let cluster: Cluster;
   let host: CloudProcess;
   let front: CloudProcess;
   before(async () => {
-    cluster = await Cluster.start(2);
+    cluster = await Cluster.start(2, { CLOUDLET_FETCH_ALLOW: '127.0.0.0/8' });
     [host, front] = cluster.nodes as [CloudProcess, CloudProcess];
   });
   after(() => cluster?.stop());
@@ -29,6 +36,23 @@ describe('two nodes', { skip: noCluster }, () => {
       const seen = await call(other, `/api/buckets/of-both-${i}`);
       assert.equal(seen.status, 200);
     }
+  });
+
+  test('the master key is rotated only where no other node would miss it', async () => {
+    const refused = await call(front, '/api/admin/master-key/rotate', {});
+    assert.equal(refused.status, 409);
+    assert.match(await refused.text(), /other_nodes_run/);
+  });
+
+  test('an event is delivered once, at whichever node it happened', async () => {
+    const receiver = await WebhookReceiver.open();
+    const { id } = await made(call(host, '/api/webhooks', { url: receiver.url, events: ['*'] }));
+    const nodes = Array.from({ length: 12 }, (_, i) => (i % 2 === 0 ? host : front));
+    await Promise.all(nodes.map((node) => made(call(node, `/api/webhooks/${id}/test`, {}))));
+    await waitFor(async () => receiver.received.length >= nodes.length);
+    await sleep(3000);
+    assert.equal(receiver.received.length, nodes.length);
+    receiver.close();
   });
 
   test('a node that is stopped says so before it closes, and the other goes on', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { FakeClock } from '../../platform/clock.ts';
-import { RESTORED, SteadyClock } from './steady-clock.ts';
+import { type Anchor, RESTORED, SteadyClock } from './steady-clock.ts';
 
 const DAY = 24 * 3_600_000;
 
@@ -131,4 +131,32 @@ test('between a recovery point and the first start after its restore nothing cou
     clock.advance(60_000);
     assert.equal(steady.now(), anchor.steadyMs + 60_000);
   }
+});
+
+test('nodes that follow one anchor agree, whatever the clock they share and their own do', () => {
+  // The clock of the database, and a monotonic one per host.
+  const shared = new FakeClock();
+  const hostOf = (upMs: number) => ({ now: () => shared.now(), uptime: () => shared.monotonic() + upMs });
+  const nodeOf = (bootId: string, upMs: number, anchor: Anchor | null) =>
+    new SteadyClock({ clock: { ...hostOf(upMs), monotonic: () => 0 }, bootId, anchor });
+  const holder = nodeOf('one', 5_000_000, null);
+  const first = holder.reanchor();
+  shared.advance(30_000);
+  const other = nodeOf('two', 7, first);
+  assert.equal(other.now(), holder.now());
+  shared.advance(30_000);
+  other.follow(holder.reanchor());
+  assert.equal(other.now(), holder.now());
+  const before = holder.now();
+  shared.jump(3_600_000);
+  shared.advance(60_000);
+  assert.equal(other.now(), before + 60_000, 'the jump is not charged');
+  other.follow(holder.reanchor());
+  assert.equal(holder.now(), before + 60_000);
+  assert.equal(other.now(), holder.now());
+  const late = nodeOf('three', 99, holder.reanchor());
+  shared.advance(1000);
+  assert.equal(late.now(), holder.now());
+  other.follow({ ...holder.reanchor(), wallMs: shared.now() - 3_600_000 });
+  assert.equal(other.now(), holder.now(), 'an old anchor changes nothing');
 });

@@ -18,7 +18,7 @@ export interface Anchor {
 
 export interface SteadyClockDeps {
   readonly clock: Clock;
-  /** Names the host's present boot. */
+  /** Names the host's present boot, or this run of a node of a cluster. */
   readonly bootId: string;
   /** The last one stored; null: none yet. */
   readonly anchor: Anchor | null;
@@ -29,6 +29,9 @@ export interface SteadyClockDeps {
  * two windows.
  */
 const MAX_OFF_MS = 2 * 3_600_000;
+
+/** An anchor is stored each minute: an older one is of a node that has ended, or the clock was set. */
+const MAX_FOLLOWED_MS = 3 * 60_000;
 
 /** Replaces the boot id in the anchor of a restored cloud: the time since is not charged at all. */
 export const RESTORED = 'restored';
@@ -76,6 +79,24 @@ export class SteadyClock {
     const from = isSinceAnchor ? this.#anchor : this.#before;
     if (wallMs <= wallNow && back >= from.steadyMs) return back;
     return Math.min(now, from.steadyMs + wallMs - from.wallMs);
+  }
+
+  /**
+   * Goes on from the anchor that another node of the cluster stored: all charge by the clock of the one that
+   * holds the lease. A clock that was set since costs nobody anything.
+   */
+  follow(anchor: Anchor): void {
+    const { clock, bootId } = this.#deps;
+    const now = { uptimeMs: clock.uptime(), wallMs: clock.now() };
+    const since = now.wallMs - anchor.wallMs;
+    if (anchor.bootId === bootId || since < 0 || since > MAX_FOLLOWED_MS) return;
+    this.#before = this.#anchor;
+    this.#anchor = { bootId, ...now, steadyMs: anchor.steadyMs + since };
+  }
+
+  /** Whether this process stored the anchor. */
+  isOwn({ bootId }: Anchor): boolean {
+    return bootId === this.#deps.bootId;
   }
 
   /**

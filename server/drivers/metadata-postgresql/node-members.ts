@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
+import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
 import type { Membership, NodeView } from '../../platform/membership.ts';
 import { connect, cut } from './connections.ts';
@@ -69,10 +70,13 @@ export class NodeMembers implements Membership {
   #rows: readonly Row[] = [];
   /** Monotonic time at which the last beat that was stored was sent. */
   #beatAt = 0;
+  /** Lead of the clock of the database over the monotonic clock, ms. */
+  #aheadMs: number;
   readonly isShared = true;
 
   private constructor(deps: NodeMembersDeps) {
     this.#deps = deps;
+    this.#aheadMs = deps.clock.now() - deps.clock.monotonic();
   }
 
   /**
@@ -135,11 +139,19 @@ export class NodeMembers implements Membership {
     }));
   }
 
+  clock(own: Clock): Clock {
+    return {
+      now: () => Math.floor(own.monotonic() + this.#aheadMs),
+      monotonic: () => own.monotonic(),
+      uptime: () => own.uptime(),
+    };
+  }
+
   async holds(lease: string, inUse = false): Promise<boolean> {
     if (!this.isCurrent()) return false;
     const isOurs = this.#leases.has(lease);
-    if (isOurs && (inUse || this.#isChosen(lease))) return true;
-    if (!isOurs && !this.#isChosen(lease)) return false;
+    if (this.#isChosen(lease) === isOurs) return isOurs;
+    if (isOurs && inUse) return false;
     const client = await this.#connected();
     if (isOurs) {
       this.#leases.delete(lease);
@@ -243,12 +255,13 @@ export class NodeMembers implements Membership {
     const { clock } = this.#deps;
     const sentAt = clock.monotonic();
     const client = await this.#connected();
-    const [, { rowCount }, { rows }] = await Promise.all([
+    const [, { rowCount, rows: stored }, { rows }] = await Promise.all([
       // A beat that a crash of the server forgets does no harm.
       client.query('SET synchronous_commit = off'),
-      client.query(
+      client.query<{ now_ms: number }>(
         `UPDATE store_nodes SET beat_at = clock_timestamp()
-         WHERE writer = $1 AND state IN ('up', 'draining')`,
+         WHERE writer = $1 AND state IN ('up', 'draining')
+         RETURNING extract(epoch FROM clock_timestamp()) * 1000 AS now_ms`,
         [this.nodeId],
       ),
       client.query<Row>(NODES),
@@ -260,6 +273,9 @@ export class NodeMembers implements Membership {
     // A node that did not watch all the time cannot say that another was silent.
     if (sentAt - this.#beatAt > TRUST_MS) this.#watched.clear();
     this.#beatAt = sentAt;
+    // Halfway between question and answer.
+    const [{ now_ms: nowMs } = { now_ms: clock.now() }] = stored;
+    this.#aheadMs = nowMs - (sentAt + clock.monotonic()) / 2;
     this.#rows = rows;
     // The truth, also after a crash of the server that forgot a lease.
     this.#leases = new Set(rows.find(({ writer }) => writer === this.nodeId)?.leases ?? []);
