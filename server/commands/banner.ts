@@ -12,21 +12,41 @@ import { ROOT } from '../platform/program-files.ts';
  * is kept, and others may read it: no token is in it then.
  */
 export async function banner(cloud: Cloud, isTerminal: boolean): Promise<string> {
-  const { config, addresses } = cloud;
+  const facts = bannerFacts(cloud);
   const lines = [
     '',
-    `  Console      ${addresses.apiUrl}/`,
-    `  API          ${addresses.apiUrl}/api`,
-    `  Docs         ${addresses.apiUrl}/api/docs`,
-    `  Data origin  ${addresses.dataUrl}`,
-    `  Data         ${config.dataDir}`,
+    `  Console      ${facts.console}`,
+    `  API          ${facts.api}`,
+    `  Docs         ${facts.docs}`,
+    `  Data origin  ${facts.data_origin}`,
+    `  Data         ${facts.data_dir}`,
   ];
-  if (hearsAll(cloud))
-    lines.push('', '  From other machines, use the name or address of this host instead of localhost.');
-  for (const warning of warnings(cloud)) lines.push('', `  Warning: ${warning}`);
-  if (await cloud.setupLinks.needsSetup()) lines.push('', ...(await setupLines(cloud, isTerminal)));
+  for (const note of await bannerNotes(cloud, isTerminal)) lines.push('', indented(note));
   return lines.join('\n');
 }
+
+const indented = (text: string) => text.replace(/^/gm, '  ');
+
+/** Where the cloud is reached, and where its data are. */
+export function bannerFacts({ config, addresses }: Cloud) {
+  return {
+    console: `${addresses.apiUrl}/`,
+    api: `${addresses.apiUrl}/api`,
+    docs: `${addresses.apiUrl}/api/docs`,
+    data_origin: addresses.dataUrl,
+    data_dir: config.dataDir,
+  };
+}
+
+/** Each of what an operator should know. */
+export async function bannerNotes(cloud: Cloud, isTerminal: boolean): Promise<string[]> {
+  const notes = warnings(cloud).map((warning) => `Warning: ${warning}`);
+  if (hearsAll(cloud)) notes.unshift(ELSEWHERE);
+  if (await cloud.setupLinks.needsSetup()) notes.push((await setupLines(cloud, isTerminal)).join('\n'));
+  return notes;
+}
+
+const ELSEWHERE = 'From other machines, use the name or address of this host instead of localhost.';
 
 /** True when other machines reach it and nothing says by which name. */
 function hearsAll({ api, config }: Cloud): boolean {
@@ -38,7 +58,7 @@ function warnings({ api, config }: Cloud): string[] {
   const { address } = api.server.address() as AddressInfo;
   const open = openParentOf(config.dataDir);
   return [
-    ...(isExposed(config, address) ? [`${EXPOSED}.\n  To fix this, ${EXPOSED_FIX}.`] : []),
+    ...(isExposed(config, address) ? [`${EXPOSED}.\nTo fix this, ${EXPOSED_FIX}.`] : []),
     ...(open === null
       ? []
       : [`every user of this host can rename files in ${open}. To fix this, run chmod o-w ${open}`]),
@@ -49,16 +69,16 @@ async function setupLines({ config, addresses, setupLinks }: Cloud, isTerminal: 
   const command = (verb: string) => commandLine(['admin', verb], config.dataDir, isTerminal);
   if (!isTerminal) {
     return [
-      '  There is no administrator yet. To get a link that creates one, run this command on this host:',
-      `  ${command('setup-link')}`,
-      `  Or create one directly with: ${command('create')}`,
+      'There is no administrator yet. To get a link that creates one, run this command on this host:',
+      command('setup-link'),
+      `Or create one directly with: ${command('create')}`,
     ];
   }
   const token = await setupLinks.createSetupLink();
   return [
-    '  There is no administrator yet. Open this link within 30 minutes to become one:',
-    `  ${addresses.apiUrl}/setup?token=${token}`,
-    `  Or create one at any time with: ${command('create')}`,
+    'There is no administrator yet. Open this link within 30 minutes to become one:',
+    `${addresses.apiUrl}/setup?token=${token}`,
+    `Or create one at any time with: ${command('create')}`,
   ];
 }
 

@@ -14,9 +14,8 @@ import { controlPath, listenOnControlSocket } from '../http/control-server.ts';
 import { systemClock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
 import { withSourceFrames } from '../platform/stacks/source-frames.ts';
-import { VERSION } from '../platform/version.ts';
-import { banner } from './banner.ts';
 import { type Command, UsageError, type Words } from './command.ts';
+import { startReport } from './start-report.ts';
 
 const HELP = `Usage: cloudlet start [--port PORT]
 
@@ -39,19 +38,25 @@ async function run(config: Config, { positionals }: Words): Promise<number> {
   if (positionals.length > 0) throw new UsageError('start takes no arguments; see cloudlet start --help');
   outliveTerminal();
   const began = systemClock.monotonic();
-  console.log(`Cloudlet ${VERSION}`);
-  const running = await startCloud(config, step);
+  const log = openLog(config);
+  const report = startReport(config, log);
+  report.begin();
+  const step: BuildOptions['step'] = async (name, work) => {
+    const from = systemClock.monotonic();
+    const result = await work();
+    report.opened(name, Math.round(systemClock.monotonic() - from));
+    return result;
+  };
+  const running = await startCloud(config, step, log);
   const stopped = stopSignal(); // who reads that it is ready may stop it at once
-  const lines = await banner(running.cloud, process.stdout.isTTY === true);
-  const seconds = (systemClock.monotonic() - began) / 1000;
-  console.log(`${lines}\n\nReady in ${seconds.toFixed(2)} s. Press Ctrl+C to stop.`);
+  await report.ready(running.cloud, (systemClock.monotonic() - began) / 1000);
   flushCompileCache(); // else only an orderly stop would keep it
-  const endPreparing = await prepareMissing();
+  const endPreparing = await prepareMissing(report.preparing);
   await stopped;
   endPreparing();
-  console.log('Stopping: waiting for requests in progress …');
+  report.stopping();
   const machines = await running.stop();
-  if (machines > 0) console.log(machinesRunOn(machines));
+  if (machines > 0) report.stopped(machinesRunOn(machines));
   return 0;
 }
 
@@ -62,8 +67,11 @@ interface RunningCloud {
 }
 
 /** Builds the cloud and listens on both ports and the control socket. `step` tells of each part. */
-export async function startCloud(config: Config, step: BuildOptions['step']): Promise<RunningCloud> {
-  const log = openLog(config);
+export async function startCloud(
+  config: Config,
+  step: BuildOptions['step'],
+  log = openLog(config),
+): Promise<RunningCloud> {
   const onFenced = () => {
     log.flush(() => process.exit(FENCED));
   };
@@ -90,13 +98,6 @@ export async function startCloud(config: Config, step: BuildOptions['step']): Pr
 export async function startControl(cloud: Cloud): Promise<Server> {
   await cloud.api.ready();
   return listenOnControlSocket(cloud.api, controlPath(cloud.config), cloud.control);
-}
-
-async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const began = systemClock.monotonic();
-  const result = await work();
-  console.log(`  ${name.padEnd(14)} ${Math.round(systemClock.monotonic() - began)} ms`);
-  return result;
 }
 
 interface ListenAddress {

@@ -123,7 +123,7 @@ export const SETTINGS = {
     'CLOUDLET_LOG_FORMAT',
     'auto',
     ['auto', 'json', 'text'],
-    'Log format: JSON or text; auto: text on a terminal, else JSON',
+    'Format of all that `start` prints: JSON or text; auto: text on a terminal, else the log is JSON, and so is the rest where both go to one place',
   ),
   requestsPerWindow: integer('CLOUDLET_RATE_REQUESTS', 2000, 1, 1e9, 'Requests per key or address in 10 s'),
   s3RequestsPerWindow: integer('CLOUDLET_RATE_S3', 50_000, 1, 1e9, 'S3 requests per key in 10 s'),

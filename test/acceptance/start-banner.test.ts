@@ -1,14 +1,17 @@
 /** What a start prints: to a person at a terminal, and to whatever keeps it. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { CloudProcess, OWN_GROUND } from '../harness/cloud-process.ts';
 import { inTerminal, cannotOpenTerminal as skip } from '../harness/terminal.ts';
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-banner-'));
 after(() => rmSync(root, { recursive: true, force: true }));
 
@@ -61,6 +64,55 @@ describe('without an administrator', () => {
       assert.equal(new URL(link).origin, cloud.api);
       assert.match(runPrinted(cloud, 'admin create'), /^Administrator admin /);
     }));
+});
+
+describe('all that is printed has one format', () => {
+  const printed = async (format: string, redirection: string) => {
+    const data = mkdtempSync(join(root, 'format-'));
+    const env = {
+      PATH: process.env.PATH,
+      CLOUDLET_DATA_DIR: data,
+      CLOUDLET_PORT: '0',
+      CLOUDLET_DATA_PORT: '0',
+      CLOUDLET_VM_ACCEL: 'tcg',
+      CLOUDLET_LOG_FORMAT: format,
+      ...OWN_GROUND,
+    };
+    const started = spawn('/bin/sh', ['-c', `exec bin/cloudlet start ${redirection}`], { env, cwd: ROOT });
+    let output = '';
+    for (const stream of [started.stdout, started.stderr])
+      stream.setEncoding('utf8').on('data', (piece: string) => {
+        output += piece;
+        if (/Ready in|"ready"/.test(output)) started.kill('SIGTERM');
+      });
+    await once(started, 'close');
+    return output;
+  };
+  const json = (output: string) =>
+    output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+
+  for (const [format, redirection] of [
+    ['json', ''],
+    ['auto', '2>&1'],
+  ] as const) {
+    test(`${format} ${redirection}: JSON`, async () => {
+      const lines = json(await printed(format, redirection));
+      const ready = lines.find(({ msg }) => msg === 'ready');
+      assert.match(ready.api, /^http:\/\/127\.0\.0\.1:\d+\/api$/);
+      assert.ok(lines.some(({ msg }) => /no administrator yet.*admin setup-link/s.test(msg)));
+      assert.ok(lines.some(({ msg }) => /^stopping/.test(msg)));
+      assert.doesNotMatch(JSON.stringify(lines), /token/);
+    });
+  }
+
+  test('text: text', async () => {
+    const output = await printed('text', '2>&1');
+    assert.match(output, /^Ready in /m);
+    for (const line of output.split('\n')) assert.doesNotMatch(line, /^\{/);
+  });
 });
 
 describe('others on the network', () => {

@@ -1,0 +1,70 @@
+/**
+ * The words of `cloudlet start`: text for people on standard output, or lines of the log where all that it
+ * prints is JSON. So nobody who reads both as one stream gets two formats.
+ */
+import { fstatSync } from 'node:fs';
+import type { Logger } from 'pino';
+import type { Cloud } from '../cloud/cloud.ts';
+import type { Config } from '../config/config.ts';
+import { VERSION } from '../platform/version.ts';
+import { banner, bannerFacts, bannerNotes } from './banner.ts';
+
+export interface StartReport {
+  begin(): void;
+  /** A part is open. */
+  opened(part: string, ms: number): void;
+  ready(cloud: Cloud, seconds: number): Promise<void>;
+  /** The receiver of lines about the preparation of this host. */
+  readonly preparing: 'stdout' | ((line: string) => void);
+  stopping(): void;
+  stopped(note: string): void;
+}
+
+/** One of text, unless the log is JSON and standard output is to be, too. */
+export function startReport(config: Pick<Config, 'logFormat'>, log: Logger): StartReport {
+  return isAllJson(config) ? inLog(log) : inText();
+}
+
+/** JSON is asked for, or what is printed goes where the log goes, which is JSON there. */
+function isAllJson({ logFormat }: Pick<Config, 'logFormat'>): boolean {
+  if (logFormat !== 'auto') return logFormat === 'json';
+  return process.stderr.isTTY !== true && isSameFile(1, 2);
+}
+
+function isSameFile(one: number, other: number): boolean {
+  try {
+    const [a, b] = [fstatSync(one), fstatSync(other)];
+    return a.dev === b.dev && a.ino === b.ino && a.rdev === b.rdev;
+  } catch {
+    return false;
+  }
+}
+
+function inText(): StartReport {
+  return {
+    begin: () => console.log(`Cloudlet ${VERSION}`),
+    opened: (part, ms) => console.log(`  ${part.padEnd(14)} ${ms} ms`),
+    ready: async (cloud, seconds) => {
+      const lines = await banner(cloud, process.stdout.isTTY === true);
+      console.log(`${lines}\n\nReady in ${seconds.toFixed(2)} s. Press Ctrl+C to stop.`);
+    },
+    preparing: 'stdout',
+    stopping: () => console.log('Stopping: waiting for requests in progress …'),
+    stopped: (note) => console.log(note),
+  };
+}
+
+/** Nothing of it names a secret: a log is kept, and others may read it. */
+function inLog(log: Logger): StartReport {
+  return {
+    begin: () => log.info({ version: VERSION }, 'starting'),
+    opened: (part, ms) => log.info({ part, ms }, 'opened'),
+    ready: async (cloud, seconds) => {
+      for (const note of await bannerNotes(cloud, false)) log.warn(note);
+      log.info({ ...bannerFacts(cloud), seconds }, 'ready');
+    },
+    preparing: (line) => log.info(line.trim()),
+    stopping: () => log.info('stopping: waiting for requests in progress'),
+    stopped: (note) => log.info(note),
+  };
+}
