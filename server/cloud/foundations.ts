@@ -146,6 +146,7 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const { blobs, gauges: blobGauges } = await step('object store', () => openBlobs(store));
     const gauges = (meters: Meters) => {
       figures.register(meters);
+      ages.register(meters);
       blobGauges(meters);
     };
     const isOurs = async (folder: string) =>

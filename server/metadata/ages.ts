@@ -4,6 +4,7 @@
  * process every change passes by here, and nothing grows old.
  */
 import { ALONE, type Membership } from '../platform/membership.ts';
+import type { Meters } from '../platform/prometheus.ts';
 import type { Awaitable } from './metadata.ts';
 
 /** A memory of this age is not trusted any more. */
@@ -26,6 +27,13 @@ export class Ages {
   /** Other nodes may have changed what this one has read. */
   get isShared(): boolean {
     return this.#deps.membership.isShared;
+  }
+
+  /** Registers the figure of a cluster. */
+  register(meters: Meters): void {
+    if (!this.isShared) return;
+    const help = 'Reads of what was remembered and had grown old';
+    meters.gauge('cloudlet_rereads_total', { help, type: 'counter', read: () => this.rereads });
   }
 
   /** The mark of what is read from now on: take it before the read. */
