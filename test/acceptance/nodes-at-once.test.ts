@@ -1,0 +1,111 @@
+/** The same asked of two nodes at once, or begun at one and ended at the other. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Answer, Call } from '../harness/client.ts';
+import { Client } from '../harness/client.ts';
+import { Cluster, noCluster } from '../harness/cluster.ts';
+
+const ROUNDS = 10;
+
+describe('two nodes at once', { skip: noCluster }, () => {
+  let cluster: Cluster;
+  /** The same account at both. */
+  let nodes: readonly [Client, Client];
+  before(async () => {
+    cluster = await Cluster.start(2);
+    const [host, front] = cluster.nodes.map(({ api }) => new Client(api)) as [Client, Client];
+    const { api_key: key } = await host.register();
+    nodes = [host.as(key), front.as(key)];
+  });
+  after(() => cluster?.stop());
+
+  const atBoth = (path: string, call: () => Call): Promise<Answer[]> =>
+    Promise.all(nodes.map((node) => node.call(path, call())));
+
+  test('20 registrations: all are accepted', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => {
+        const [username, email] = [`at-once-${i}`, `at-once-${i}@example.com`];
+        const call = { json: { username, email, password: 'a good password' } };
+        return nodes[i % 2]?.as(undefined).call('/api/register', call);
+      }),
+    );
+    const seen = answers.map((answer) => answer?.status);
+    assert.deepEqual(seen, Array(20).fill(201), JSON.stringify(answers.map((answer) => answer?.body.code)));
+    assert.equal(new Set(answers.map((answer) => answer?.body.id)).size, 20);
+  });
+
+  test('one key, one bucket: one effect, and the same response twice', async () => {
+    for (let i = 0; i < ROUNDS; i++) {
+      const name = `once-${i}`;
+      const answers = await atBoth('/api/buckets', () => ({
+        json: { name },
+        headers: { 'idempotency-key': name },
+      }));
+      assert.deepEqual(statuses(answers), [201, 201], JSON.stringify(answers.map(({ body }) => body)));
+      assert.deepEqual(answers[0]?.body, answers[1]?.body);
+    }
+  });
+
+  test('one key, one upload: one version, and the same response twice', async () => {
+    const made = { json: { name: 'uploads', versioning: true } };
+    assert.equal((await nodes[0].call('/api/buckets', made)).status, 201);
+    for (let i = 0; i < ROUNDS; i++) {
+      const answers = await atBoth('/api/buckets/uploads/upload', () => {
+        const form = new FormData();
+        form.set('name', `file-${i}`);
+        form.set('file', new Blob(['the same bytes']), 'upload.bin');
+        return { body: form, headers: { 'idempotency-key': `upload-${i}` } };
+      });
+      assert.deepEqual(statuses(answers), [200, 200], JSON.stringify(answers.map(({ body }) => body)));
+      assert.deepEqual(answers[0]?.body, answers[1]?.body);
+    }
+    const { body } = await nodes[0].call('/api/buckets/uploads/files?include_versions=true');
+    assert.equal(body.length, ROUNDS, JSON.stringify(body));
+  });
+
+  test('one key, accepted to be done later: one operation, which both nodes show', async () => {
+    for (let i = 0; i < ROUNDS; i++) {
+      const name = `later-${i}`;
+      const headers = { 'idempotency-key': name, prefer: 'respond-async' };
+      const answers = await atBoth('/api/buckets', () => ({ json: { name }, headers }));
+      assert.deepEqual(statuses(answers), [202, 202]);
+      const ids = new Set(answers.map(({ body }) => body.operation_id));
+      assert.equal(ids.size, 1);
+      for (const node of nodes) {
+        const { body } = await node.call(`/api/operations/${[...ids][0]}?wait=60`);
+        assert.deepEqual([body.state, body.status], ['succeeded', 201]);
+      }
+    }
+  });
+
+  test('a log-in that was begun at one is approved at the other', async () => {
+    const [host, front] = nodes;
+    const asked = { json: { name: 'CLI on laptop', scopes: ['*'] } };
+    const { body: codes } = await front.as(undefined).call('/api/login/device', asked);
+    const decided = { json: { user_code: codes.user_code, approve: true } };
+    assert.equal((await host.call('/api/login/device/decide', decided)).status, 200);
+    const poll = { json: { device_code: codes.device_code } };
+    const fetched = await Promise.all(
+      nodes.map((node) => node.as(undefined).call('/api/login/device/key', poll)),
+    );
+    assert.deepEqual(statuses(fetched), [201, 400], 'one of them has the key');
+    const key = fetched.find(({ status }) => status === 201)?.body.api_key;
+    for (const node of nodes) assert.equal((await node.as(key).call('/api/account')).status, 200);
+  });
+
+  test('a ticket of one is good at the other', async () => {
+    const [host, front] = nodes;
+    await host.call('/api/buckets', { json: { name: 'tickets' } });
+    const { body: made } = await host.upload('tickets', 'file', 'the same bytes');
+    const path = `/api/storage/${made.object_id}/download`;
+    const { status, body } = await front.call('/api/account/tickets', { json: { path } });
+    assert.equal(status, 201, JSON.stringify(body));
+    const download = await host.as(undefined).call(body.url);
+    assert.deepEqual([download.status, download.body], [200, 'the same bytes']);
+  });
+});
+
+function statuses(answers: readonly Answer[]): number[] {
+  return answers.map(({ status }) => status).sort();
+}
