@@ -125,7 +125,13 @@ export const SETTINGS = {
     ['auto', 'json', 'text'],
     'Format of all that `start` prints: JSON or text; auto: text on a terminal, else the log is JSON, and so is the rest where both go to one place',
   ),
-  requestsPerWindow: integer('CLOUDLET_RATE_REQUESTS', 2000, 1, 1e9, 'Requests per key or address in 10 s'),
+  requestsPerWindow: integer(
+    'CLOUDLET_RATE_REQUESTS',
+    2000,
+    1,
+    1e9,
+    'Requests per key or address in 10 s; each node of a cluster counts its own',
+  ),
   s3RequestsPerWindow: integer('CLOUDLET_RATE_S3', 50_000, 1, 1e9, 'S3 requests per key in 10 s'),
   accountRateFactor: integer(
     'CLOUDLET_RATE_ACCOUNT_FACTOR',
