@@ -1,14 +1,15 @@
 /** Contract §3: the account's own page: reading, changing, closing, and its key. */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { sessionOf } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 
 const PASSWORD = 'correct horse battery';
-const cloud = await CloudProcess.start();
-after(() => cloud.stop());
-const client = await CheckedClient.open(cloud.api);
+let client: CheckedClient;
+before(async () => {
+  client = await CheckedClient.open((await sharedCloud()).api);
+});
 
 const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
 const patch = (json: unknown) => ({ method: 'PATCH', json });

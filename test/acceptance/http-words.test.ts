@@ -1,14 +1,19 @@
 /** What someone at a terminal sees: lines that end, HEAD that works, words that say what to do. */
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { openSocket, readToEnd } from '../harness/raw-http.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 
-const cloud = await CloudProcess.start();
-after(() => cloud.stop());
-const client = await CheckedClient.open(cloud.api);
-const user = client.as((await client.register()).api_key);
+let cloud: CloudProcess;
+let client: CheckedClient;
+let user: CheckedClient;
+before(async () => {
+  cloud = await sharedCloud();
+  client = await CheckedClient.open(cloud.api);
+  user = client.as((await client.register()).api_key);
+});
 
 describe('JSON ends with a line end', () => {
   /** The text of the answer, which its Content-Length, if it has one, must match. */
@@ -124,10 +129,10 @@ describe('a wrong request is told what to send instead', () => {
 describe('a wrong key', () => {
   const detailFor = async (key: string) =>
     (await client.as(key).refused(401, 'invalid_api_key', ['/api/account'])).detail;
-  const key = user.key ?? '';
-  const swapped = key.slice(0, 10) + (key[10] === 'a' ? 'b' : 'a') + key.slice(11);
 
   test('that is mistyped is told so', async () => {
+    const key = user.key ?? '';
+    const swapped = key.slice(0, 10) + (key[10] === 'a' ? 'b' : 'a') + key.slice(11);
     for (const text of [swapped, key.slice(0, -1), `${key}x`, 'clk_', '"clk_x"'.slice(1)])
       assert.match(await detailFor(text), /^This API key is mistyped: /, text);
   });

@@ -26,7 +26,8 @@ import {
 } from 'mongodb';
 import mongoose from 'mongoose';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 
 type Item = Document & { _id: number };
 
@@ -38,7 +39,7 @@ describe('a server of MongoDB', () => {
   let items: Collection<Item>;
   before(async () => {
     if (url === undefined) {
-      cloud = await CloudProcess.start();
+      cloud = await sharedCloud();
       const user = await new Client(cloud.api).newUser();
       const made = await user.call('/api/databases', { json: { name: 'driver', engine: 'mongodb' } });
       url = String(made.body.connection.uri);
@@ -50,7 +51,6 @@ describe('a server of MongoDB', () => {
   after(async () => {
     await db?.dropDatabase();
     await client?.close();
-    await cloud?.stop();
   });
   beforeEach(async () => {
     await db.dropDatabase();

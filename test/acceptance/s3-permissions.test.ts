@@ -1,9 +1,10 @@
 /** Every operation of S3 × everyone who might try it. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '../harness/client.ts';
-import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import {
   anonymously,
   assertRefused,
@@ -55,7 +56,7 @@ let accountId: number;
 let full: S3Client;
 let uploadId: string;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   const account = await new Client(cloud.api).register();
   accountId = account.id;
   owner = new Client(cloud.api, account.api_key);
@@ -67,7 +68,6 @@ before(async () => {
   }
   uploadId = await newUpload(full, pathOf(BUCKET, KEY));
 });
-after(() => cloud.stop());
 
 interface Place {
   readonly bucket?: string;

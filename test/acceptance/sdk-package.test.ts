@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 
 const COMPILER = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
 
@@ -15,7 +16,7 @@ let cloud: CloudProcess;
 let folder = '';
 
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   folder = mkdtempSync(join(tmpdir(), 'cloudlet-client-'));
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   const env = { ...process.env, npm_config_offline: 'true', npm_config_cache: join(folder, 'npm') };
@@ -27,7 +28,6 @@ before(async () => {
 
 after(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await cloud.stop();
 });
 
 test('it runs where nothing else is installed', async () => {

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, Client, sessionOf } from '../harness/client.ts';
-import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { assertProblem, bodyOf, newBucket, TIME } from './storage-kit.ts';
 
 let cloud: CloudProcess;
 let user: Client;
 let bucket: string;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
   bucket = await newBucket(user);
 });
-after(() => cloud.stop());
 
 const put = async (content: string | Uint8Array, name = 'linked.txt', target = bucket) =>
   bodyOf(await user.upload(target, name, content));

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import {
   assertProblem,
   bodyOf,
@@ -18,10 +19,9 @@ import {
 let cloud: CloudProcess;
 let user: Client;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   user = await new Client(cloud.api).newUser();
 });
-after(() => cloud.stop());
 
 /** How the object arrives: its name in the field `name`, byte for byte. */
 const named = (bucket: string, name: string) =>

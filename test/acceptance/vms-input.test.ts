@@ -1,8 +1,9 @@
 /** What may be asked of machines and what not. No guest runs here. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
+import { sharedCloud } from '../harness/shared-cloud.ts';
 import { TIME } from './storage-kit.ts';
 import { NEW_VM, newVm } from './vms-kit.ts';
 
@@ -10,11 +11,10 @@ let cloud: CloudProcess;
 let anyone: CheckedClient;
 let user: CheckedClient;
 before(async () => {
-  cloud = await CloudProcess.start();
+  cloud = await sharedCloud();
   anyone = await CheckedClient.open(cloud.api);
   user = anyone.as((await anyone.register()).api_key);
 });
-after(() => cloud.stop());
 
 test('an account without credits but those of its registration publishes five ports', async () => {
   const account = await anyone.register();

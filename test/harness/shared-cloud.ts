@@ -1,7 +1,8 @@
 /**
  * One cloud for all test files of this process that need no more than accounts of their own. A file that
  * calls this shares its process with others (scripts/check-steps.ts). It must neither stop, restart nor fill
- * the cloud, nor count on being alone there: names of buckets are the same for everybody who uses S3.
+ * the cloud, nor count on being alone there: names of buckets are the same for everybody who uses S3. It
+ * waits in `before`: of what follows an `await` at the top, only the first file of a process has the tests.
  */
 import { CloudProcess } from './cloud-process.ts';
 
