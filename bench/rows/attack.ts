@@ -1,10 +1,11 @@
 /**
  * What one account notices while two free ones attack: errors, and the slowest hundredth of its calls beside
- * those of the same minutes without an attack. All accounts have the limits that they have by default.
+ * those of the same minutes without an attack. All accounts have the limits that they have by default. The
+ * attackers' program takes its share of the same machine, so it also runs against a server that does nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '../../test/harness/client.ts';
-import { runChild } from '../child.ts';
+import { runChild, Server } from '../child.ts';
 import { compare } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
 import {
@@ -17,6 +18,7 @@ import {
 } from '../workshop.ts';
 
 const ATTACKERS = new URL('../children/attackers.ts', import.meta.url);
+const NOTHING = new URL('../children/nothing-server.ts', import.meta.url);
 /** An account's rate, which the other rows lift. */
 const DEFAULT_RATES = { CLOUDLET_RATE_REQUESTS: '2000', CLOUDLET_RATE_S3: '50000' };
 const DATABASES_EACH = 4;
@@ -107,27 +109,34 @@ async function attacked(cloud: Cloud, { quick }: RunOptions): Promise<Row[]> {
   const input = { api: cloud.process.api, attackers, seconds };
   const quiet: Record<CallName, number>[] = [];
   const beside: Record<CallName, number>[] = [];
+  const clientsAlone: Record<CallName, number>[] = [];
+  const nothing = await Server.start(NOTHING, []);
   let said = '';
   await slowest(victim, sleep(2000));
   for (let round = 0; round < rounds; round++) {
     quiet.push(await slowest(victim, sleep(seconds * 1000)));
+    const alone = { ...input, api: `http://127.0.0.1:${nothing.port}` };
+    clientsAlone.push(await slowest(victim, runChild<object>(ATTACKERS, alone)));
     const attack = runChild<object>(ATTACKERS, input);
     beside.push(await slowest(victim, attack));
     said = JSON.stringify(await attack);
     await sleep(REST_MS);
   }
+  await nothing.stop();
   console.error(`the last attack was answered: ${said}`);
   const { errors } = victim;
   if (errors.length > 0) console.error(`the victim met: ${[...new Set(errors)].join('; ')}`);
   const rows = CALLS.map((name) => {
     const of = (all: readonly Record<CallName, number>[]) => all.map((round) => round[name]);
-    return ratioRow({
+    const row = ratioRow({
       work: `${name} beside two accounts that attack, p99`,
       against: 'the same without them',
       atMost: MOST_RATIO,
       comparison: compare(of(quiet), of(beside)),
       unit: 'ms',
     });
+    const { ratio } = compare(of(quiet), of(clientsAlone));
+    return { ...row, detail: `${row.detail}; ${ratio.toFixed(2)} × beside their program alone` };
   });
   return [
     ...rows,

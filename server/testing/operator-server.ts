@@ -2,7 +2,8 @@
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ForeignProgram, HostProcesses } from '../drivers/host-process/host-processes.ts';
+import type { ForeignProgram } from '../drivers/host-process/foreign-program.ts';
+import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import type { RunningProcess } from '../drivers/host-process/running-process.ts';
 import { runMaker } from '../drivers/managed-server/server-data.ts';
 import { freePort } from '../drivers/server-port.ts';

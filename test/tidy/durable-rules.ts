@@ -9,6 +9,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'server/http/control-server.ts': 'made anew at each start',
   'server/drivers/directory-lock.ts': 'empty',
   'server/drivers/host-process/process-identity.ts': 'the kernel',
+  'server/drivers/host-process/processor-order.ts': 'the kernel',
   'server/drivers/host-process/cgroups.ts': 'the kernel',
   'server/drivers/host-network/kernel-settings.ts': 'the kernel',
   'server/drivers/engines/postgresql/data-directory.ts': 'made anew at each start of the server',

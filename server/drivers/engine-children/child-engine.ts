@@ -113,7 +113,7 @@ export class ChildEngine {
       keepFreeBytes,
       onDamage: ({ databaseId }, what) => options.onFault(databaseId, what.slice(0, SHOWN_CHARACTERS)),
       spareMs: kind.spareMs,
-      launch: (database) => this.#launchThere(database),
+      launch: (database, isLast) => this.#launchThere(database, isLast),
       sizeLimitOf: (database) => this.#sizeLimitOf(database),
     });
     // Accounts that had databases before will use them soon.
@@ -292,17 +292,14 @@ export class ChildEngine {
     await this.#children.close();
   }
 
-  async #launchThere(database: EngineDatabase): Promise<LaunchedChild> {
+  async #launchThere(database: EngineDatabase, isLast: boolean): Promise<LaunchedChild> {
     const { database: name, databaseId } = database;
     const missing = await this.#folders.missing(name);
     this.#options.onFault(databaseId, missing);
     if (missing !== null) throw dataMissing(missing);
     await this.#folders.settle(name, this.#host.uidOf(database.number));
-    return this.#launch(this.#folders.folder(name), database);
-  }
-
-  #launch(folder: string, { database, number }: EngineDatabase, what = ''): Promise<LaunchedChild> {
-    return this.#host.launch(folder, { name: database + what, number });
+    const { number } = database;
+    return this.#host.launch(this.#folders.folder(name), { name, number, isLast });
   }
 
   /** Throws `database_not_ready` when access is `none`. */
@@ -366,13 +363,15 @@ export class ChildEngine {
   async #examine(folder: string, database: EngineDatabase, how: Examining): Promise<void> {
     const { signal, text, leftOut } = how;
     const { clock, slots } = this.#options;
+    const { sizeLimitBytes, database: name, number } = database;
     const leave = await slots.take(database.accountId, signal);
-    const launched = await this.#launch(folder, database, '-load').catch((error) => {
-      leave();
-      throw error;
-    });
+    const launched = await this.#host
+      .launch(folder, { name: `${name}-load`, number, isLast: true })
+      .catch((error) => {
+        leave();
+        throw error;
+      });
     const child = new TenantChild(launched, { clock, silenceMs: () => CHECK_MS, onCounters: () => {} });
-    const { sizeLimitBytes, database: name } = database;
     try {
       await child.call({ kind: 'keepFree', bytes: this.#options.keepFreeBytes() });
       const { head } = await child.call(

@@ -9,6 +9,7 @@ import type { UserRange } from '../../platform/host/other-users.ts';
 import { COPIED_FROM, programFile } from '../../platform/program-files.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { WITH_US } from '../host-process/launch-script.ts';
+import { MS_PER_TICK, readStat } from '../host-process/process-identity.ts';
 import { findFilter } from '../host-process/system-calls.ts';
 
 const run = promisify(execFile);
@@ -32,6 +33,8 @@ export interface LaunchedChild {
   readonly ended: Promise<unknown>;
   /** The end of its output, for the log. */
   readonly said: () => string;
+  /** Time that it has had of processors, ms; counted in steps of 10. */
+  cpuMs(): number;
   /** The child computes for long, so others come first. False: no longer. */
   yields(isLast: boolean): void;
   kill(): void;
@@ -99,9 +102,12 @@ export class ChildHost {
 
   /**
    * Starts the child of a database in that folder, which its user owns. `name`: unique among running
-   * children.
+   * children. `isLast`: others come first until yields(false).
    */
-  async launch(folder: string, { name, number }: { name: string; number: number }): Promise<LaunchedChild> {
+  async launch(
+    folder: string,
+    { name, number, isLast = false }: { name: string; number: number; isLast?: boolean },
+  ): Promise<LaunchedChild> {
     const { codeFolder, program } = this.#options;
     const entry = relative(COPIED_FROM, program.entry).replace(/\.[jt]s$/, '.mjs');
     const running = await this.#processes.start(
@@ -119,7 +125,7 @@ export class ChildHost {
         maxProcesses: MAX_THREADS,
         temporaryMb: 1,
       },
-      { stdio: ['ignore', 'pipe', 'pipe'] },
+      { stdio: ['ignore', 'pipe', 'pipe'], isLast },
     );
     let said = '';
     running.child?.stderr?.on('data', (piece: Buffer) => {
@@ -131,6 +137,7 @@ export class ChildHost {
       socket: running.child?.stdout as Socket,
       ended: running.ended,
       said: () => said,
+      cpuMs: () => (readStat(running.pid)?.cpuTicks ?? 0) * MS_PER_TICK,
       yields: (isLast) => this.#processes.yields(running, isLast),
       kill: () => void running.end({ graceMs: 0 }).catch(() => {}),
     };

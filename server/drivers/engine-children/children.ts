@@ -11,6 +11,7 @@ import type { SizeLimit } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
 import type { BusyChild, ChildSlots, IdleChild, SlotUser } from './child-slots.ts';
 import { dataDamaged } from './data-errors.ts';
+import { HeavyAccounts } from './heavy-accounts.ts';
 import {
   type CallHead,
   type CallOptions,
@@ -62,8 +63,8 @@ export interface ChildrenDeps {
   readonly idleMs: number;
   /** ChildEngineKind.spareMs. */
   readonly spareMs: number;
-  /** Starts a process in the folder of the database. */
-  readonly launch: (database: EngineDatabase) => Promise<LaunchedChild>;
+  /** Starts a process in the folder of the database. `isLast`: others come first until it is open. */
+  readonly launch: (database: EngineDatabase, isLast: boolean) => Promise<LaunchedChild>;
   /** The size that the file may grow to now. */
   readonly sizeLimitOf: (database: EngineDatabase) => Promise<SizeLimit>;
   /** Space to keep free on the host's disk. */
@@ -84,6 +85,7 @@ export class Children implements SlotUser {
   readonly #entries = new Map<string, Entry>();
   /** Totals of earlier children, by database. */
   readonly #before = new Map<string, Figures>();
+  readonly #heavy: HeavyAccounts;
   readonly #timer: NodeJS.Timeout;
   /** Databases whose child is being started. */
   readonly #starting = new Set<string>();
@@ -93,6 +95,7 @@ export class Children implements SlotUser {
   constructor(deps: ChildrenDeps) {
     this.#deps = deps;
     deps.slots.join(this);
+    this.#heavy = new HeavyAccounts(deps.clock);
     this.#keepFreeBytes = deps.keepFreeBytes();
     this.#timer = setInterval(() => {
       this.#endUnused();
@@ -208,7 +211,8 @@ export class Children implements SlotUser {
     const { clock, log, spareMs, launch, sizeLimitOf, onDamage } = this.#deps;
     if (this.#isClosed) throw unavailable('Cloudlet is being stopped');
     const sizeLimit = await sizeLimitOf(database);
-    const launched = await launch(database).catch((error) => {
+    const isLast = this.#heavy.startsLast(database.accountId);
+    const launched = await launch(database, isLast).catch((error) => {
       if (isAppError(error)) throw error;
       log.error({ id: database.databaseId, err: error }, 'the process of a database cannot be started');
       throw unavailable('The process of the database cannot be started on this host', error);
@@ -218,6 +222,7 @@ export class Children implements SlotUser {
       clock,
       silenceMs: () => (isOpen ? database.limits.statementMs + spareMs : OPEN_MS),
       onDamage: (what) => onDamage(database, what),
+      onLong: () => this.#heavy.noteLong(database.accountId),
       onCounters: (counters) => {
         entry.figures = readFigures(counters);
       },
@@ -230,6 +235,7 @@ export class Children implements SlotUser {
       const files = { file: FILE, copy: COPY_FILE, keepFreeBytes: this.#keepFreeBytes };
       await child.call({ kind: 'open', name, limits, ...files, ...sizeLimit });
       isOpen = true;
+      if (isLast) launched.yields(false);
       return entry;
     } catch (error) {
       child.kill(new ChildGone('ended', 'opening the database failed'));

@@ -80,12 +80,23 @@ export interface TenantChildOptions {
   readonly onCounters: (counters: Readonly<Record<string, unknown>>) => void;
   /** Receives its reports of damage. */
   readonly onDamage?: (what: string) => void;
+  /** Called when it begins to yield the processor to others. */
+  readonly onLong?: () => void;
+}
+
+interface Ping {
+  /** A time of the monotonic clock. */
+  readonly at: number;
+  /** Time of processors that the child had had by then. */
+  readonly cpuMs: number;
 }
 
 const PINGS_PER_SILENCE = 4;
-const MAX_PING_MS = 500;
-/** A child that is silent for so long yields the processor to others. */
-const YIELD_MS = 400;
+const MAX_PING_MS = 200;
+/** A child that computes for so long without an answer yields the processor to others. */
+const YIELD_MS = 200;
+/** It does for as long again as it was silent, but no longer than this after its answer. */
+const MOST_LAST_MS = 10_000;
 /** How long a cancelled call may go on while it occupies the child, ms. */
 const GIVE_UP_MS = 500;
 const GIVE_UP_STEP_MS = 10;
@@ -102,9 +113,11 @@ export class TenantChild {
   #lastId = 0;
   #isEnding = false;
   #over: ChildGone | null = null;
-  #pingedAt: number | null = null;
+  #ping: Ping | null = null;
   /** Whether one statement occupies it for so long that it yields to others. */
   #isLast = false;
+  /** Until when it does so at least, a time of the monotonic clock. */
+  #lastUntil = 0;
   #doubt: Promise<void> = Promise.resolve();
   #watch: NodeJS.Timeout | null = null;
 
@@ -202,10 +215,7 @@ export class TenantChild {
 
   #take(head: FrameHead, body: Buffer): void {
     if (head.id === 0) {
-      if (head.pong === true) {
-        this.#pingedAt = null;
-        this.#yield(false);
-      }
+      if (head.pong === true) this.#answered();
       if (head.damage !== undefined) this.#options.onDamage?.(String(head.damage));
       const counters = head.counters;
       if (typeof counters === 'object' && counters !== null) {
@@ -262,22 +272,37 @@ export class TenantChild {
     const { clock, silenceMs } = this.#options;
     const stepMs = Math.min(MAX_PING_MS, silenceMs() / PINGS_PER_SILENCE);
     this.#watch = setInterval(() => {
-      if (this.#pingedAt === null) {
-        if (this.#pending.size === 0) return this.#watchNoMore();
-        this.#pingedAt = clock.monotonic();
-        this.#send({ id: 0, kind: 'ping' });
-      } else {
-        const silentMs = clock.monotonic() - this.#pingedAt;
-        if (silentMs >= silenceMs()) this.kill(silent());
-        else if (silentMs >= YIELD_MS) this.#yield(true);
-      }
+      const now = clock.monotonic();
+      if (this.#ping === null) {
+        if (now >= this.#lastUntil) this.#yield(false);
+        if (this.#pending.size > 0) this.#sendPing(now);
+        else if (!this.#isLast) this.#watchNoMore();
+      } else if (now - this.#ping.at >= silenceMs()) this.kill(silent());
+      // A child that waits for a processor or the disk is no burden to others.
+      else if (this.#launched.cpuMs() - this.#ping.cpuMs >= YIELD_MS) this.#yield(true);
     }, stepMs);
+  }
+
+  #sendPing(now: number): void {
+    this.#ping = { at: now, cpuMs: this.#launched.cpuMs() };
+    this.#send({ id: 0, kind: 'ping' });
+  }
+
+  /** A child that computes in short pieces, one after the other, goes on yielding. */
+  #answered(): void {
+    if (this.#ping !== null && this.#isLast) {
+      const now = this.#options.clock.monotonic();
+      const silentMs = Math.min(now - this.#ping.at, MOST_LAST_MS);
+      this.#lastUntil = Math.max(this.#lastUntil, now + silentMs);
+    }
+    this.#ping = null;
   }
 
   #yield(isLast: boolean): void {
     if (isLast === this.#isLast || this.#over !== null) return;
     this.#isLast = isLast;
     this.#launched.yields(isLast);
+    if (isLast) this.#options.onLong?.();
   }
 
   #watchNoMore(): void {

@@ -6,16 +6,19 @@ import * as fs from 'node:fs';
 import { createServer } from 'node:net';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../platform/clock.ts';
 import type { AppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noOtherReaders, noUsers, testUidBase } from '../../testing/own-ground.ts';
-import { type ForeignProgram, HostProcesses } from './host-processes.ts';
+import type { ForeignProgram } from './foreign-program.ts';
+import { HostProcesses } from './host-processes.ts';
 import { findIsolation, type Isolation, seenUser } from './isolation.ts';
 import { endOrphans, orphans } from './orphans.ts';
 import { isAlive, isThere, RUN } from './process-identity.ts';
+import { withoutFirst } from './processor-order.ts';
 import { findFilter } from './system-calls.ts';
 
 const noFilter = (await findFilter()).problem || false;
@@ -287,6 +290,21 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       // A session is weighed before its processes are.
       if (own?.split(' ')[0] !== its?.split(' ')[0]) assert.match(its ?? '', isWeighed ? / 0$/ : / 5$/);
       await running.end({ graceMs: 0 });
+    });
+
+    test('yields from its first instruction on, to its siblings too when it is last', async () => {
+      const lines = `cut -d' ' -f19 /proc/self/stat; grep Cpus_allowed_list /proc/self/status`;
+      const said = async (isLast: boolean) => {
+        const { child } = await processes.start(script(lines), { stdio: PIPES, isLast });
+        const [nice, allowed] = (await text(child?.stdout as Readable)).split('\n');
+        return { nice, allowed: allowed?.split('\t')[1] };
+      };
+      const isWeighed = processes.cgroups.problem !== '';
+      const all = /^Cpus_allowed_list:\t(.*)$/m.exec(fs.readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
+      assert.deepEqual(await said(false), { nice: isWeighed ? '5' : '0', allowed: all });
+      const { nice, allowed } = await said(true);
+      assert.equal(allowed, withoutFirst(all) ?? all);
+      if (isWeighed && process.getuid?.() === 0) assert.equal(nice, '19');
     });
 
     test('gets no more memory than it may have', async () => {

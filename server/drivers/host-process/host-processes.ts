@@ -12,6 +12,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { withoutPowers } from '../../platform/host/other-users.ts';
 import { Cgroups } from './cgroups.ts';
+import type { ForeignProgram, SelfConfinedProgram } from './foreign-program.ts';
 import { findIsolation, type Isolation, namespaceCommand, seenUser } from './isolation.ts';
 import { KeeperShell, KeeperShells } from './keeper-shells.ts';
 import { ENDED, type Keeper, type Launch, launchScript, setprivProgram, WITH_US } from './launch-script.ts';
@@ -24,59 +25,11 @@ import {
   type ProcessIdentity,
   parseStat,
   yieldMemoryFirst,
-  yieldProcessorFirst,
-  yieldToSiblings,
 } from './process-identity.ts';
+import { keepOffOne, offOneWords, yieldProcessorFirst, yieldToSiblings } from './processor-order.ts';
 import { exitOf, type ProcessEnd, RunningProcess, readEnding } from './running-process.ts';
 import { type CallFilter, findFilter } from './system-calls.ts';
 import { AT, ROOT, viewScript } from './view-script.ts';
-
-export interface ForeignProgram {
-  /** Lower case letters, digits and hyphens; no two that run at a time have the same. */
-  readonly name: string;
-  /** Absolute path, in the system's folders or in `readOnly`. */
-  readonly command: string;
-  readonly args: readonly string[];
-  /** All of its environment. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** Number of its user and group, which nothing else has while it runs; null: ours. */
-  readonly uid: number | null;
-  /** Absolute. All that it can write, and its working directory. It must be its user's. */
-  readonly folder: string;
-  /** Files and folders, absolute, that it sees where they are. Nothing in them may be secret. */
-  readonly readOnly?: readonly string[];
-  /** `none`: not even this host's own addresses, where `isolation()` says so. Unix sockets work anyway. */
-  readonly network: 'none' | 'host';
-  /** It and its children together; where there are no control groups, each of them, and data alone. */
-  readonly memoryMb: number;
-  /**
-   * Address space that it reserves besides and never fills, as V8 does for code. When given, data is limited
-   * for each process, so that a process that can handle a failed allocation is not killed for it.
-   */
-  readonly reservedMb?: number;
-  /** Processes and threads; counted where it has a user or a control group of its own. Default 1024. */
-  readonly maxProcesses?: number;
-  /** Processor time of each of its processes. Default unlimited. */
-  readonly cpuSeconds?: number;
-  /** Size of each of its files, MiB. Default unlimited. */
-  readonly fileMb?: number;
-  /** Most that it may keep in /tmp and /dev/shm, where it sees its own; memory. Default 64. */
-  readonly temporaryMb?: number;
-}
-
-/**
- * A program that confines itself, as QEMU does: a sandbox of its own forbids it to start programs and to gain
- * rights. It gets no view and no namespaces, and sees the files that its user may see. Its limits are for the
- * caller to set (`cgroups`), before it processes untrusted data.
- */
-export interface SelfConfinedProgram extends Pick<ForeignProgram, 'name' | 'command' | 'args' | 'env'> {
-  /** Numbers of its user and group; null: ours. */
-  readonly user: { readonly uid: number; readonly gid: number } | null;
-  /** Working directory, absolute. Its parents may be closed to the user of the process. */
-  readonly folder: string;
-  /** Words run as us before the user changes, which then run the words that follow: they open a device. */
-  readonly opener: readonly string[];
-}
 
 type Adopted = Pick<ForeignProgram, 'name' | 'uid' | 'memoryMb' | 'maxProcesses'>;
 
@@ -95,6 +48,12 @@ export interface ProcessesDeps {
   readonly isPrivate?: boolean;
   /** Given by tests instead of the result of `isolation()`. */
   readonly isolation?: Isolation;
+}
+
+interface StartOptions {
+  readonly stdio: readonly unknown[];
+  readonly ipc?: boolean;
+  readonly isLast?: boolean;
 }
 
 interface Walls {
@@ -160,20 +119,27 @@ export class HostProcesses {
   /**
    * Starts a program that ends when we do, however we end. `stdio` as Node's spawn takes it, of three; `ipc`:
    * with Node's channel for messages. Resolves about when the program begins. Whoever takes its output takes
-   * it at once: what nobody listens to when the program ends is gone. Throws `engine_unavailable`
-   * when what this takes is not installed, and `internal_error` when it cannot be started.
+   * it at once: what nobody listens to when the program ends is gone. `isLast`: others come first from its
+   * first instruction on, see yields(). Throws `engine_unavailable` when what this takes is not installed,
+   * and `internal_error` when it cannot be started.
    */
   async start(
     program: ForeignProgram,
-    { stdio, ipc = false }: { readonly stdio: readonly unknown[]; readonly ipc?: boolean },
+    { stdio, ipc = false, isLast = false }: StartOptions,
   ): Promise<RunningProcess> {
     const [isolation, filter] = await Promise.all([this.isolation(), findFilter()]);
     const launch = this.#launch(program, { isolation, filter }, null);
-    const shell = await KeeperShell.begin({ stdio: ipc ? [...stdio, 'ipc'] : stdio, endsWithUs: true });
+    const first = isLast ? offOneWords() : [];
+    const shell = await KeeperShell.begin({
+      stdio: ipc ? [...stdio, 'ipc'] : stdio,
+      endsWithUs: true,
+      first,
+    });
     const { child } = shell;
+    this.#yieldsFirst(child.pid, isLast);
     const release = holdOutput(child);
     const identity = await begin(shell, launch, program.uid).finally(release);
-    return this.#running(program, { isolation, child, identity, keeper: null });
+    return this.#running(program, { isolation, child, identity, keeper: null, isLast });
   }
 
   /**
@@ -186,6 +152,7 @@ export class HostProcesses {
     const [isolation, filter] = await Promise.all([this.isolation(), findFilter()]);
     const launch = this.#launch(program, { isolation, filter }, { folder: keeper, log: LOG });
     const shell = await this.shells.take();
+    this.#yieldsFirst(shell.child.pid);
     const identity = await begin(shell, launch, program.uid);
     shell.unref();
     return this.#running(program, { isolation, child: shell.child, identity, keeper });
@@ -209,10 +176,12 @@ export class HostProcesses {
     const shell = this.isPrivate
       ? await KeeperShell.begin({ stdio: ['ignore', 'ignore', 'ignore'], endsWithUs: true })
       : await this.shells.take();
+    this.#yieldsFirst(shell.child.pid);
     const identity = await begin(shell, launch, program.user?.uid ?? null);
     shell.unref();
     if (!isAlive(identity)) throw new Error('the process ended at once');
-    this.#yields(identity);
+    yieldMemoryFirst(identity.pid);
+    this.#yieldsFirst(identity.pid);
     return identity;
   }
 
@@ -283,10 +252,13 @@ export class HostProcesses {
       child: ChildProcess | null;
       identity: ProcessIdentity;
       keeper: string | null;
+      isLast?: boolean;
     },
   ): RunningProcess {
-    const { isolation, child, identity, keeper } = about;
-    this.#yields(identity);
+    const { isolation, child, identity, keeper, isLast = false } = about;
+    yieldMemoryFirst(identity.pid);
+    // Linux weighs a session that it began by itself anew.
+    this.#yieldsFirst(identity.pid, isLast);
     const onGone = async () => {
       await this.cgroups.remove(name);
       if (keeper !== null) return this.#noted(keeper);
@@ -297,18 +269,24 @@ export class HostProcesses {
     return new RunningProcess({ identity, child, leadsGroup: !isolation.hasView, onGone });
   }
 
-  /** Cloudlet answers everybody: it comes before each of its processes. Control groups weigh them already. */
-  #yields({ pid }: ProcessIdentity): void {
-    yieldMemoryFirst(pid);
-    if (this.cgroups.problem !== '') yieldProcessorFirst(pid);
+  /**
+   * Cloudlet answers everybody: it comes before each of its processes, which inherit that from the shell that
+   * is about to start them. Control groups weigh them already.
+   */
+  #yieldsFirst(pid: number | undefined, isLast = false): void {
+    if (pid === undefined || this.cgroups.problem === '') return;
+    yieldProcessorFirst(pid);
+    if (isLast) yieldToSiblings(pid, true);
   }
 
   /**
    * Has one that computes for long yield to its siblings, or no longer. Control groups, where there are any,
-   * share the processor out already.
+   * share the processor out already, but wake nobody sooner.
    */
   yields({ identity }: RunningProcess, isLast: boolean): void {
-    if (this.cgroups.problem !== '' && isAlive(identity)) yieldToSiblings(identity.pid, isLast);
+    if (!isAlive(identity)) return;
+    if (this.cgroups.problem !== '') yieldToSiblings(identity.pid, isLast);
+    keepOffOne(identity.pid, isLast);
   }
 
   async #noted(keeper: string): Promise<ProcessEnd> {

@@ -13,6 +13,8 @@ interface ShellOptions {
   /** The program's descriptors 0, 1 and 2, and those from 4 on, as Node's spawn takes them. */
   readonly stdio: readonly unknown[];
   readonly endsWithUs: boolean;
+  /** Words before the shell's command, which then run it. */
+  readonly first?: readonly string[];
 }
 
 /** On a quiet host. */
@@ -29,9 +31,9 @@ export class KeeperShell {
   }
 
   /** Resolves when it runs. Rejects when the host allows no further process or file. */
-  static async begin({ stdio, endsWithUs }: ShellOptions): Promise<KeeperShell> {
+  static async begin({ stdio, endsWithUs, first = [] }: ShellOptions): Promise<KeeperShell> {
     const others = stdio.slice(3);
-    const [program = '', ...words] = shellCommand(others.length, endsWithUs);
+    const [program = '', ...words] = [...first, ...shellCommand(others.length, endsWithUs)];
     const child = await startProgram(program, words, {
       cwd: '/',
       env: {},

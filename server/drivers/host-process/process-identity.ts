@@ -1,6 +1,5 @@
 /** Identifies processes of this host: by more than their number, which may be reused, and by their user. */
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostBootId as readBootId } from '../../platform/host/host-boot.ts';
@@ -28,12 +27,6 @@ interface ProcessStat {
 export const MS_PER_TICK = 10;
 /** Between -1000 and 1000: when memory runs out a foreign process goes before the control plane. */
 const OOM_SCORE_ADJ = 500;
-/** From 0 (ours) to 19; 5 is a third of our share of the processor. */
-const NICE = 5;
-/** A twentieth of the share of its siblings, while it keeps its processor busy for long. */
-const LAST_NICE = 19;
-/** The bit of CAP_SYS_NICE: without it a process that was given less would never get more again. */
-const SYS_NICE = 23n;
 const POLL_MS = 10;
 /** In the keeper's folder: the process that runs, `<boot id> <line of /proc/…/stat>`. */
 export const RUN = 'run';
@@ -130,48 +123,6 @@ export function yieldMemoryFirst(pid: number): void {
     writeFileSync(`/proc/${pid}/oom_score_adj`, String(OOM_SCORE_ADJ));
   } catch {
     // Some containers do not let us; the process is none the worse for it.
-  }
-}
-
-/**
- * Gives the process less of the processor than us while both want it. Linux may weigh sessions against each
- * other first (autogroup), so that the nice value of a process alone would change nothing: its session gets
- * the same, unless it is ours.
- */
-export function yieldProcessorFirst(pid: number): void {
-  setNice(pid, NICE);
-}
-
-/**
- * Gives the process less than its siblings too, or as much as them again, where we may raise it again: one
- * that computes for long must not delay those that have little to do.
- */
-export function yieldToSiblings(pid: number, yields: boolean): void {
-  mayRaise ??= readMayRaise();
-  if (mayRaise) setNice(pid, yields ? LAST_NICE : NICE);
-}
-
-let mayRaise: boolean | undefined;
-
-function readMayRaise(): boolean {
-  try {
-    const [, rights = '0'] =
-      /^CapEff:\s+([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1')) ?? [];
-    return ((BigInt(`0x${rights}`) >> SYS_NICE) & 1n) === 1n;
-  } catch {
-    return false;
-  }
-}
-
-function setNice(pid: number, nice: number): void {
-  try {
-    setPriority(pid, nice);
-    const [own, its] = ['self', pid].map(
-      (of) => readFileSync(`/proc/${of}/autogroup`, 'latin1').split(' ')[0],
-    );
-    if (own !== its) writeFileSync(`/proc/${pid}/autogroup`, String(nice));
-  } catch {
-    // The process ended, or the kernel has no autogroups.
   }
 }
 

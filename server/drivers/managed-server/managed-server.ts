@@ -10,7 +10,8 @@ import { SEE_LOG } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { lastReason } from '../host-process/foreign-files.ts';
-import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
+import type { ForeignProgram } from '../host-process/foreign-program.ts';
+import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
 import {
   forgetPort,

@@ -4,7 +4,8 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { writeDurableFile } from '../../platform/durable-file.ts';
-import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
+import type { ForeignProgram } from '../host-process/foreign-program.ts';
+import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { ServerFolders } from './managed-server.ts';
 
 /** In the keeper. */

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { notInstalled } from '../../../../scripts/installed.ts';
 import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
 import { isAppError } from '../../../platform/errors.ts';
@@ -16,6 +17,7 @@ import { newDatabase } from '../../../testing/new-database.ts';
 import { openSqlite, type SqliteFixture } from '../../../testing/sqlite-fixture.ts';
 import { ChildSlots } from '../../engine-children/child-slots.ts';
 import { isThere } from '../../host-process/process-identity.ts';
+import { withoutFirst } from '../../host-process/processor-order.ts';
 import { AT } from '../../host-process/view-script.ts';
 
 const NOBODY_LEAVES = new AbortController().signal;
@@ -23,6 +25,10 @@ const ENDLESS = 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)
 const HUGE = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 100000)
   SELECT count(DISTINCT randomblob(1000000)) FROM c`;
 const WHOLE = { maxRows: 10, maxBytes: 1000, timeoutMs: 20_000, signal: NOBODY_LEAVES } as const;
+
+function allowedProcessors(pid: number | 'self' | null): string {
+  return /^Cpus_allowed_list:\t(.*)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '';
+}
 
 function fixture(options: Parameters<typeof openSqlite>[0] = {}): SqliteFixture {
   const opened = openSqlite(options);
@@ -109,15 +115,34 @@ describe('whom one holds up', () => {
     const [slow, neighbour] = [await make(), await make()];
     for (const database of [slow, neighbour]) await run(database, 'SELECT 1');
     const niceOf = (database: EngineDatabase) => getPriority(engine.processOf(database) ?? 0);
+    const processorsOf = (database: EngineDatabase) => allowedProcessors(engine.processOf(database));
     const usual = niceOf(neighbour);
     // Control groups share the processor out; without the right nobody could be raised again.
     if (usual === 0 || process.getuid?.() !== 0) return t.skip('processes are not told apart by nice values');
-    const running = run(slow, ENDLESS.replace('FROM c)', 'FROM c LIMIT 20000000)'));
+    const running = run(slow, ENDLESS.replace('FROM c)', 'FROM c LIMIT 8000000)'));
     await eventually(() => niceOf(slow) === 19);
+    const all = allowedProcessors('self');
+    await eventually(() => processorsOf(slow) === (withoutFirst(all) ?? all));
     assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
     assert.equal(niceOf(neighbour), usual);
-    assert.deepEqual(await running, [[20_000_000]]);
-    await eventually(() => niceOf(slow) === usual);
+    assert.equal(processorsOf(neighbour), all);
+    assert.deepEqual(await running, [[8_000_000]]);
+    await eventually(() => niceOf(slow) === usual && processorsOf(slow) === all);
+  });
+
+  test('one that waits, but does not compute, yields to nobody', async (t) => {
+    const { engine, make, run } = fixture();
+    const database = await make();
+    await run(database, 'SELECT 1');
+    const pid = engine.processOf(database) ?? 0;
+    const usual = getPriority(pid);
+    if (usual === 0 || process.getuid?.() !== 0) return t.skip('processes are not told apart by nice values');
+    process.kill(pid, 'SIGSTOP');
+    const running = run(database, 'SELECT 1');
+    await sleep(1500);
+    assert.equal(getPriority(pid), usual);
+    process.kill(pid, 'SIGCONT');
+    assert.deepEqual(await running, [[1]]);
   });
 
   test('what a busy one has not read is bounded, also when nobody waits for it', async () => {

@@ -1,0 +1,53 @@
+/**
+ * Accounts that take much of the processor: their next processes start behind everybody else's, since a start
+ * takes a tenth of a second or more of it.
+ */
+import type { Clock } from '../../platform/clock.ts';
+
+/** How long a statement that computed for long is remembered. */
+const LONG_MS = 10_000;
+/** More starts than these within that time are many. */
+const USUAL_STARTS = 4;
+const STARTS_MS = 5000;
+
+interface Account {
+  /** When one of its statements last computed for long; times of the monotonic clock. */
+  longAt: number;
+  starts: number[];
+}
+
+export class HeavyAccounts {
+  readonly #clock: Clock;
+  readonly #accounts = new Map<number, Account>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** A statement of the account computes for long. */
+  noteLong(accountId: number): void {
+    this.#of(accountId).longAt = this.#clock.monotonic();
+  }
+
+  /** Notes a start, and says whether others come before it. */
+  startsLast(accountId: number): boolean {
+    const now = this.#clock.monotonic();
+    this.#forget(now);
+    const account = this.#of(accountId);
+    account.starts.push(now);
+    return account.longAt > now - LONG_MS || account.starts.length > USUAL_STARTS;
+  }
+
+  #of(accountId: number): Account {
+    const account = this.#accounts.get(accountId) ?? { longAt: Number.NEGATIVE_INFINITY, starts: [] };
+    this.#accounts.set(accountId, account);
+    return account;
+  }
+
+  #forget(now: number): void {
+    for (const [id, account] of this.#accounts) {
+      account.starts = account.starts.filter((at) => at > now - STARTS_MS);
+      if (account.starts.length === 0 && account.longAt <= now - LONG_MS) this.#accounts.delete(id);
+    }
+  }
+}

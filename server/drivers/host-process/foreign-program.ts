@@ -1,0 +1,48 @@
+/** A program that HostProcesses runs. */
+
+export interface ForeignProgram {
+  /** Lower case letters, digits and hyphens; no two that run at a time have the same. */
+  readonly name: string;
+  /** Absolute path, in the system's folders or in `readOnly`. */
+  readonly command: string;
+  readonly args: readonly string[];
+  /** All of its environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Number of its user and group, which nothing else has while it runs; null: ours. */
+  readonly uid: number | null;
+  /** Absolute. All that it can write, and its working directory. It must be its user's. */
+  readonly folder: string;
+  /** Files and folders, absolute, that it sees where they are. Nothing in them may be secret. */
+  readonly readOnly?: readonly string[];
+  /** `none`: not even this host's own addresses, where `isolation()` says so. Unix sockets work anyway. */
+  readonly network: 'none' | 'host';
+  /** It and its children together; where there are no control groups, each of them, and data alone. */
+  readonly memoryMb: number;
+  /**
+   * Address space that it reserves besides and never fills, as V8 does for code. When given, data is limited
+   * for each process, so that a process that can handle a failed allocation is not killed for it.
+   */
+  readonly reservedMb?: number;
+  /** Processes and threads; counted where it has a user or a control group of its own. Default 1024. */
+  readonly maxProcesses?: number;
+  /** Processor time of each of its processes. Default unlimited. */
+  readonly cpuSeconds?: number;
+  /** Size of each of its files, MiB. Default unlimited. */
+  readonly fileMb?: number;
+  /** Most that it may keep in /tmp and /dev/shm, where it sees its own; memory. Default 64. */
+  readonly temporaryMb?: number;
+}
+
+/**
+ * A program that confines itself, as QEMU does: a sandbox of its own forbids it to start programs and to gain
+ * rights. It gets no view and no namespaces, and sees the files that its user may see. Its limits are for the
+ * caller to set (`cgroups`), before it processes untrusted data.
+ */
+export interface SelfConfinedProgram extends Pick<ForeignProgram, 'name' | 'command' | 'args' | 'env'> {
+  /** Numbers of its user and group; null: ours. */
+  readonly user: { readonly uid: number; readonly gid: number } | null;
+  /** Working directory, absolute. Its parents may be closed to the user of the process. */
+  readonly folder: string;
+  /** Words run as us before the user changes, which then run the words that follow: they open a device. */
+  readonly opener: readonly string[];
+}

@@ -1,0 +1,119 @@
+/**
+ * The order of processes when several want a processor: Cloudlet, then what it runs for others, at last those
+ * of them that compute for long.
+ *
+ * Nice values share processors out over time, but do not help who wakes up for a moment: that it used a bit
+ * more than its share just before is enough for Linux to let the other go on until the next tick, up to 4 ms
+ * later, and a call has several such steps. So what computes for long is kept off one processor as well.
+ */
+import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { promisify } from 'node:util';
+import { findHostProgram } from '../../platform/host/host-programs.ts';
+
+const run = promisify(execFile);
+
+/** From 0 (ours) to 19; 5 is a third of our share of the processor. */
+const NICE = 5;
+/** A twentieth of the share of its siblings, while it keeps its processor busy for long. */
+const LAST_NICE = 19;
+/** The bit of CAP_SYS_NICE: without it a process that was given less would never get more again. */
+const SYS_NICE = 23n;
+
+interface Processors {
+  /** The list of processors that we may use, for `taskset`. */
+  readonly all: string;
+  /** All but the first; null: there is no other. */
+  readonly others: string | null;
+}
+
+let mayRaise: boolean | undefined;
+let ours: Processors | undefined;
+/** Moves between processors run one after the other: the last one of a process is the one that holds. */
+let moved: Promise<void> = Promise.resolve();
+
+/**
+ * Gives the process, and all that it starts from now on, less of the processor than us while both want it.
+ * Linux may weigh sessions against each other first (autogroup), so that the nice value of a process alone
+ * would change nothing: its session gets the same, unless it is ours.
+ */
+export function yieldProcessorFirst(pid: number): void {
+  setNice(pid, NICE);
+}
+
+/**
+ * Gives the process less than its siblings too, or as much as them again, where we may raise it again. A long
+ * computation must not delay processes that have little to do.
+ */
+export function yieldToSiblings(pid: number, yields: boolean): void {
+  mayRaise ??= readMayRaise();
+  if (mayRaise) setNice(pid, yields ? LAST_NICE : NICE);
+}
+
+/** Keeps the process off one of our processors, or no longer. Nothing happens where there is but one. */
+export function keepOffOne(pid: number, isKeptOff: boolean): void {
+  const { all, others } = processors();
+  const taskset = findHostProgram('taskset');
+  if (others === null || taskset === null) return;
+  const words = ['--all-tasks', '--pid', '--cpu-list', isKeptOff ? others : all, String(pid)];
+  // It may have ended, or have another user where root may not touch it.
+  moved = moved
+    .then(() => run(taskset, words))
+    .then(
+      () => {},
+      () => {},
+    );
+}
+
+/** Words before a command that is to run off that processor from its first instruction on. */
+export function offOneWords(): string[] {
+  const { others } = processors();
+  const taskset = findHostProgram('taskset');
+  return others === null || taskset === null ? [] : [taskset, '--cpu-list', others];
+}
+
+function processors(): Processors {
+  ours ??= readProcessors();
+  return ours;
+}
+
+function readProcessors(): Processors {
+  const [, all = ''] = /^Cpus_allowed_list:\s+(\S+)$/m.exec(ownStatus()) ?? [];
+  return { all, others: withoutFirst(all) };
+}
+
+/** A list such as `0-3,6` without its first processor; null: nothing is left. */
+export function withoutFirst(list: string): string | null {
+  const [first = '', ...rest] = list.split(',');
+  const [from = '', to] = first.split('-');
+  const next = Number(from) + 1;
+  const left = to === undefined ? [] : [next === Number(to) ? to : `${next}-${to}`];
+  const others = [...left, ...rest].join(',');
+  return others === '' ? null : others;
+}
+
+function readMayRaise(): boolean {
+  const [, rights = '0'] = /^CapEff:\s+([0-9a-f]+)$/m.exec(ownStatus()) ?? [];
+  return ((BigInt(`0x${rights}`) >> SYS_NICE) & 1n) === 1n;
+}
+
+function ownStatus(): string {
+  try {
+    return readFileSync('/proc/self/status', 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+function setNice(pid: number, nice: number): void {
+  try {
+    setPriority(pid, nice);
+    const [own, its] = ['self', pid].map(
+      (of) => readFileSync(`/proc/${of}/autogroup`, 'latin1').split(' ')[0],
+    );
+    if (own !== its) writeFileSync(`/proc/${pid}/autogroup`, String(nice));
+  } catch {
+    // The process ended, or the kernel has no autogroups.
+  }
+}
