@@ -25,6 +25,7 @@ const HELP = `Usage: cloudlet <command>
   ledger verify         verify the whole ledger
   keys rotate           rotate the master key and re-encrypt all secrets
   recovery              create recovery points, and restore a lost cloud from one
+  nodes                 list, drain, resume and forget the nodes of a cluster
   migrate               move the metadata to PostgreSQL and objects to S3, or back
   databases upgrade     upgrade the data of a database engine to its newest major version
   doctor                check disk, ports, clock, QEMU, KVM and database engines
@@ -47,6 +48,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   ledger: async () => (await import('./commands/ledger.ts')).LEDGER,
   keys: async () => (await import('./commands/keys.ts')).KEYS,
   recovery: async () => (await import('./commands/recovery/recovery.ts')).RECOVERY,
+  nodes: async () => (await import('./commands/nodes.ts')).NODES,
   migrate: async () => (await import('./commands/migrate.ts')).MIGRATE,
   databases: async () => (await import('./commands/databases.ts')).DATABASES,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).DOCTOR,

@@ -25,6 +25,7 @@ import { indexRoutes } from '../http/index-routes.ts';
 import { OwnAddresses } from '../http/origins.ts';
 import { PACKAGES, Packages } from '../http/packages.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
+import { nodesPart } from '../nodes/part.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { Jobs } from '../platform/jobs.ts';
@@ -110,7 +111,7 @@ export async function buildCloud(given: BuildOptions): Promise<Cloud> {
   // In start order; they stop in reverse.
   const parts: Part[] = [
     ...[accounts, domains.storage, compute, engines, databases],
-    ...[domains.recovery, domains.webhooks, credits, calls, system],
+    ...[domains.recovery, domains.webhooks, credits, calls, system, nodesPart({ ...base, clock })],
   ];
   const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
   const { setupLinks, authenticator } = accounts;
@@ -324,6 +325,7 @@ function buildSystem(
     clock,
     meters,
     alarms: base.alarms,
+    membership: base.membership,
     stores: base.engines,
     host: base.hostMetrics,
     scrub: () => storage.scrubber.status(),

@@ -20,6 +20,7 @@ import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { hostsOf, type OwnAddresses } from '../http/origins.ts';
 import type { Route } from '../http/route.ts';
+import { nodeRoutes } from '../nodes/routes.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
 import { ID_HEADERS, S3Edge, type S3EdgeDeps } from '../s3/s3-edge.ts';
 import { s3Routes } from '../s3/s3-routes.ts';
@@ -39,6 +40,7 @@ const DOMAINS = [
   billingRoutes,
   callsRoutes,
   systemRoutes,
+  nodeRoutes,
   indexRoutes,
 ];
 

@@ -123,6 +123,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   plan_not_found: help('There is no such plan.', 'List the plans.'),
   webhook_not_found: help(NOT_YOURS, 'List the webhooks.'),
   delivery_not_found: help('The delivery does not exist, or no longer does.', 'List the deliveries.'),
+  node_not_found: help('The cluster has no node with this id.', 'List the nodes: `GET /api/admin/nodes`.'),
   operation_not_found: help(
     'The operation never existed, is older than 24 hours, or belongs to another key.',
     'Send the request again.',
@@ -234,6 +235,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   write_conflict: help('Another request changed the resource at the same time.', 'Send the request again.'),
   idempotency_in_flight: help('The first request with this key is still running.', 'Retry a little later.'),
   job_running: help('The job is already running.', 'Wait until it is finished; GET shows its progress.'),
+  node_invalid_state: help(
+    'The state of the node does not allow this.',
+    'Read the state with `GET /api/admin/nodes`; the detail says which are allowed.',
+  ),
+  not_a_cluster: help(
+    'This cloud is one process, so it has no nodes to change.',
+    'Set `CLOUDLET_NODE_URL` on each node of a cluster.',
+  ),
   precondition_failed: help(
     'The object does not match `If-Match` or `If-Unmodified-Since`.',
     'Read it again, then repeat the request with its current ETag or time.',
@@ -301,6 +310,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The system status shows the operator the reason.',
   ),
   starting: help('Cloudlet is starting: some of its ports do not listen yet.', LATER),
+  draining: help(
+    'This node of the cluster is about to stop, or an administrator drained it.',
+    'Nothing: proxies send requests to the other nodes.',
+  ),
+  node_cut_off: help(
+    'This node of the cluster cannot reach the database.',
+    'Nothing: proxies send requests to the other nodes.',
+  ),
   shutting_down: help('Cloudlet is being stopped.', LATER),
   out_of_space: help(
     'The disk of the cloud is full. Nothing was stored.',

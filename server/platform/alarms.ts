@@ -22,6 +22,12 @@ export interface AccountsDetail {
   readonly of: ReadonlyMap<number, Pick<Alarm, 'detail' | 'fix'>>;
 }
 
+/** An alarm as its node tells the others of it. */
+export interface ToldAlarm extends Alarm {
+  /** Its words for some accounts, by their ids. */
+  readonly accounts?: Readonly<Record<string, Pick<Alarm, 'detail' | 'fix'>>>;
+}
+
 export class Alarms {
   readonly #clock: Clock;
   readonly #active = new Map<string, Alarm>();
@@ -45,13 +51,16 @@ export class Alarms {
     this.#ofAccounts.delete(code);
   }
 
-  /** The words of an active alarm about that account; undefined: it is not, or not known to be, about it. */
-  ofAccount(code: string, accountId: number): Pick<Alarm, 'detail' | 'fix'> | undefined {
-    return this.#ofAccounts.get(code)?.get(accountId);
-  }
-
   list(): Alarm[] {
     return [...this.#active.values()];
+  }
+
+  /** All of them, with what they say to accounts. */
+  told(): ToldAlarm[] {
+    return this.list().map((alarm) => {
+      const of = this.#ofAccounts.get(alarm.code);
+      return of === undefined ? alarm : { ...alarm, accounts: Object.fromEntries(of) };
+    });
   }
 }
 

@@ -3,10 +3,27 @@
  * other node: ALONE answers without asking anybody.
  */
 
+import type { ToldAlarm } from './alarms.ts';
 import type { Clock } from './clock.ts';
 
+/** A node tells this of itself with its beats. */
+export interface NodeReport {
+  readonly alarms: readonly ToldAlarm[];
+  /** null: it has told nothing yet. */
+  readonly load: NodeLoad | null;
+}
+
+export interface NodeLoad {
+  readonly uptimeSeconds: number;
+  /** Both are of its host, in percent. */
+  readonly cpu: number;
+  readonly memory: number;
+  /** Memory of its process. */
+  readonly residentBytes: number;
+}
+
 /** A node of the cluster. */
-export interface NodeView {
+export interface NodeView extends NodeReport {
   /** `nod-…`, of its data directory. */
   readonly nodeId: string;
   /** The newest process of the node: see Membership.nodeId. */
@@ -48,7 +65,18 @@ export interface Membership {
   nodes(): readonly NodeView[];
   /** Takes no leases any more, and tells the others that it is about to end. */
   drain(): Promise<void>;
+  /** This node takes no leases, as of the last beat, and proxies are to send it nothing new. */
+  isDraining(): boolean;
+  /** From now on each beat tells the others what this returns; alarms beyond 16 KiB are left out. */
+  report(of: () => NodeReport): void;
+  /**
+   * Changes another node, or this one, by its `nod-…`: from `up` to `draining`, back, or out of the list once
+   * it is `left` or `lost`. False: it is in none of the states that the change starts from.
+   */
+  change(nodeId: string, to: NodeChange): Promise<boolean>;
 }
+
+export type NodeChange = 'drained' | 'resumed' | 'forgotten';
 
 /** One process with metadata of its own. */
 export const ALONE: Membership = {
@@ -61,4 +89,7 @@ export const ALONE: Membership = {
   holds: async () => true,
   nodes: () => [],
   drain: async () => {},
+  isDraining: () => false,
+  report: () => {},
+  change: async () => false,
 };

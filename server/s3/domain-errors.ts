@@ -101,6 +101,9 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   write_conflict: 'ConditionalRequestConflict',
   idempotency_in_flight: 'OperationAborted',
   job_running: 'OperationAborted',
+  node_invalid_state: 'OperationAborted',
+  not_a_cluster: 'OperationAborted',
+  node_not_found: 'OperationAborted',
   precondition_failed: 'PreconditionFailed',
   payload_too_large: 'EntityTooLarge',
   unsupported_media_type: 'UnexpectedContent',
@@ -124,6 +127,8 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   billing_inconsistent: 'ServiceUnavailable',
   starting: 'ServiceUnavailable',
   shutting_down: 'ServiceUnavailable',
+  draining: 'ServiceUnavailable',
+  node_cut_off: 'ServiceUnavailable',
   out_of_space: 'ServiceUnavailable',
 };
 

@@ -63,7 +63,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       name: 'getReadiness',
       summary: 'Readiness check: 200 while both ports listen, and reads and writes can be served',
       responses: { 200: Health },
-      errors: ['starting', 'shutting_down', 'read_only'],
+      errors: ['starting', 'shutting_down', 'draining', 'node_cut_off', 'read_only'],
       handler: () => {
         status.assertReady();
         return { status: 'ok' };

@@ -140,6 +140,10 @@ export const SystemStatus = namedObject('SystemStatus', {
       detail: Type.String(),
       fix: Type.String({ description: 'How to fix the problem' }),
       since: Type.String(),
+      node: Type.Union([Type.String(), Type.Null()], {
+        description:
+          'Name of the node of the cluster that has it, for administrators; null for a cloud of one process',
+      }),
     }),
   ),
 });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import { ALONE, type Membership, type NodeView } from '../platform/membership.ts';
 import { type ComputeStatus, Status, type WithFailure } from './status.ts';
 
 const SQLITE = {
@@ -34,7 +35,11 @@ const NOBODY = { accountId: 0, seesAll: false };
 
 function open(
   engine: Partial<ComputeStatus> = {},
-  own: { scrub?: () => Promise<{ running: boolean }>; recovery?: () => Promise<TestRecovery> } = {},
+  own: {
+    scrub?: () => Promise<{ running: boolean }>;
+    recovery?: () => Promise<TestRecovery>;
+    membership?: Membership;
+  } = {},
 ) {
   const clock = new FakeClock();
   clock.advance(90_000);
@@ -44,7 +49,7 @@ function open(
   const databases = async () => [SQLITE, { ...SQLITE, engine: 'mysql' }];
   const version = '1.2.3';
   const recovery = async (): Promise<TestRecovery> => ({ points: 0 });
-  const parts = { scrub, compute, databases, recovery, ...own };
+  const parts = { scrub, compute, databases, recovery, membership: ALONE, ...own };
   const stores = { metadata: 'postgresql', storage: 's3' } as const;
   const status = new Status({ clock, alarms, version, stores, metrics: () => METRICS, ...parts });
   return { clock, alarms, status };
@@ -134,7 +139,7 @@ test('an alarm shows on its component, and on readiness only when nothing can be
       assert.deepEqual([shownAs.status, shownAs.problem, shownAs.fix], expected, `${code}: ${name}`);
     }
     const since = '2026-01-01 00:01:30';
-    assert.deepEqual(shown, [{ code, detail: 'what happened', fix: 'what to do', since }]);
+    assert.deepEqual(shown, [{ code, detail: 'what happened', fix: 'what to do', since, node: null }]);
     assert.equal(status.whyNotReady() === undefined, ready, code);
     alarms.clear(code);
     assert.equal((await status.read(OPERATOR)).status, 'ok');
@@ -161,6 +166,66 @@ test('it is ready once it serves, and not any more when it stops', () => {
   assert.equal(code(), 'ready');
   status.leave();
   assert.equal(code(), 'shutting_down');
+});
+
+const OTHER: NodeView = {
+  nodeId: 'nod-2',
+  runId: 'run-2',
+  name: 'front-1',
+  url: 'http://front-1:8080',
+  version: '1.2.3',
+  isHost: false,
+  state: 'up',
+  startedAt: 0,
+  beatAgeMs: 10,
+  leases: [],
+  alarms: [],
+  load: null,
+};
+const OWN: NodeView = { ...OTHER, nodeId: 'nod-1', runId: 'run-1', name: 'host', isHost: true };
+
+test('a node is not ready while it drains, is cut off from the database, or is stopped', () => {
+  let [isDraining, isCurrent] = [false, true];
+  const shared = { ...ALONE, nodeId: 'run-1', isShared: true };
+  const membership = { ...shared, isDraining: () => isDraining, isCurrent: () => isCurrent };
+  const { status } = open({}, { membership });
+  status.serve();
+  status.assertReady();
+  isDraining = true;
+  assert.throws(() => status.assertReady(), { code: 'draining' });
+  [isDraining, isCurrent] = [false, false];
+  assert.throws(() => status.assertReady(), { code: 'node_cut_off' });
+  isCurrent = true;
+  status.assertReady();
+  status.leave();
+  assert.throws(() => status.assertReady(), { code: 'draining', message: /being stopped/ });
+});
+
+test('alarms of all nodes that live are told, with the name of the node to administrators', async () => {
+  const words = { detail: 'db-9 is damaged', fix: 'load it' };
+  const about = { code: 'damaged_databases', since: '2026-01-01 00:00:00' };
+  const told = { ...about, detail: 'db-8 and db-9', fix: 'load them', accounts: { 9: words } };
+  const full = { code: 'out_of_space', detail: 'full', fix: 'free it', since: about.since };
+  const lost: NodeView = { ...OTHER, runId: 'run-3', name: 'gone', state: 'lost', alarms: [full] };
+  // What a row says of this node is older than what it knows itself.
+  const nodes = [{ ...OWN, alarms: [full] }, { ...OTHER, alarms: [told, full] }, lost];
+  const membership = { ...ALONE, nodeId: 'run-1', isShared: true, nodes: () => nodes };
+  const { alarms, status } = open({}, { membership });
+  alarms.raise('few_files_left', 'few', 'raise it');
+  const { status: state, alarms: all, components } = await status.read(OPERATOR);
+  assert.equal(state, 'degraded');
+  assert.deepEqual(
+    all.map(({ code, node }) => [code, node]),
+    [
+      ['few_files_left', 'host'],
+      ['damaged_databases', 'front-1'],
+      ['out_of_space', 'front-1'],
+    ],
+  );
+  assert.equal(components.databases.problem, 'db-8 and db-9. full');
+  const seen = await status.read({ accountId: 9, seesAll: false });
+  assert.deepEqual(seen.alarms[1], { ...about, ...words, node: null });
+  assert.doesNotMatch(JSON.stringify(await status.read(NOBODY)), /front-1|host"|db-/);
 });
 
 test('why writes are rejected is told: another Cloudlet is no disk error', () => {

@@ -3,7 +3,8 @@ import { type Alarm, type Alarms, whyReadOnly } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import type { Preparing } from '../platform/host/preparing.ts';
-import { toldTo, type Viewer } from './visible-alarms.ts';
+import type { Membership } from '../platform/membership.ts';
+import { alarmsOfAll, toldTo, type Viewer } from './visible-alarms.ts';
 
 /** Status of the hypervisor. */
 export interface ComputeStatus {
@@ -42,6 +43,7 @@ export interface WithFailure {
 export interface StatusDeps<Scrub, Recovery> {
   readonly clock: Clock;
   readonly alarms: Alarms;
+  readonly membership: Membership;
   readonly version: string;
   readonly stores: StoreEngines;
   readonly metrics: () => { cpu: number; memory: number; disk: number | null };
@@ -102,7 +104,7 @@ export class Status<Scrub, Recovery extends WithFailure> {
     const [scrub, recovery] = [await this.#lastOf('scrub'), await this.#lastOf('recovery')];
     const compute = await this.#deps.compute();
     const engines = await this.#deps.databases();
-    const alarms = toldTo(viewer, this.#deps.alarms);
+    const alarms = toldTo(viewer, alarmsOfAll(this.#deps.alarms, this.#deps.membership));
     const isWell = alarms.length === 0 && compute.isUsable;
     return {
       status: isWell ? ('ok' as const) : ('degraded' as const),
@@ -152,10 +154,22 @@ export class Status<Scrub, Recovery extends WithFailure> {
     this.#phase = 'stopping';
   }
 
-  /** Throws `starting`, `shutting_down` or `read_only` while requests may not be served. */
+  /** Throws while this process is not to be sent requests: see the errors of getReadiness. */
   assertReady(): void {
+    const { membership } = this.#deps;
     if (this.#phase === 'starting') throw new AppError('starting', 'Cloudlet is starting');
-    if (this.#phase === 'stopping') throw new AppError('shutting_down', 'Cloudlet is stopping');
+    if (this.#phase === 'stopping') {
+      if (membership.isShared) throw new AppError('draining', 'This node is being stopped');
+      throw new AppError('shutting_down', 'Cloudlet is stopping');
+    }
+    if (membership.isDraining()) {
+      const hint = 'An administrator ends that with cloudlet nodes resume';
+      throw new AppError('draining', 'This node was drained: it still answers', { hint });
+    }
+    if (!membership.isCurrent()) {
+      const hint = 'See GET /api/system/status; the node goes on by itself once the database answers';
+      throw new AppError('node_cut_off', 'The database takes no beats of this node', { hint });
+    }
     const why = this.whyNotReady();
     if (why === undefined) return;
     throw new AppError('read_only', `Writes are rejected ${why}`, { hint: 'See GET /api/system/status' });

@@ -3,7 +3,27 @@
  * server of an account said, or name its databases. Administrators see all of it, an account what is about
  * itself, and others only words that are about the host.
  */
-import type { Alarm, Alarms } from '../platform/alarms.ts';
+import type { Alarms, ToldAlarm } from '../platform/alarms.ts';
+import type { Membership } from '../platform/membership.ts';
+
+/** An alarm of the cloud: of this process, or of a node of the cluster. */
+export interface CloudAlarm extends ToldAlarm {
+  /** Name of the node; null for a cloud of one process. */
+  readonly node: string | null;
+}
+
+/** Alarms of this process as they are now, of the other nodes that live as of their last beats. */
+export function alarmsOfAll(alarms: Pick<Alarms, 'told'>, membership: Membership): CloudAlarm[] {
+  const nodes = membership.nodes();
+  const own = nodes.find(({ runId }) => runId === membership.nodeId)?.name ?? null;
+  const others = nodes.filter(({ runId, state }) => {
+    return runId !== membership.nodeId && (state === 'up' || state === 'draining');
+  });
+  return [
+    ...alarms.told().map((alarm) => ({ ...alarm, node: own })),
+    ...others.flatMap(({ name, alarms: told }) => told.map((alarm) => ({ ...alarm, node: name }))),
+  ];
+}
 
 export interface Viewer {
   /** 0: nobody. */
@@ -38,13 +58,14 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
 /** A code that ends with the name of a database. */
 const NAMED = /^(mongodb_login_damaged)_.*$/;
 
-export function toldTo({ accountId, seesAll }: Viewer, alarms: Pick<Alarms, 'list' | 'ofAccount'>): Alarm[] {
-  return alarms.list().map((alarm) => {
-    if (seesAll || OF_THE_HOST.has(alarm.code)) return alarm;
-    const own = accountId === 0 ? undefined : alarms.ofAccount(alarm.code, accountId);
-    const { since } = alarm;
-    const code = alarm.code.replace(NAMED, '$1');
-    return { code, since, ...(own ?? HIDDEN) };
+/** The alarms as the caller may see them. Names of nodes, often those of hosts, are for administrators. */
+export function toldTo({ accountId, seesAll }: Viewer, alarms: readonly CloudAlarm[]) {
+  return alarms.map(({ accounts = {}, ...alarm }) => {
+    if (seesAll) return alarm;
+    const seen = { ...alarm, node: null };
+    if (OF_THE_HOST.has(alarm.code)) return seen;
+    const own = accountId === 0 ? undefined : accounts[accountId];
+    return { ...seen, code: alarm.code.replace(NAMED, '$1'), ...(own ?? HIDDEN) };
   });
 }
 

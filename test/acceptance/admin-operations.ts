@@ -10,4 +10,8 @@ export const ADMIN_OPERATIONS = {
   adminShowApiKey: {},
   adminCreateResetLink: {},
   adminChangeAccount: { json: {} },
+  adminListNodes: {},
+  adminDrainNode: {},
+  adminResumeNode: {},
+  adminForgetNode: {},
 };

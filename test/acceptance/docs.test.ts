@@ -236,9 +236,10 @@ describe('every example does what it says', () => {
     assert.deepEqual(printed.map(({ id }) => id).sort(), ids.sort());
     const without = printed.filter(({ curl }) => curl === undefined).map(({ id }) => id);
     const ofOperators = ['adminCreateSetupLink', 'cancelRecoveryPoint', 'confirmRecoveryKey'];
+    const ofClusters = ['adminDrainNode', 'adminForgetNode', 'adminResumeNode'];
     const ofPages = ['confirmPassword', 'openConsole'];
     const sockets = ['openDatabaseTunnel', 'openVmTunnel', 'watchUpdates'];
-    assert.deepEqual(without.sort(), [...ofOperators, ...ofPages, ...sockets].sort());
+    assert.deepEqual(without.sort(), [...ofOperators, ...ofClusters, ...ofPages, ...sockets].sort());
   });
 });
 

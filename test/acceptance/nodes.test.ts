@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
+import { runCloudlet } from '../harness/command.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 
 const headers = { 'x-api-key': ADMIN_KEY, 'content-type': 'application/json' };
@@ -64,6 +65,68 @@ describe('two nodes', { skip: noCluster }, () => {
     assert.equal((await call(host, '/api/buckets')).status, 200);
   });
 
+  test('administrators see, drain, resume and forget nodes at any of them', async () => {
+    const nodes = () => list(front);
+    await waitFor(async () => (await nodes()).some(({ state }) => state === 'left'));
+    const [first, second, third] = await nodes();
+    assert.deepEqual([first?.name, first?.role, first?.state, first?.url], ['host', 'host', 'up', host.api]);
+    assert.deepEqual([second?.name, second?.role, second?.is_this], ['front-1', 'front', true]);
+    assert.equal(third?.state, 'left');
+    const of = `/api/admin/nodes/${first?.node_id}`;
+    assert.equal((await change(front, `${of}/drain`)).state, 'draining');
+    await waitFor(async () => (await call(host, '/readyz')).status === 503);
+    assert.equal(((await (await call(host, '/readyz')).json()) as { code: string }).code, 'draining');
+    assert.equal((await call(host, '/api/buckets')).status, 200);
+    const last = await call(front, '/api/admin/nodes/self/drain', {});
+    assert.deepEqual(
+      [last.status, ((await last.json()) as { code: string }).code],
+      [409, 'node_invalid_state'],
+    );
+    assert.equal((await call(front, '/readyz')).status, 200);
+    assert.equal((await change(front, `${of}/resume`)).state, 'up');
+    await waitFor(async () => (await call(host, '/readyz')).status === 200);
+    assert.equal((await change(front, of, 'DELETE')).code, 'node_invalid_state');
+    assert.equal((await change(front, `/api/admin/nodes/${third?.node_id}`, 'DELETE')).name, 'front-2');
+    assert.equal((await nodes()).length, 2);
+    assert.equal(
+      (await change(front, `/api/admin/nodes/${third?.node_id}`, 'DELETE')).code,
+      'node_not_found',
+    );
+    const metrics = await (await call(front, '/api/admin/metrics')).text();
+    assert.match(metrics, /cloudlet_node_info\{node="nod-\w+",name="host",.*,role="host",state="up"\} 1/);
+    assert.match(metrics, /cloudlet_nodes\{state="up"\} 2/);
+    assert.match(metrics, /cloudlet_node_beat_age_seconds\{node="nod-\w+"\} \d/);
+    assert.match(metrics, /cloudlet_node_leases\{node="nod-\w+"\} \d/);
+  });
+
+  test('each node tells the alarms of all, and a node that has left has none', async () => {
+    const told = async (node: CloudProcess) => {
+      const status = (await (await call(node, '/api/system/status')).json()) as Status;
+      return status.alarms.map(({ code, node: of }) => `${code} of ${of}`);
+    };
+    const { node: cutOff, way } = await cluster.addWithOwnWay();
+    way.close();
+    assert.equal((await call(cutOff, '/api/buckets', { name: 'alarms' })).status, 201);
+    const body = new FormData();
+    body.set('file', new Blob(['x'.repeat(100_000)]), 'x.txt');
+    const upload = { method: 'POST', headers: { 'x-api-key': ADMIN_KEY }, body };
+    assert.equal((await fetch(`${cutOff.api}/api/buckets/alarms/upload`, upload)).status, 503);
+    const alarm = 'blobs_unreachable of front-3';
+    for (const node of [cutOff, front, host]) await waitFor(async () => (await told(node)).join() === alarm);
+    await cutOff.end();
+    for (const node of [front, host]) await waitFor(async () => (await told(node)).length === 0);
+  });
+
+  test('the operator of a node does the same by command', async () => {
+    const listed = await nodesCommand(host, 'list');
+    assert.match(listed, /^NAME +ROLE +STATE .*\nhost \* +host +up /);
+    assert.match(await nodesCommand(host, 'drain', 'front-1'), /^front-1 is draining: \/readyz is 503/);
+    await waitFor(async () => (await call(front, '/readyz')).status === 503);
+    assert.match(await nodesCommand(front, 'resume', 'self'), /^front-1 is up/);
+    await assert.rejects(nodesCommand(host, 'forget', 'front-1'), /Only a node that has left or is lost/);
+    await assert.rejects(nodesCommand(host, 'drain', 'front-9'), /no node is named front-9/);
+  });
+
   test('a node that stands still for long is ended by the others, and stores nothing more', async () => {
     const stuck = await cluster.add({ CLOUDLET_LOG_LEVEL: 'error' });
     process.kill(stuck.pid, 'SIGSTOP');
@@ -80,6 +143,36 @@ describe('two nodes', { skip: noCluster }, () => {
     assert.match(stuck.output, /was silent for 10 s, and another node has ended it/);
   });
 });
+
+interface Listed {
+  readonly node_id: string;
+  readonly name: string;
+  readonly role: string;
+  readonly state: string;
+  readonly url: string;
+  readonly is_this: boolean;
+  readonly code?: string;
+}
+
+interface Status {
+  readonly alarms: readonly { readonly code: string; readonly node: string }[];
+}
+
+async function list(node: CloudProcess): Promise<Listed[]> {
+  return (await (await call(node, '/api/admin/nodes')).json()) as Listed[];
+}
+
+/** What it answered, be it a node or a refusal. */
+async function change(node: CloudProcess, path: string, method = 'POST'): Promise<Listed> {
+  const headers = { 'x-api-key': ADMIN_KEY };
+  return (await (await fetch(`${node.api}${path}`, { method, headers })).json()) as Listed;
+}
+
+async function nodesCommand({ dataDir }: CloudProcess, ...words: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runCloudlet(['nodes', ...words, '--data-dir', dataDir], { env: {} });
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
+}
 
 async function waitFor(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await sleep(50);

@@ -6,6 +6,7 @@ import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts'
 import type { OperatorServer } from '../../server/testing/operator-server.ts';
 import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
 import { S3Fixture } from '../../server/testing/s3-fixture.ts';
+import { TcpProxy } from '../../server/testing/tcp-proxy.ts';
 import { CloudProcess } from './cloud-process.ts';
 
 /** Why no cluster can be started here, or false. */
@@ -60,6 +61,14 @@ export class Cluster {
     });
     this.nodes.push(node);
     return node;
+  }
+
+  /** One more node, with a way to S3 of its own. */
+  async addWithOwnWay(): Promise<{ node: CloudProcess; way: TcpProxy }> {
+    const url = new URL(this.#s3.url('cluster'));
+    const way = await TcpProxy.to(Number(url.port));
+    url.port = String(way.port);
+    return { node: await this.add({ CLOUDLET_BLOBS_URL: url.href }), way };
   }
 
   /** Where the metadata are. */

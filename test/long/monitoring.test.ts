@@ -40,6 +40,10 @@ const FIRING: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   CloudletPasswordGuessing: { cloudlet_failed_sign_ins_total: '0+60x120' },
   CloudletRecoveryPointOld: { cloudlet_recovery_point_age_seconds: '700000x120' },
   CloudletRecoveryTargetDown: { cloudlet_recovery_target_up: '0x120' },
+  CloudletNodeLost: {
+    'cloudlet_nodes{instance="a",state="lost"}': '1x120',
+    'cloudlet_nodes{instance="b",state="lost"}': '1x120',
+  },
   CloudletRestarts: { 'process_start_time_seconds{job="cloudlet"}': '0+100x120' },
 };
 

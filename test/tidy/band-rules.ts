@@ -2,7 +2,17 @@
 import { type Import, readImports } from './imports.ts';
 import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts';
 
-const DOMAINS = ['accounts', 'storage', 'compute', 'databases', 'billing', 'webhooks', 'recovery', 'status'];
+const DOMAINS = [
+  'accounts',
+  'storage',
+  'compute',
+  'databases',
+  'billing',
+  'webhooks',
+  'recovery',
+  'status',
+  'nodes',
+];
 const EDGES_IN = ['http', 's3', 'hrana'];
 /** What all stand on, from the bottom up: each knows only those before it. */
 const GROUND = ['config', 'platform', 'metadata', 'resources', 'calls'];

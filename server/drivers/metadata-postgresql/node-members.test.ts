@@ -123,6 +123,33 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     proxy.close();
   });
 
+  test('any node drains and resumes one, forgets one that left, and reads what the others tell', async () => {
+    const url = await newDatabase();
+    const [one, two] = await Promise.all([open(url, 'nod-1').opening, open(url, 'nod-2').opening]);
+    const [here, there] = [one.membership, two.membership];
+    await Promise.all([knows(one, 2), knows(two, 2)]);
+    assert.equal(await here.change('nod-2', 'drained'), true);
+    assert.equal(here.nodes().find(({ nodeId }) => nodeId === 'nod-2')?.state, 'draining');
+    await eventually(async () => there.isDraining());
+    assert.equal(await there.holds('lease'), false);
+    await eventually(() => here.holds('lease'));
+    assert.equal(await here.change('nod-2', 'forgotten'), false);
+    assert.equal(await there.change('nod-2', 'resumed'), true);
+    assert.equal(there.isDraining(), false);
+    const alarms = [{ code: 'out_of_space', detail: 'full', fix: 'free it', since: '2026-01-01 00:00:00' }];
+    const load = { uptimeSeconds: 1, cpu: 2, memory: 3, residentBytes: 4 };
+    there.report(() => ({ alarms, load }));
+    await eventually(async () => here.nodes().some((node) => node.load !== null));
+    assert.deepEqual(here.nodes().find(({ nodeId }) => nodeId === 'nod-2')?.alarms, alarms);
+    await two.close();
+    await eventually(() => here.change('nod-2', 'forgotten'));
+    assert.deepEqual(
+      here.nodes().map(({ nodeId }) => nodeId),
+      ['nod-1'],
+    );
+    assert.equal(await here.change('nod-2', 'resumed'), false);
+  });
+
   test('a crash of the server ends no node', async () => {
     const url = await newDatabase();
     const nodes = [open(url, 'nod-1'), open(url, 'nod-2')];

@@ -8,9 +8,10 @@ import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
-import type { Membership, NodeView } from '../../platform/membership.ts';
+import type { Membership, NodeChange, NodeReport, NodeView } from '../../platform/membership.ts';
 import { connect, cut } from './connections.ts';
 import { awaitFree, endWriter, type Holder, nameOf, SILENT_MS } from './holders.ts';
+import { OwnReport, readReport } from './node-reports.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
 
 /** A node that joins. */
@@ -46,6 +47,7 @@ interface Row {
   readonly age_ms: number;
   readonly beat: string;
   readonly leases: string[] | null;
+  readonly report: string;
 }
 
 const BEAT_MS = 1000;
@@ -55,14 +57,21 @@ const RELEASE_MS = 5000;
 /** A batch that the server still stores holds up an arrival. */
 const LOCK_MS = 60_000;
 
-const NODES = `SELECT node_id, writer, name, url, version, is_host, state, since, beat_at::text AS beat,
+const NODES = `SELECT node_id, writer, name, url, version, is_host, state, since, report, beat_at::text AS beat,
     floor(extract(epoch FROM clock_timestamp() - beat_at) * 1000) AS age_ms,
     (SELECT array_agg(l.name ORDER BY l.name) FROM store_leases l WHERE l.writer = n.writer) AS leases
   FROM store_nodes n ORDER BY is_host DESC, name, node_id`;
 
+const CHANGES: Readonly<Record<NodeChange, string>> = {
+  drained: "UPDATE store_nodes SET state = 'draining' WHERE node_id = $1 AND state IN ('up', 'draining')",
+  resumed: "UPDATE store_nodes SET state = 'up' WHERE node_id = $1 AND state IN ('up', 'draining')",
+  forgotten: "DELETE FROM store_nodes WHERE node_id = $1 AND state IN ('left', 'lost')",
+};
+
 export class NodeMembers implements Membership {
   readonly #deps: NodeMembersDeps;
   #leases = new Set<string>();
+  readonly #report = new OwnReport();
   readonly #watched = new Map<string, { readonly beat: string; readonly since: number }>();
   #client: pg.Client | null = null;
   #timer: NodeJS.Timeout | null = null;
@@ -136,6 +145,7 @@ export class NodeMembers implements Membership {
       startedAt: row.since,
       beatAgeMs: row.age_ms,
       leases: row.leases ?? [],
+      ...readReport(row.report),
     }));
   }
 
@@ -223,7 +233,7 @@ export class NodeMembers implements Membership {
        VALUES ($1, $2, $3, $4, $5, $6, 'up', $7, $8, clock_timestamp())
        ON CONFLICT (node_id) DO UPDATE SET writer = excluded.writer, name = excluded.name, url = excluded.url,
          version = excluded.version, is_host = excluded.is_host, state = 'up', pid = excluded.pid,
-         since = excluded.since, beat_at = excluded.beat_at`,
+         since = excluded.since, beat_at = excluded.beat_at, report = ''`,
       [node.nodeId, writer, node.name, node.url, node.version, Number(node.isHost), process.pid, clock.now()],
     );
   }
@@ -255,14 +265,15 @@ export class NodeMembers implements Membership {
     const { clock } = this.#deps;
     const sentAt = clock.monotonic();
     const client = await this.#connected();
+    const report = this.#report.changed();
     const [, { rowCount, rows: stored }, { rows }] = await Promise.all([
       // A beat that a crash of the server forgets does no harm.
       client.query('SET synchronous_commit = off'),
       client.query<{ now_ms: number }>(
-        `UPDATE store_nodes SET beat_at = clock_timestamp()
+        `UPDATE store_nodes SET beat_at = clock_timestamp(), report = COALESCE($2, report)
          WHERE writer = $1 AND state IN ('up', 'draining')
          RETURNING extract(epoch FROM clock_timestamp()) * 1000 AS now_ms`,
-        [this.nodeId],
+        [this.nodeId, report],
       ),
       client.query<Row>(NODES),
     ]);
@@ -270,6 +281,7 @@ export class NodeMembers implements Membership {
       if (!this.#isEnded) await this.#end(client, rows);
       return;
     }
+    if (report !== null) this.#report.stored(report);
     // A node that did not watch all the time cannot say that another was silent.
     if (sentAt - this.#beatAt > TRUST_MS) this.#watched.clear();
     this.#beatAt = sentAt;
@@ -325,6 +337,22 @@ export class NodeMembers implements Membership {
     this.#deps.onFenced(
       `This node (${name}, ${nodeId}) was silent for ${SILENT_MS / 1000} s, and another node has ended it`,
     );
+  }
+
+  isDraining(): boolean {
+    return this.#rows.some(({ writer, state }) => writer === this.nodeId && state === 'draining');
+  }
+
+  report(of: () => NodeReport): void {
+    this.#report.of = of;
+  }
+
+  async change(nodeId: string, to: NodeChange): Promise<boolean> {
+    const client = await this.#connected();
+    const { rowCount } = await client.query(CHANGES[to], [nodeId]);
+    // So that this node lists the change at once.
+    this.#rows = (await client.query<Row>(NODES)).rows;
+    return rowCount === 1;
   }
 }
 

@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS store_nodes ( -- Processes that write side by side; t
   state TEXT COLLATE "C" NOT NULL,       -- up, draining; left: it was stopped; lost: it was silent
   pid BIGINT NOT NULL,
   since BIGINT NOT NULL,
-  beat_at TIMESTAMPTZ NOT NULL
+  beat_at TIMESTAMPTZ NOT NULL,
+  report TEXT COLLATE "C" NOT NULL DEFAULT '' -- JSON: what it tells the others, see node-reports.ts
 );
 CREATE TABLE IF NOT EXISTS store_leases (
   name TEXT COLLATE "C" PRIMARY KEY,

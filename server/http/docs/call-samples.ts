@@ -133,4 +133,16 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   adminChangePlan: { ...PLAN, body: { monthly_credits: 200 } },
   adminDeletePlan: PLAN,
   adminSetPrice: { body: { meter: 'egress', price: 0.01 } },
+  adminDrainNode: {
+    instead:
+      'Works only in a cluster: `curl -X POST …/api/admin/nodes/$NODE_ID/drain`, or `cloudlet nodes drain`.',
+  },
+  adminResumeNode: {
+    instead:
+      'Works only in a cluster: `curl -X POST …/api/admin/nodes/$NODE_ID/resume`, or `cloudlet nodes resume`.',
+  },
+  adminForgetNode: {
+    instead:
+      'Works only in a cluster: `curl -X DELETE …/api/admin/nodes/$NODE_ID`, or `cloudlet nodes forget`.',
+  },
 };

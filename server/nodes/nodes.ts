@@ -1,0 +1,122 @@
+/** The nodes of a cluster: seen, drained, resumed, forgotten. */
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Membership, NodeChange, NodeLoad, NodeView } from '../platform/membership.ts';
+
+export interface NodesDeps {
+  readonly membership: Membership;
+  readonly clock: Clock;
+  readonly version: string;
+  /** Name of this host. */
+  readonly hostName: string;
+  readonly load: () => NodeLoad;
+}
+
+/** Names the node that answers. */
+const SELF = 'self';
+
+export class Nodes {
+  readonly #deps: NodesDeps;
+  readonly #startedAt: number;
+
+  constructor(deps: NodesDeps) {
+    this.#deps = deps;
+    this.#startedAt = deps.clock.now();
+  }
+
+  /** All nodes as of the last beat; this process alone where there is no cluster. */
+  list() {
+    const { membership } = this.#deps;
+    if (!membership.isShared) return [this.#alone()];
+    return membership.nodes().map((node) => present(node, node.runId === membership.nodeId));
+  }
+
+  /** Throws `not_a_cluster`, `node_not_found` or `node_invalid_state`. Resolves with the changed node. */
+  async change(id: string, to: Exclude<NodeChange, 'forgotten'>) {
+    const node = this.#find(id);
+    if (to === 'drained') this.#assertAnotherIsUp(node);
+    if (!(await this.#deps.membership.change(node.nodeId, to)))
+      throw invalid(node, `Only a node that is up or draining can be ${to}`, 'Start it again instead');
+    const changed = this.#find(node.nodeId);
+    return present(changed, changed.runId === this.#deps.membership.nodeId);
+  }
+
+  /** The same refusals. Resolves with the node that was forgotten. */
+  async forget(id: string) {
+    const node = this.#find(id);
+    if (!(await this.#deps.membership.change(node.nodeId, 'forgotten')))
+      throw invalid(node, 'Only a node that has left or is lost can be forgotten', 'Stop it first');
+    return present(node, false);
+  }
+
+  #find(id: string): NodeView {
+    const { membership } = this.#deps;
+    if (!membership.isShared)
+      throw new AppError('not_a_cluster', 'This cloud is one process, and no cluster', {
+        hint: 'Set CLOUDLET_NODE_URL on each node: see docs/growth.md',
+      });
+    const found = membership.nodes().find(({ nodeId, runId }) => {
+      return id === SELF ? runId === membership.nodeId : nodeId === id;
+    });
+    if (found === undefined)
+      throw new AppError('node_not_found', `No node of this cluster has the id ${id}`, {
+        hint: 'GET /api/admin/nodes lists them',
+      });
+    return found;
+  }
+
+  /** Jobs of the whole cluster are done by nodes that are up: without one nothing is charged or swept. */
+  #assertAnotherIsUp(node: NodeView): void {
+    const others = this.#deps.membership.nodes().filter(({ nodeId }) => nodeId !== node.nodeId);
+    if (others.some(({ state }) => state === 'up')) return;
+    throw invalid(node, 'It is the last node that is up', 'Start or resume another one first');
+  }
+
+  #alone() {
+    const { clock, version, hostName, load } = this.#deps;
+    const view: NodeView = {
+      nodeId: SELF,
+      runId: '',
+      name: hostName,
+      url: '',
+      version,
+      isHost: true,
+      state: 'up',
+      startedAt: Math.min(this.#startedAt, clock.now()),
+      beatAgeMs: 0,
+      leases: [],
+      alarms: [],
+      load: load(),
+    };
+    return present(view, true);
+  }
+}
+
+function invalid(node: NodeView, detail: string, hint: string): AppError {
+  return new AppError('node_invalid_state', `${detail}: ${node.name} is ${node.state}`, { hint });
+}
+
+export const roleOf = ({ isHost }: NodeView) => (isHost ? ('host' as const) : ('front' as const));
+
+function present(node: NodeView, isThis: boolean) {
+  const { load } = node;
+  return {
+    node_id: node.nodeId,
+    name: node.name,
+    url: node.url === '' ? null : node.url,
+    version: node.version,
+    role: roleOf(node),
+    state: node.state,
+    since: formatTime(node.startedAt),
+    // The clock of the database may have been set back.
+    beat_age_seconds: Math.max(0, node.beatAgeMs) / 1000,
+    leases: [...node.leases],
+    is_this: isThis,
+    load: load && {
+      uptime_seconds: load.uptimeSeconds,
+      cpu: load.cpu,
+      memory: load.memory,
+      resident_bytes: load.residentBytes,
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** Makes the operations on the nodes of a cluster, and tells the others of this one. */
+import { hostname } from 'node:os';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Membership } from '../platform/membership.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import { VERSION } from '../platform/version.ts';
+import { Nodes, roleOf } from './nodes.ts';
+import { nodeRoutes } from './routes.ts';
+
+export interface NodesPartDeps {
+  readonly membership: Membership;
+  readonly alarms: Alarms;
+  readonly clock: Clock;
+  readonly hostMetrics: { read(): { readonly cpu: number; readonly memory: number } };
+}
+
+export function nodesPart({ membership, alarms, clock, hostMetrics }: NodesPartDeps) {
+  const began = clock.monotonic();
+  const load = () => {
+    const { cpu, memory } = hostMetrics.read();
+    const uptimeSeconds = Math.round((clock.monotonic() - began) / 1000);
+    return { uptimeSeconds, cpu, memory, residentBytes: process.memoryUsage.rss() };
+  };
+  const nodes = new Nodes({ membership, clock, version: VERSION, hostName: hostname(), load });
+  return {
+    routes: nodeRoutes(nodes),
+    gauges: (meters: Meters) => meterNodes(meters, membership),
+    start: () => membership.report(() => ({ alarms: alarms.told(), load: load() })),
+  };
+}
+
+const STATES = ['up', 'draining', 'left', 'lost'] as const;
+const count = (all: readonly string[], one: string) => all.filter((each) => each === one).length;
+
+/** Each node tells of all, so that a lost one is missed. A cloud of one process has none of these series. */
+function meterNodes(meters: Meters, membership: Membership): void {
+  const type = 'gauge' as const;
+  meters.series('cloudlet_nodes', {
+    type,
+    isPublic: true,
+    help: 'Nodes of the cluster by state: up, draining, left or lost',
+    labels: ['state'],
+    read: () => {
+      const states = membership.nodes().map(({ state }) => state);
+      return states.length === 0
+        ? []
+        : STATES.map((state) => ({ labels: [state], value: count(states, state) }));
+    },
+  });
+  meters.series('cloudlet_node_info', {
+    type,
+    help: '1 for each node of the cluster, with its state: up, draining, left or lost',
+    labels: ['node', 'name', 'version', 'role', 'state'],
+    read: () =>
+      membership.nodes().map((node) => {
+        const { nodeId, name, version, state } = node;
+        return { labels: [nodeId, name, version, roleOf(node), state], value: 1 };
+      }),
+  });
+  meters.series('cloudlet_node_beat_age_seconds', {
+    type,
+    help: 'Age of the last beat of each node; there is one each second',
+    labels: ['node'],
+    read: () =>
+      membership.nodes().map(({ nodeId, beatAgeMs }) => {
+        return { labels: [nodeId], value: Math.max(0, beatAgeMs) / 1000 };
+      }),
+  });
+  meters.series('cloudlet_node_leases', {
+    type,
+    help: 'Leases of each node: work of the whole cluster that it does',
+    labels: ['node'],
+    read: () => membership.nodes().map(({ nodeId, leases }) => ({ labels: [nodeId], value: leases.length })),
+  });
+}

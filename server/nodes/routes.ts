@@ -1,0 +1,64 @@
+/** Nodes over REST, for administrators. */
+import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../platform/json/json-schema.ts';
+import type { Nodes } from './nodes.ts';
+import { Node, NodePath } from './schema.ts';
+
+const common = { tag: 'admin', permission: 'admin' } as const;
+const NODE = '/api/admin/nodes/{node_id}';
+const errors = ['not_a_cluster', 'node_not_found', 'node_invalid_state'] as const;
+
+export function nodeRoutes(nodes: Nodes): Route[] {
+  return [
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/api/admin/nodes',
+      name: 'adminListNodes',
+      summary: 'List the nodes of the cluster',
+      description: 'A cloud of one process has one entry, `self`.',
+      responses: { 200: Type.Array(Node) },
+      handler: () => nodes.list(),
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: `${NODE}/drain`,
+      name: 'adminDrainNode',
+      summary: 'Drain a node',
+      description:
+        'Its /readyz becomes 503 within a second, so that proxies send it nothing new, and it takes no leases. ' +
+        'It goes on answering until it is stopped. A restart ends the draining, too.',
+      params: NodePath,
+      isRepeatable: true,
+      responses: { 200: Node },
+      errors,
+      handler: ({ params }) => nodes.change(params.node_id, 'drained'),
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: `${NODE}/resume`,
+      name: 'adminResumeNode',
+      summary: 'End the draining of a node',
+      params: NodePath,
+      isRepeatable: true,
+      responses: { 200: Node },
+      errors,
+      handler: ({ params }) => nodes.change(params.node_id, 'resumed'),
+    }),
+    defineRoute({
+      ...common,
+      method: 'DELETE',
+      path: NODE,
+      name: 'adminForgetNode',
+      summary: 'Take a node that has left, or is lost, off the list',
+      description: 'It is listed again when it is started again.',
+      params: NodePath,
+      isRepeatable: true,
+      responses: { 200: Node },
+      errors,
+      handler: ({ params }) => nodes.forget(params.node_id),
+    }),
+  ];
+}
