@@ -75,7 +75,8 @@ async function check(config: Config): Promise<Finding> {
   }
   if (choice.kind === 'built-in') {
     const why = choice.why ?? 'mongod is not installed, and CLOUDLET_MONGODB_URL is not set';
-    return { level: 'ok', subject, detail: `built-in engine; ${why}` };
+    const { BUILT_IN_VERSION } = await import('./mongodb-engine.ts');
+    return { level: 'ok', subject, detail: `${BUILT_IN_VERSION}, built-in engine; ${why}` };
   }
   const found = await findMongod(dataSeries({ keeper: join(folder, 'server/keeper') }));
   if (!('version' in found)) return notFound(subject, found);

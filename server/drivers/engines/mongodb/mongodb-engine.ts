@@ -54,6 +54,9 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
 const WHAT_IT_IS =
   "Cloudlet's own engine, not a MongoDB server: docs/databases/mongodb.md lists the supported commands";
 
+/** No server of MongoDB's has this number. */
+export const BUILT_IN_VERSION = `${SERVER_VERSION}-cloudlet`;
+
 const KIND: ChildEngineKind = {
   program: {
     name: 'mongodb',
@@ -63,8 +66,7 @@ const KIND: ChildEngineKind = {
     youngMb: 4,
     packages: ['bson', 'mingo', 'nodes2ts', '@orama/stemmers/english', '@orama/stopwords/english'],
   },
-  // No server of MongoDB's has this number.
-  version: `${SERVER_VERSION}-cloudlet`,
+  version: BUILT_IN_VERSION,
   dump: { format: 'archive', contentType: 'application/octet-stream' },
   loaded: ARCHIVE_KIND,
   spareMs: 1000,

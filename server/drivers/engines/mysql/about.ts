@@ -63,5 +63,5 @@ async function check(config: Pick<Config, 'mysqlUrl'>): Promise<Finding> {
   if (external !== null) return ofExternal(subject, probeExternal(KIND, external));
   const found = await findPrograms(null);
   if (!('version' in found)) return notFound(subject, found);
-  return { level: 'ok', subject, detail: `${found.version}, ${found.server}` };
+  return { level: 'ok', subject, detail: `${found.version}-MariaDB, ${found.server}` };
 }

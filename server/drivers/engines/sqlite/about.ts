@@ -38,7 +38,8 @@ export const SQLITE: EngineAbout = {
     }),
   },
   canUpgrade: false,
-  doctor: async () => [],
+  // The SQLite of Node, which is not that of the metadata.
+  doctor: async () => [{ level: 'ok', subject: 'SQLite databases', detail: String(process.versions.sqlite) }],
   build: async ({ config, children, dataUrl }) => {
     const engine = new SqliteEngine({ ...children, folder: join(config.dataDir, FOLDER), address: dataUrl });
     return { engine, hrana: hranaOf(engine) };
