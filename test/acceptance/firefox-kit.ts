@@ -126,6 +126,15 @@ export class Firefox {
     if (said !== '') throw new Error(`Firefox could not drop ${path}: ${said}`);
   }
 
+  /** Chooses a file of the disk for the only element of that selector, as the browser's own window does. */
+  async chooseFile(selector: string, path: string): Promise<void> {
+    const context = this.#context;
+    const locator = { type: 'css', value: selector };
+    const { nodes } = await this.#send('browsingContext.locateNodes', { context, locator });
+    if (nodes.length !== 1) throw new Error(`${nodes.length} elements are ${selector}`);
+    await this.#send('input.setFiles', { context, element: { sharedId: nodes[0].sharedId }, files: [path] });
+  }
+
   async #evaluateIn(context: string, expression: string): Promise<unknown> {
     const target = { context };
     const answer = await this.#send('script.evaluate', { expression, target, awaitPromise: true });
