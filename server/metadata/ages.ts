@@ -17,16 +17,14 @@ export interface AgesDeps {
 
 export class Ages {
   readonly #deps: AgesDeps;
+  /** Other nodes may have changed what this one has read. */
+  readonly isShared: boolean;
   /** Things read so far because what was known of them had grown old. */
   rereads = 0;
 
   constructor(deps: AgesDeps) {
     this.#deps = deps;
-  }
-
-  /** Other nodes may have changed what this one has read. */
-  get isShared(): boolean {
-    return this.#deps.membership.isShared;
+    this.isShared = deps.membership.isShared;
   }
 
   /** Registers the figure of a cluster. */
