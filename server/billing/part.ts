@@ -188,8 +188,11 @@ export function billingPart(
     ],
     start: () => {
       checks.startVerification();
+      if (!membership.isHost) return;
       // Machines and databases stop and start where they are.
-      if (membership.isHost) creditStates.serve();
+      creditStates.serve();
+      if (membership.isShared)
+        bus.onForget('account', (id) => id !== null && creditStates.accountChanged(id));
     },
     close: async () => {
       await creditStates.whenIdle();

@@ -22,7 +22,7 @@ export type Forgotten =
 type Kind = Forgotten['kind'];
 type IdOf<K extends Kind> = Extract<Forgotten, { readonly kind: K }>['id'];
 /** `null`: of all, because what was told was lost. */
-type Forget<K extends Kind> = (id: IdOf<K> | null) => void;
+type Forget<K extends Kind> = (id: IdOf<K> | null) => unknown;
 
 /** Told of changed resources; its methods must neither throw nor block. */
 export interface ChangeListener {
@@ -45,7 +45,7 @@ export interface BusLink {
 }
 
 export class Bus {
-  readonly #forget = new Map<Kind, ((id: never) => void)[]>();
+  readonly #forget = new Map<Kind, ((id: never) => unknown)[]>();
   readonly #listeners: ChangeListener[] = [];
   #link: BusLink | null = null;
 
