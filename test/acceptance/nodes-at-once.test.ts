@@ -64,6 +64,14 @@ describe('two nodes at once', { skip: noCluster }, () => {
     assert.equal(body.length, ROUNDS, JSON.stringify(body));
   });
 
+  test('what both delete is deleted by one, and unknown to the other', async () => {
+    for (let i = 0; i < ROUNDS; i++) {
+      await nodes[0].call('/api/encryption-keys', { json: { id: `key-${i}` } });
+      const answers = await atBoth(`/api/encryption-keys/key-${i}`, () => ({ method: 'DELETE' }));
+      assert.deepEqual(statuses(answers), [200, 404], JSON.stringify(answers.map(({ body }) => body)));
+    }
+  });
+
   test('one key, accepted to be done later: one operation, which both nodes show', async () => {
     for (let i = 0; i < ROUNDS; i++) {
       const name = `later-${i}`;

@@ -65,11 +65,14 @@ export class NamedKeys {
   /** Throws `encryption_key_not_found`, `encryption_key_in_use`. */
   remove(call: Call, keyId: string): Promise<EncryptionKey> {
     const { store, changes } = this.#deps;
+    const { accountId } = call.principal;
     assertUnlimited(call.principal);
     return changes.run(call, async (change) => {
-      const row = await store.find(call.principal.accountId, keyId);
+      const row = await store.find(accountId, keyId);
       if (row === undefined) throw keyNotFound(keyId);
-      change.add(store.delete(row.id), () => keyInUse(keyId));
+      change.add(store.delete(row.id), async () =>
+        (await store.find(accountId, keyId)) === undefined ? keyNotFound(keyId) : keyInUse(keyId),
+      );
       return present(row);
     });
   }
