@@ -99,6 +99,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/console-imports',
     'test/acceptance/console-large-uploads',
     'test/acceptance/console-machines',
+    'test/acceptance/console-nodes',
     'test/acceptance/console-operator',
     'test/acceptance/console-parts',
     'test/acceptance/console-recovery',

@@ -40,6 +40,12 @@ export class ConsoleFixture {
     return new ConsoleFixture(await CloudProcess.start(options), await launchBrowser());
   }
 
+  /** For a cloud that runs already; its close() ends that, too. */
+  static async of(cloud: CloudProcess): Promise<ConsoleFixture> {
+    assertConsoleBuilt();
+    return new ConsoleFixture(cloud, await launchBrowser());
+  }
+
   async close(): Promise<void> {
     await this.browser.close();
     await this.cloud.stop();

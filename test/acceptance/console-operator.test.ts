@@ -25,7 +25,9 @@ const PAGES = [
   ],
   ...[
     '',
-    ...['accounts', 'machines', 'plans', 'prices', 'revenue', 'images', 'upkeep'].map((tab) => `?tab=${tab}`),
+    ...['accounts', 'machines', 'plans', 'prices', 'revenue', 'images', 'upkeep', 'nodes'].map(
+      (tab) => `?tab=${tab}`,
+    ),
   ].map((tab) => `/administration${tab}`),
 ];
 

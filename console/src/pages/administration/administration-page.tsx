@@ -12,8 +12,9 @@ import { thisMonth } from '../billing/queries.ts';
 import { Accounts } from './accounts.tsx';
 import { AllMachines } from './all-machines.tsx';
 import { Images } from './images.tsx';
+import { Nodes } from './nodes.tsx';
 import { Plans } from './plans.tsx';
-import { revenueQuery, TABS, type Tab } from './queries.ts';
+import { isCluster, nodesQuery, revenueQuery, TABS, type Tab } from './queries.ts';
 import { SetPrices } from './set-prices.tsx';
 import { Status } from './status.tsx';
 import { Upkeep } from './upkeep.tsx';
@@ -27,11 +28,14 @@ const PANELS = {
   revenue: Revenue,
   images: Images,
   upkeep: Upkeep,
+  nodes: Nodes,
 };
 
 export function AdministrationPage() {
   const { tab = 'status' } = useSearch({ from: '/shell/administration' });
   const navigate = useNavigate({ from: '/administration' });
+  const { data: nodes } = useQuery(nodesQuery);
+  const shown = TABS.filter((name) => name !== 'nodes' || tab === 'nodes' || isCluster(nodes));
   const Panel = PANELS[tab];
   return (
     <Page title={text.administration.title}>
@@ -41,7 +45,7 @@ export function AdministrationPage() {
         onChange={(to) => navigate({ search: to === 'status' ? {} : { tab: to as Tab } })}
       >
         <Tabs.List className={classes.tabList ?? ''}>
-          {TABS.map((name) => (
+          {shown.map((name) => (
             <Tabs.Tab key={name} value={name}>
               {text.administration.tabs[name]}
             </Tabs.Tab>

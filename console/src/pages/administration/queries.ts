@@ -1,6 +1,7 @@
 /** Queries of the administration page. Keys begin with `admin`. */
 
 import { queryOptions } from '@tanstack/react-query';
+import type { Node } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { periodOf } from '../billing/queries.ts';
 
@@ -13,11 +14,13 @@ export const TABS = [
   'revenue',
   'images',
   'upkeep',
+  'nodes',
 ] as const;
 export type Tab = (typeof TABS)[number];
 
 const BUSY_MS = 1500;
 const STATUS_MS = 15_000;
+const BEATS_MS = 2000;
 
 export const adminStatusQuery = queryOptions({
   queryKey: ['admin', 'status'],
@@ -65,6 +68,15 @@ export const imagesQuery = queryOptions({
   refetchInterval: ({ state: { data } }) =>
     data?.some(({ state }) => state === 'importing') ? BUSY_MS : false,
 });
+
+export const nodesQuery = queryOptions({
+  queryKey: ['admin', 'nodes'],
+  queryFn: () => cloud.adminListNodes(),
+  refetchInterval: ({ state: { data } }) => (isCluster(data) ? BEATS_MS : false),
+});
+
+/** A cloud of one process lists itself, without a URL. */
+export const isCluster = (nodes: readonly Node[] = []) => nodes.some(({ url }) => url !== null);
 
 export const scrubQuery = queryOptions({
   queryKey: ['admin', 'scrub'],

@@ -12,6 +12,7 @@ import {
   adminStatusQuery,
   allVmsQuery,
   imagesQuery,
+  nodesQuery,
   plansQuery,
   revenueQuery,
   setPricesQuery,
@@ -40,6 +41,7 @@ export const administrationRoutes = [
     loaderDeps: ({ search: { tab = 'status', month = thisMonth() } }) => ({ tab, month }),
     loader: ({ context: { queryClient }, deps: { tab, month } }) => {
       if (!isAdminIn(queryClient)) return;
+      readAhead(queryClient, nodesQuery);
       if (tab === 'status') readAhead(queryClient, adminStatusQuery);
       if (tab === 'accounts' || tab === 'machines') readAhead(queryClient, accountsQuery);
       if (tab === 'machines') readAhead(queryClient, allVmsQuery);
@@ -57,7 +59,7 @@ const { title, tabs, account } = text.administration;
 
 export const administrationPalette: PaletteSource = {
   isForAdmins: true,
-  actions: TABS.filter((tab) => tab !== 'status').map((tab) => ({
+  actions: TABS.filter((tab) => tab !== 'status' && tab !== 'nodes').map((tab) => ({
     id: `administration-${tab}`,
     label: `${title}: ${tabs[tab]}`,
     icon: Cog6ToothIcon,

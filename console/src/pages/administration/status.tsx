@@ -33,8 +33,9 @@ function Alarms({ alarms }: { alarms: SystemStatus['alarms'] }) {
   return (
     <Warning title={text.administration.alarms}>
       <Stack gap="xs">
-        {alarms.map(({ code, detail, fix, since }) => (
-          <div key={code}>
+        {alarms.map(({ code, detail, fix, since, node }) => (
+          <div key={`${node} ${code}`}>
+            {node !== null && <strong>{node}: </strong>}
             {detail} (<When at={since} />)
             <br />
             {text.administration.fix}: <Prose>{fix}</Prose>
