@@ -10,6 +10,7 @@ import { COPIED_FROM, programFile } from '../../platform/program-files.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { WITH_US } from '../host-process/launch-script.ts';
 import { MS_PER_TICK, readStat } from '../host-process/process-identity.ts';
+import type { ProcessorOrder } from '../host-process/processor-order.ts';
 import { findFilter } from '../host-process/system-calls.ts';
 
 const run = promisify(execFile);
@@ -35,8 +36,8 @@ export interface LaunchedChild {
   readonly said: () => string;
   /** Time that it has had of processors, ms; counted in steps of 10. */
   cpuMs(): number;
-  /** The child computes for long, so others come first. False: no longer. */
-  yields(isLast: boolean): void;
+  /** Has others come first while the child computes for long. */
+  yields(order: ProcessorOrder): void;
   kill(): void;
 }
 
@@ -102,7 +103,7 @@ export class ChildHost {
 
   /**
    * Starts the child of a database in that folder, which its user owns. `name`: unique among running
-   * children. `isLast`: others come first until yields(false).
+   * children. `isLast`: others come first until yields('usual').
    */
   async launch(
     folder: string,
@@ -128,6 +129,7 @@ export class ChildHost {
       { stdio: ['ignore', 'pipe', 'pipe'], isLast },
     );
     let said = '';
+    let order: ProcessorOrder = isLast ? 'last' : 'usual';
     running.child?.stderr?.on('data', (piece: Buffer) => {
       said = (said + piece.toString()).slice(-SAID_CHARACTERS);
     });
@@ -138,7 +140,10 @@ export class ChildHost {
       ended: running.ended,
       said: () => said,
       cpuMs: () => (readStat(running.pid)?.cpuTicks ?? 0) * MS_PER_TICK,
-      yields: (isLast) => this.#processes.yields(running, isLast),
+      yields: (to) => {
+        this.#processes.yields(running, { from: order, to });
+        order = to;
+      },
       kill: () => void running.end({ graceMs: 0 }).catch(() => {}),
     };
   }

@@ -235,7 +235,7 @@ export class Children implements SlotUser {
       const files = { file: FILE, copy: COPY_FILE, keepFreeBytes: this.#keepFreeBytes };
       await child.call({ kind: 'open', name, limits, ...files, ...sizeLimit });
       isOpen = true;
-      if (isLast) launched.yields(false);
+      if (isLast) launched.yields('usual');
       return entry;
     } catch (error) {
       child.kill(new ChildGone('ended', 'opening the database failed'));

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { ProcessorOrder } from '../host-process/processor-order.ts';
 import type { LaunchedChild } from './child-host.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 
@@ -80,7 +81,7 @@ export interface TenantChildOptions {
   readonly onCounters: (counters: Readonly<Record<string, unknown>>) => void;
   /** Receives its reports of damage. */
   readonly onDamage?: (what: string) => void;
-  /** Called when it begins to yield the processor to others. */
+  /** Called when it begins to come last. */
   readonly onLong?: () => void;
 }
 
@@ -93,8 +94,10 @@ interface Ping {
 
 const PINGS_PER_SILENCE = 4;
 const MAX_PING_MS = 200;
-/** A child that computes for so long without an answer yields the processor to others. */
-const YIELD_MS = 200;
+/** A child that computes for so long without an answer stays off one processor. */
+const APART_MS = 200;
+/** A child that computes for so long comes last on the others as well. */
+const LAST_MS = 1000;
 /** It does for as long again as it was silent, but no longer than this after its answer. */
 const MOST_LAST_MS = 10_000;
 /** How long a cancelled call may go on while it occupies the child, ms. */
@@ -114,8 +117,8 @@ export class TenantChild {
   #isEnding = false;
   #over: ChildGone | null = null;
   #ping: Ping | null = null;
-  /** Whether one statement occupies it for so long that it yields to others. */
-  #isLast = false;
+  /** One statement may occupy it for so long that it yields to others. */
+  #order: ProcessorOrder = 'usual';
   /** Until when it does so at least, a time of the monotonic clock. */
   #lastUntil = 0;
   #doubt: Promise<void> = Promise.resolve();
@@ -274,13 +277,18 @@ export class TenantChild {
     this.#watch = setInterval(() => {
       const now = clock.monotonic();
       if (this.#ping === null) {
-        if (now >= this.#lastUntil) this.#yield(false);
+        if (now >= this.#lastUntil) this.#yield('usual');
         if (this.#pending.size > 0) this.#sendPing(now);
-        else if (!this.#isLast) this.#watchNoMore();
+        else if (this.#order === 'usual') this.#watchNoMore();
       } else if (now - this.#ping.at >= silenceMs()) this.kill(silent());
-      // A child that waits for a processor or the disk is no burden to others.
-      else if (this.#launched.cpuMs() - this.#ping.cpuMs >= YIELD_MS) this.#yield(true);
+      else this.#judge(this.#launched.cpuMs() - this.#ping.cpuMs);
     }, stepMs);
+  }
+
+  /** A child that waits for a processor or the disk is no burden to others. */
+  #judge(cpuMs: number): void {
+    if (cpuMs >= LAST_MS) this.#yield('last');
+    else if (cpuMs >= APART_MS && this.#order === 'usual') this.#yield('apart');
   }
 
   #sendPing(now: number): void {
@@ -290,7 +298,7 @@ export class TenantChild {
 
   /** A child that computes in short pieces, one after the other, goes on yielding. */
   #answered(): void {
-    if (this.#ping !== null && this.#isLast) {
+    if (this.#ping !== null && this.#order !== 'usual') {
       const now = this.#options.clock.monotonic();
       const silentMs = Math.min(now - this.#ping.at, MOST_LAST_MS);
       this.#lastUntil = Math.max(this.#lastUntil, now + silentMs);
@@ -298,11 +306,11 @@ export class TenantChild {
     this.#ping = null;
   }
 
-  #yield(isLast: boolean): void {
-    if (isLast === this.#isLast || this.#over !== null) return;
-    this.#isLast = isLast;
-    this.#launched.yields(isLast);
-    if (isLast) this.#options.onLong?.();
+  #yield(order: ProcessorOrder): void {
+    if (order === this.#order || this.#over !== null) return;
+    this.#order = order;
+    this.#launched.yields(order);
+    if (order === 'last') this.#options.onLong?.();
   }
 
   #watchNoMore(): void {

@@ -26,7 +26,13 @@ import {
   parseStat,
   yieldMemoryFirst,
 } from './process-identity.ts';
-import { keepOffOne, offOneWords, yieldProcessorFirst, yieldToSiblings } from './processor-order.ts';
+import {
+  keepOffOne,
+  offOneWords,
+  type ProcessorOrder,
+  yieldProcessorFirst,
+  yieldToSiblings,
+} from './processor-order.ts';
 import { exitOf, type ProcessEnd, RunningProcess, readEnding } from './running-process.ts';
 import { type CallFilter, findFilter } from './system-calls.ts';
 import { AT, ROOT, viewScript } from './view-script.ts';
@@ -283,10 +289,10 @@ export class HostProcesses {
    * Has one that computes for long yield to its siblings, or no longer. Control groups, where there are any,
    * share the processor out already, but wake nobody sooner.
    */
-  yields({ identity }: RunningProcess, isLast: boolean): void {
-    if (!isAlive(identity)) return;
-    if (this.cgroups.problem !== '') yieldToSiblings(identity.pid, isLast);
-    keepOffOne(identity.pid, isLast);
+  yields({ identity }: RunningProcess, { from, to }: { from: ProcessorOrder; to: ProcessorOrder }): void {
+    if (from === to || !isAlive(identity)) return;
+    if (this.cgroups.problem !== '') yieldToSiblings(identity.pid, to === 'last');
+    if (from === 'usual' || to === 'usual') keepOffOne(identity.pid, to !== 'usual');
   }
 
   async #noted(keeper: string): Promise<ProcessEnd> {

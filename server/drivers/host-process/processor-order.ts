@@ -14,6 +14,9 @@ import { findHostProgram } from '../../platform/host/host-programs.ts';
 
 const run = promisify(execFile);
 
+/** `apart`: off one processor. `last`: also with less of the others than its siblings. */
+export type ProcessorOrder = 'usual' | 'apart' | 'last';
+
 /** From 0 (ours) to 19; 5 is a third of our share of the processor. */
 const NICE = 5;
 /** A twentieth of the share of its siblings, while it keeps its processor busy for long. */

@@ -119,14 +119,14 @@ describe('whom one holds up', () => {
     const usual = niceOf(neighbour);
     // Control groups share the processor out; without the right nobody could be raised again.
     if (usual === 0 || process.getuid?.() !== 0) return t.skip('processes are not told apart by nice values');
-    const running = run(slow, ENDLESS.replace('FROM c)', 'FROM c LIMIT 8000000)'));
+    const running = run(slow, ENDLESS.replace('FROM c)', 'FROM c LIMIT 20000000)'));
     await eventually(() => niceOf(slow) === 19);
     const all = allowedProcessors('self');
     await eventually(() => processorsOf(slow) === (withoutFirst(all) ?? all));
     assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
     assert.equal(niceOf(neighbour), usual);
     assert.equal(processorsOf(neighbour), all);
-    assert.deepEqual(await running, [[8_000_000]]);
+    assert.deepEqual(await running, [[20_000_000]]);
     await eventually(() => niceOf(slow) === usual && processorsOf(slow) === all);
   });
 
