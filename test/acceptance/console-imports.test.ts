@@ -7,7 +7,7 @@ import type { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { typeName } from './console-journey.ts';
+import { assertAccessible, typeName } from './console-journey.ts';
 import { assertConsoleBuilt, ConsoleFixture, clientOf, PASSWORD, writtenFiles } from './console-kit.ts';
 import { Firefox } from './firefox-kit.ts';
 
@@ -66,6 +66,7 @@ describe('an import shows what it left out', () => {
       const alert = page.getByRole('alert').filter({ hasText: LEFT_OUT });
       await alert.waitFor();
       assertNotes(await alert.innerText());
+      await assertAccessible(page, 'notes of a load');
       await assertLoaded(client, id);
       assert.deepEqual(fixture.complaints, []);
     } finally {

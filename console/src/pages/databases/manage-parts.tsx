@@ -1,12 +1,13 @@
 /** Parts of the tab Manage: their frame, and those without a form. */
 
-import { Alert, Button, Code, FileButton, Group, List, Paper, Progress, Text, Title } from '@mantine/core';
+import { Button, Code, FileButton, Group, List, Paper, Progress, Text, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Database, LoadedDatabase } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useDownload } from '../../parts/commands/download.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
+import { Warning } from '../../parts/forms/warning.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 
@@ -96,7 +97,7 @@ export function LoadPart({ database }: { database: Database }) {
 /** Parts of the dump that the load left out, until another one. */
 function LeftOut({ loaded: { left_out: count, notes } }: { loaded: LoadedDatabase }) {
   return (
-    <Alert mt="md" color="yellow" title={words.leftOut(count)}>
+    <Warning role="alert" title={words.leftOut(count)}>
       <List size="sm">
         {notes.map(({ line, text: what, reason }) => (
           <List.Item key={`${line} ${what}`}>
@@ -106,7 +107,7 @@ function LeftOut({ loaded: { left_out: count, notes } }: { loaded: LoadedDatabas
         ))}
       </List>
       {count > notes.length && <Text size="sm">{words.leftOutMore(count - notes.length)}</Text>}
-    </Alert>
+    </Warning>
   );
 }
 

@@ -5,7 +5,7 @@ import { type ReactNode, useSyncExternalStore } from 'react';
 import type { Account } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
-import { Refused } from '../../parts/forms/warning.tsx';
+import { Refused, Warning } from '../../parts/forms/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { isOpen, uploadQueue } from '../../uploads/upload-queue.ts';
 
@@ -82,11 +82,7 @@ export function SignInForm(props: SignInProps) {
 
 /** The notice that a session was replaced: nobody ended it, and one has to sign in again. */
 export function SessionReplaced() {
-  return (
-    <Alert color="yellow" title={text.signIn.replaced}>
-      {text.signIn.replacedLead}
-    </Alert>
-  );
+  return <Warning title={text.signIn.replaced}>{text.signIn.replacedLead}</Warning>;
 }
 
 export function UploadsWait() {
