@@ -227,8 +227,12 @@ export class OperatorMongodb {
     const indexes = cursor.firstBatch
       .map((each: Uint8Array) => decodeDocument(each))
       .filter(({ name }: Document) => name !== '_id_');
+    const found = run({ listCollections: 1, filter: { name: source }, cursor: {} }).cursor.firstBatch;
+    const options = found.map((each: Uint8Array | Document) =>
+      each instanceof Uint8Array ? decodeDocument(each).options : each.options,
+    );
     run({ drop: target });
-    run({ create: target });
+    run({ create: target, ...options[0] });
     run({ aggregate: source, pipeline: [{ $out: target }], cursor: {} });
     if (indexes.length > 0) run({ createIndexes: target, indexes });
     return run({ drop: source });

@@ -12,13 +12,13 @@ import {
   DocumentDatabase,
   decodeCommand,
   encodeDocument,
-  type FoundCollection,
   metadataOf,
   SERVER_VERSION,
 } from '../../../../../libs/mongo/index.ts';
 import { DiskFull, hostSpace, isFull } from '../../../../../libs/sqlite/index.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import type { Handler } from '../../../engine-children/child-call.ts';
+import { type ArchiveTarget, type LeftOutOption, makeCollection, makeIndexes } from '../archive-parts.ts';
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -161,7 +161,7 @@ export const checkHandler: Handler = async ({ head }) => {
   try {
     const contents = new ArchiveContents(descriptor, { documents: BATCH_DOCUMENTS, bytes: BATCH_BYTES });
     const leftOut: LeftOutOption[] = [];
-    fill(database, { name, contents, leftOut: head.lenient === true ? leftOut : null });
+    await fill(database, { name, contents, leftOut: head.lenient === true ? leftOut : null });
     await database.durable();
     return { head: { fault: null, leftOut } };
   } catch (error) {
@@ -175,13 +175,6 @@ export const checkHandler: Handler = async ({ head }) => {
   }
 };
 
-interface LeftOutOption {
-  readonly text: string;
-  readonly reason: string;
-}
-
-type Ask = (command: Document) => Document;
-
 interface Filling {
   /** The database's. */
   readonly name: string;
@@ -190,81 +183,17 @@ interface Filling {
   readonly leftOut: LeftOutOption[] | null;
 }
 
-const MOST_OPTIONS = 100;
-/** Options that need each other, or without which it is not the same collection. */
-const KEPT_TOGETHER = new Set([
-  'viewOn',
-  'pipeline',
-  'capped',
-  'size',
-  'max',
-  'timeseries',
-  'clusteredIndex',
-]);
-const DUPLICATE_KEY = 11_000;
-const UNKNOWN_INDEX_OPTION = 197;
-
-function fill(database: DocumentDatabase, { name: db, contents, leftOut }: Filling): void {
-  // Encoded as a driver would, so that types and undecoded bytes match.
-  const askAs: Ask = (command) => ask(database, decodeCommand(encodeDocument({ ...command, $db: db })));
-  for (const collection of contents.collections) makeCollection(askAs, collection, leftOut);
+async function fill(database: DocumentDatabase, { name: db, contents, leftOut }: Filling): Promise<void> {
+  const target: ArchiveTarget = {
+    // Encoded as a driver would, so that types and undecoded bytes match.
+    ask: (command) => ask(database, decodeCommand(encodeDocument({ ...command, $db: db }))),
+    refusalOf: (error) => (error instanceof CommandError ? error : null),
+    leftOut: leftOut === null ? null : (option) => void leftOut.push(option),
+  };
+  for (const { name, options } of contents.collections)
+    await makeCollection(target, { name, as: name }, options);
   for (const { collection, documents } of contents.batches())
     ask(database, { insert: collection, documents, $db: db });
-  for (const collection of contents.collections) makeIndexes(askAs, collection, leftOut);
-}
-
-/** Without each option that a collection of this engine cannot have by itself, when it cannot have all. */
-function makeCollection(askAs: Ask, { name, options }: FoundCollection, leftOut: Filling['leftOut']): void {
-  try {
-    askAs({ create: name, ...options });
-  } catch (error) {
-    if (leftOut === null || !(error instanceof CommandError)) throw error;
-    const kept = Object.entries(options).filter(([option, value]) => {
-      if (KEPT_TOGETHER.has(option)) return true;
-      const why = refusal(() => {
-        askAs({ create: name, [option]: value });
-        askAs({ drop: name });
-      });
-      if (why !== null) leftOut.push({ text: `${name}: ${option}`, reason: why.message });
-      return why === null;
-    });
-    askAs({ create: name, ...Object.fromEntries(kept) });
-  }
-}
-
-function makeIndexes(askAs: Ask, { name, indexes }: FoundCollection, leftOut: Filling['leftOut']): void {
-  if (indexes.length === 0) return;
-  const why = refusal(() => askAs({ createIndexes: name, indexes }));
-  if (why === null) return;
-  if (leftOut === null || why.code === DUPLICATE_KEY) throw why;
-  for (const index of indexes) makeIndex(askAs, { name, index }, leftOut);
-}
-
-function makeIndex(
-  askAs: Ask,
-  { name, index }: { readonly name: string; readonly index: Document },
-  leftOut: LeftOutOption[],
-): void {
-  const spec = { ...index };
-  for (let tries = 0; tries < MOST_OPTIONS; tries++) {
-    const why = refusal(() => askAs({ createIndexes: name, indexes: [spec] }));
-    if (why === null) return;
-    if (why.code === DUPLICATE_KEY) throw why;
-    const option = Object.keys(spec).find((each) => why.message.includes(`'${each}'`));
-    const isOption = why.code === UNKNOWN_INDEX_OPTION && option !== undefined;
-    const text = `index ${String(index.name)} of ${name}${isOption ? `: ${option}` : ''}`;
-    leftOut.push({ text, reason: why.message });
-    if (!isOption) return;
-    delete spec[option];
-  }
-}
-
-function refusal(work: () => void): CommandError | null {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    if (error instanceof CommandError) return error;
-    throw error;
-  }
+  for (const { name, indexes } of contents.collections)
+    await makeIndexes(target, { name, as: name }, indexes);
 }

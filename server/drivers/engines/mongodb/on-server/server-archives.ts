@@ -1,8 +1,10 @@
 /** Archives of databases on a MongoDB of the operator's, by the driver: no program of MongoDB's is needed. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { deserialize } from 'bson';
-import type { ClientSession, Db, Document, MongoClient } from 'mongodb';
+import { type ClientSession, type Db, type Document, type MongoClient, MongoServerError } from 'mongodb';
 import { ArchiveContents, ArchiveWriter, metadataOf } from '../../../../../libs/mongo/index.ts';
+import type { LoadHow } from '../../../../databases/left-out.ts';
+import { type ArchiveTarget, makeCollection, makeIndexes, type Refusal } from '../archive-parts.ts';
 
 const BATCH = { documents: 1000, bytes: 512 * 1024 };
 /** While a load goes on. */
@@ -65,27 +67,35 @@ async function* batchesOf(db: Db, name: string, session: ClientSession | null): 
  * Reads all of an archive, then makes its collections beside those there are, and only then replaces these.
  * Throws BrokenArchive.
  */
-export async function loadArchive(db: Db, open: () => number, signal: AbortSignal): Promise<void> {
+export async function loadArchive(db: Db, open: () => number, { signal, leftOut }: LoadHow): Promise<void> {
   for (const _ of new ArchiveContents(open(), BATCH).batches()) await turn();
   const archive = new ArchiveContents(open(), BATCH);
   const stored = archive.collections.filter(({ type }) => type !== 'view');
   await dropWhere(db, (name) => name.startsWith(LOADING));
+  const target: ArchiveTarget = {
+    ask: (command) => db.command(command),
+    refusalOf,
+    leftOut: leftOut === undefined ? null : (option) => leftOut.add({ line: null, ...option }),
+  };
   try {
-    for (const { name, options } of stored) await db.createCollection(LOADING + name, options);
+    for (const { name, options } of stored)
+      await makeCollection(target, { name, as: LOADING + name }, options);
     for (const { collection, documents } of archive.batches()) {
       signal.throwIfAborted();
       await db.collection(LOADING + collection).insertMany(documents.map((each) => deserialize(each, EXACT)));
     }
-    for (const { name, indexes } of stored)
-      if (indexes.length > 0)
-        await db.command({
-          createIndexes: LOADING + name,
-          indexes: indexes.map(({ ns: _, ...spec }) => spec),
-        });
+    for (const { name, indexes } of stored) {
+      const specs = indexes.map(({ ns: _, ...spec }) => spec);
+      await makeIndexes(target, { name, as: LOADING + name }, specs);
+    }
     await replaceCollections(db, archive);
   } finally {
     await dropWhere(db, (name) => name.startsWith(LOADING));
   }
+}
+
+function refusalOf(error: unknown): Refusal | null {
+  return error instanceof MongoServerError ? { code: Number(error.code), message: error.message } : null;
 }
 
 async function replaceCollections(db: Db, { collections }: ArchiveContents): Promise<void> {

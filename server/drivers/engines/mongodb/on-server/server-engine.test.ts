@@ -6,8 +6,11 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
+import { serialize } from 'bson';
 import { Decimal128, Double, Long, MongoClient } from 'mongodb';
+import { ArchiveWriter, metadataOf } from '../../../../../libs/mongo/index.ts';
 import { LoadFailed, type Query, QueryFailed } from '../../../../databases/engine.ts';
+import { LeftOut } from '../../../../databases/left-out.ts';
 import { isAppError } from '../../../../platform/errors.ts';
 import { eventually } from '../../../../testing/eventually.ts';
 import { newDatabase } from '../../../../testing/new-database.ts';
@@ -177,6 +180,44 @@ describe("the operator's MongoDB", () => {
     const copy = await make();
     await engine.fork(source.database, copy.database, STAYS);
     assert.equal(await copy.client.db().collection('notes').countDocuments(), 1);
+  });
+
+  test('an archive of an old version is taken without its options, and tells; strictly it is refused', async (t) => {
+    const { engine, make } = await cloud(t);
+    const { database, client } = await make();
+    const [db, collection] = ['old', 'notes'];
+    const options = { flags: 1, validator: { n: { $gte: 0 } } };
+    const indexes = [
+      { v: 2, key: { _id: 1 }, name: '_id_' },
+      { v: 1, key: { n: 1 }, name: 'n', unique: true, dropDups: true, ns: 'old.notes' },
+      { v: 2, key: { p: 'geoHaystack' }, name: 'gone' },
+    ];
+    const writer = new ArchiveWriter();
+    const metadata = metadataOf(collection, { type: 'collection', options, indexes });
+    const archive = Buffer.concat([
+      writer.head('3.6.0', [{ db, collection, metadata }]),
+      writer.documents(db, collection, [serialize({ _id: 1, n: 1 })]),
+      writer.endOf(db, collection),
+    ]);
+    const load = (leftOut?: LeftOut) =>
+      engine.load(database, Readable.from([archive]), { signal: STAYS, leftOut });
+    await assert.rejects(load(), LoadFailed);
+    const leftOut = new LeftOut();
+    await load(leftOut);
+    assert.deepEqual(
+      leftOut.notes.map(({ text }) => text),
+      ['notes: flags', 'index n of notes: dropDups', 'index gone of notes'],
+    );
+    const notes = client.db().collection('notes');
+    assert.equal(await notes.countDocuments(), 1);
+    assert.deepEqual(
+      (await notes.indexes()).map(({ name, unique = false }) => [name, unique]),
+      [
+        ['_id_', false],
+        ['n', true],
+      ],
+    );
+    await assert.rejects(notes.insertOne({ n: -1 }), { code: 121 });
   });
 
   test('one that cannot be used says why and how to mend it, without its password', async (t) => {

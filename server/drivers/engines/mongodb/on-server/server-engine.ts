@@ -183,7 +183,7 @@ export class ServerMongodb implements Engine {
     return { contentType: 'application/octet-stream', extension: format, sizeBytes: null, stream };
   }
 
-  async load(database: EngineDatabase, dump: Readable, { signal }: LoadHow): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     await this.#ready(database);
     const folder = join(this.#folder, 'loads', String(++this.#loads));
     rmSync(folder, { recursive: true, force: true });
@@ -195,7 +195,7 @@ export class ServerMongodb implements Engine {
         open.push(openSync(join(folder, ARCHIVE_FILE), 'r'));
         return open.at(-1) as number;
       };
-      await loadArchive(this.#client.db(database.database), again, signal);
+      await loadArchive(this.#client.db(database.database), again, how);
     } catch (error) {
       if (error instanceof BrokenArchive || error instanceof MongoServerError)
         throw new LoadFailed(error.message);

@@ -1,0 +1,116 @@
+/**
+ * Makes the collections and indexes of an archive, without options that the server does not know: those of
+ * another version of MongoDB's, which its user did not write.
+ */
+import type { Document } from 'bson';
+
+export interface LeftOutOption {
+  readonly text: string;
+  readonly reason: string;
+}
+
+/** A server's refusal of a command. */
+export interface Refusal {
+  readonly code: number;
+  readonly message: string;
+}
+
+export interface ArchiveTarget {
+  /** Runs a command; rejects with what `refusalOf` knows when the server refuses it. */
+  readonly ask: (command: Document) => Document | Promise<Document>;
+  /** null: another error. */
+  readonly refusalOf: (error: unknown) => Refusal | null;
+  /** Takes options and indexes that cannot be had; null: they are refused. */
+  readonly leftOut: ((option: LeftOutOption) => void) | null;
+}
+
+/** `as`: the name under which a collection of the archive is made. */
+export interface NamedCollection {
+  readonly name: string;
+  readonly as: string;
+}
+
+const MOST_OPTIONS = 100;
+/** Options that need each other, or without which it is not the same collection. */
+const KEPT_TOGETHER = new Set([
+  'viewOn',
+  'pipeline',
+  'capped',
+  'size',
+  'max',
+  'timeseries',
+  'clusteredIndex',
+]);
+const DUPLICATE_KEY = 11_000;
+const UNKNOWN_INDEX_OPTION = 197;
+
+/** Without each option that a collection of this server cannot have by itself, when it cannot have all. */
+export async function makeCollection(
+  target: ArchiveTarget,
+  { name, as }: NamedCollection,
+  options: Document,
+): Promise<void> {
+  const { ask, leftOut } = target;
+  const whole = await refusal(target, async () => void (await ask({ create: as, ...options })));
+  if (whole === null) return;
+  if (leftOut === null) throw whole.error;
+  const kept: [string, unknown][] = [];
+  for (const [option, value] of Object.entries(options)) {
+    const why = KEPT_TOGETHER.has(option)
+      ? null
+      : await refusal(target, async () => {
+          await ask({ create: as, [option]: value });
+          await ask({ drop: as });
+        });
+    if (why === null) kept.push([option, value]);
+    else leftOut({ text: `${name}: ${option}`, reason: why.message });
+  }
+  await ask({ create: as, ...Object.fromEntries(kept) });
+}
+
+export async function makeIndexes(
+  target: ArchiveTarget,
+  named: NamedCollection,
+  indexes: readonly Document[],
+): Promise<void> {
+  if (indexes.length === 0) return;
+  const { ask, leftOut } = target;
+  const why = await refusal(target, async () => void (await ask({ createIndexes: named.as, indexes })));
+  if (why === null) return;
+  if (leftOut === null || why.code === DUPLICATE_KEY) throw why.error;
+  for (const index of indexes) await makeIndex({ ...target, leftOut }, named, index);
+}
+
+async function makeIndex(
+  target: ArchiveTarget & { readonly leftOut: (option: LeftOutOption) => void },
+  { name, as }: NamedCollection,
+  index: Document,
+): Promise<void> {
+  const spec = { ...index };
+  for (let tries = 0; tries < MOST_OPTIONS; tries++) {
+    const work = async () => void (await target.ask({ createIndexes: as, indexes: [spec] }));
+    const why = await refusal(target, work);
+    if (why === null) return;
+    if (why.code === DUPLICATE_KEY) throw why.error;
+    const option = Object.keys(spec).find((each) => why.message.includes(`'${each}'`));
+    const isOption = why.code === UNKNOWN_INDEX_OPTION && option !== undefined;
+    const text = `index ${String(index.name)} of ${name}${isOption ? `: ${option}` : ''}`;
+    target.leftOut({ text, reason: why.message });
+    if (!isOption) return;
+    delete spec[option];
+  }
+}
+
+async function refusal(
+  { refusalOf }: ArchiveTarget,
+  work: () => Promise<void>,
+): Promise<(Refusal & { readonly error: unknown }) | null> {
+  try {
+    await work();
+    return null;
+  } catch (error) {
+    const why = refusalOf(error);
+    if (why === null) throw error;
+    return { code: why.code, message: why.message, error };
+  }
+}
