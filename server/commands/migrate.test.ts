@@ -168,7 +168,7 @@ describe('migrate', () => {
       await other.withCloud({}, (user) => other.store(user, 'first'));
       const before = s3.count('PUT', '/blobs/');
       const { code, stderr } = await other.run({ CLOUDLET_BLOBS_URL: s3.url('alone') }, '--blobs', 's3');
-      assert.deepEqual([code, /it belongs to the cloud cld-/.test(stderr)], [1, true], stderr);
+      assert.deepEqual([code, /the bucket belongs to the cloud cld-/.test(stderr)], [1, true], stderr);
       assert.equal(s3.count('PUT', '/blobs/'), before);
       await other.withCloud({}, (user) => other.assertAllThere(user));
     } finally {
