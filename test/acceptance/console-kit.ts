@@ -149,12 +149,19 @@ const STILL = `(async () => {
   }
 })()`;
 
-/** What axe-core calls serious or critical: rule and place. `inside`: a CSS selector; default: the page. */
-export async function seriousFaults(page: Page, inside = 'html'): Promise<string[]> {
+/** The rules of axe-core whose verdict differs by the theme. */
+const COLOUR_RULES = ['color-contrast', 'link-in-text-block'];
+
+/**
+ * What axe-core calls serious or critical: rule and place. `inside`: a CSS selector; default: the page.
+ * `onlyColours`: of a page that was looked at in the other theme.
+ */
+export async function seriousFaults(page: Page, inside = 'html', onlyColours = false): Promise<string[]> {
   await page.evaluate(STILL);
   if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(AXE);
+  const rules = { rules: { 'target-size': { enabled: true } } };
   // Places of all that passes would take half of the time.
-  const options = { rules: { 'target-size': { enabled: true } }, resultTypes: ['violations'] };
+  const options = { ...(onlyColours ? { runOnly: COLOUR_RULES } : rules), resultTypes: ['violations'] };
   const asked = `'${inside}', ${JSON.stringify(options)}`;
   const faults = await page.evaluate(`axe.run(${asked}).then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
