@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
+import { cases } from '../testing/cases.ts';
 import { Counts, KeyedMutex } from './concurrency.ts';
 
 test('work on one key runs one after the other in order, work on others at the same time', async () => {
@@ -36,7 +37,7 @@ test('work on one key runs one after the other in order, work on others at the s
         }
       },
     ),
-    { numRuns: 100 },
+    { numRuns: cases(100) },
   );
 });
 

@@ -8,6 +8,7 @@ import { type DigestName, newDigest } from '../../libs/s3-wire/index.ts';
 import { isAppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
 import type { BlobRef, BlobStore } from '../storage/blobs/blobs.ts';
+import { cases } from './cases.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -114,7 +115,7 @@ function testContent(blobs: () => BlobStore, encrypted: boolean): void {
         assert.deepEqual(written.digests, Object.fromEntries(expected));
         await writer.abort();
       }),
-      { numRuns: 40 },
+      { numRuns: cases(40) },
     );
   });
 
@@ -126,7 +127,7 @@ function testContent(blobs: () => BlobStore, encrypted: boolean): void {
       fc.asyncProperty(position, position, (a, b) =>
         assertReads(blobs(), ref, { start: Math.min(a, b), end: Math.max(a, b) }),
       ),
-      { numRuns: 150 },
+      { numRuns: cases(150) },
     );
   });
 
@@ -145,7 +146,7 @@ function testContent(blobs: () => BlobStore, encrypted: boolean): void {
         const { name, sizeBytes } = await writer.finish();
         await assertReads(blobs(), { name, sizeBytes, dataKey, content });
       }),
-      { numRuns: 25 },
+      { numRuns: cases(25) },
     );
   });
 

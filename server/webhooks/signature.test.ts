@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isGenuine } from '../../test/harness/webhook-receiver.ts';
+import { cases } from '../testing/cases.ts';
 import { newWebhookSecret, signedHeaders } from './signature.ts';
 
 interface Signed {
@@ -65,6 +66,6 @@ test('what is signed verifies, with each of its secrets and no other; one change
       };
       for (const secret of secrets) assert.ok(!(await isGenuine(secret, changed)), `${field} at ${at}`);
     }),
-    { numRuns: 200 },
+    { numRuns: cases(200) },
   );
 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { CommitRejected, type Statement } from '../../metadata/metadata.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { openBillingFixture } from '../../testing/billing-fixture.ts';
+import { cases } from '../../testing/cases.ts';
 import { CatalogStore } from './catalog-store.ts';
 import { type Limits, Quotas } from './quotas.ts';
 
@@ -130,6 +131,6 @@ test('any mix of bytes at once keeps to the limit, and every refusal was right w
       for (const [i, size] of wanted.entries()) assert.ok(kept[i] || sum + size > 1000);
       await fixture.metadata.commit([{ sql: 'UPDATE accounts SET storage_bytes = 0', params: [] }]);
     }),
-    { numRuns: 40 },
+    { numRuns: cases(40) },
   );
 });

@@ -9,6 +9,7 @@ import type { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metada
 import { CommitRejected } from '../../metadata/metadata.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { cases } from '../../testing/cases.ts';
 import { openTestMetadata } from '../../testing/new-metadata.ts';
 import { Ledger, type Transfer, transferStatements } from './ledger.ts';
 
@@ -202,7 +203,7 @@ test('any mix of concurrent transfers ends where a model ends', async () => {
         await fixture.done();
       }
     }),
-    { numRuns: 15 },
+    { numRuns: cases(15) },
   );
 });
 

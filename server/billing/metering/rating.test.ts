@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
+import { cases } from '../../testing/cases.ts';
 import { METERS } from './meters.ts';
 
 const VM = { vm_id: 'vm-1', account_id: 1, name: 'web', instance_type: 't2.micro', disk_gb: 30 };
@@ -188,7 +189,7 @@ test('any history, rated anyhow, adds up to what a model says was used', async (
         await fixture.close();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: cases(60) },
   );
 });
 

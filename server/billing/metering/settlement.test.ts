@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { cases } from '../../testing/cases.ts';
 import { METERS } from './meters.ts';
 import { charge, spreadOverHours } from './settlement.ts';
 
@@ -35,7 +36,7 @@ test('any split of a quantity costs the same: 100,000 random splits', () => {
       assert.deepEqual({ costMicro, carry }, whole);
       assert.ok(carry >= 0n && carry < meter.perUnit * 1000n);
     }),
-    { numRuns: 100_000 },
+    { numRuns: cases(100_000) },
   );
 });
 

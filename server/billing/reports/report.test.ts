@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Metadata } from '../../metadata/metadata.ts';
 import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
+import { cases } from '../../testing/cases.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import { LedgerStore } from '../ledger/ledger-store.ts';
 import { estimate } from './estimate.ts';
@@ -161,7 +162,7 @@ test('granted − used = balance, items = days = total, and all of it is in the 
         await fixture.close();
       }
     }),
-    { numRuns: 8 },
+    { numRuns: cases(8) },
   );
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isAppError } from '../../platform/errors.ts';
+import { cases } from '../../testing/cases.ts';
 import type { NewVm } from '../schema.ts';
 import { hostnameOf } from './runs.ts';
 import { checkNewVm, sshKeyProblem, vmNameProblem } from './vm-fields.ts';
@@ -97,7 +98,7 @@ test('a host name is always one, whatever the name', () => {
   const hostname = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (name) => assert.match(hostnameOf(name, ID), hostname)),
-    { numRuns: 10_000 },
+    { numRuns: cases(10_000) },
   );
   assert.equal(hostnameOf('Web Server №1', ID), 'web-server-no1');
   assert.equal(hostnameOf('Zoë,=-', ID), 'zoe');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { cases } from '../../testing/cases.ts';
 import { type Launch, qemuArguments } from './arguments.ts';
 
 const LAUNCH: Launch = {
@@ -103,6 +104,6 @@ test('text of a stranger is never taken, in no option', () => {
       const isWord = ['boot', 'accel', 'diskFormat'].includes(name);
       if (!isWord) assert.deepEqual([args.length, shape(args)], [plain.length, shape(plain)]);
     }),
-    { numRuns: 10_000 },
+    { numRuns: cases(10_000) },
   );
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { validateHeaderValue } from 'node:http';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { cases } from '../../testing/cases.ts';
 import { contentDisposition } from '../response.ts';
 
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
@@ -41,7 +42,7 @@ test('no name breaks the header, and a client reads the name back', () => {
       const shown = name.slice(name.lastIndexOf('/') + 1) || 'download';
       assert.equal(nameRead(header), shown);
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
 });
 
@@ -52,7 +53,7 @@ test('filename= is last, a token bare and anything else in quotes that nothing c
       const value = header.slice(plainAt(header) + 'filename='.length);
       assert.ok(TOKEN.test(value) || /^"[^"\\]*"$/.test(value), header);
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
 });
 

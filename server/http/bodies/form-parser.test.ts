@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Busboy } from '@fastify/busboy';
 import fc from 'fast-check';
+import { cases } from '../../testing/cases.ts';
 import { boundaryOf, decodeText, FormParser, MalformedForm, type PartHead } from './form-parser.ts';
 
 const BOUNDARY = 'limit';
@@ -99,7 +100,7 @@ test('@fastify/busboy reads the same parts out of the same forms', async () => {
         sorted(theirs),
       );
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
 });
 

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { type ErrorCode, isAppError } from '../../platform/errors.ts';
+import { cases } from '../../testing/cases.ts';
 import { type FileTarget, readForm } from './multipart.ts';
 
 const TYPE = 'multipart/form-data; boundary=limit';
@@ -107,7 +108,7 @@ test('however a form is cut into pieces and ordered, the same comes out', async 
         assert.ok(seen().equals(bytes));
       },
     ),
-    { numRuns: 150 },
+    { numRuns: cases(150) },
   );
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { cases } from '../../testing/cases.ts';
 import { jsonFault } from './json-fault.ts';
 
 const FAULTS: Readonly<Record<string, string>> = {
@@ -62,6 +63,6 @@ test('a control character put anywhere into JSON is found where it is, or where 
       const inLine = [...(lines[Number(line) - 1] ?? '')].slice(0, Number(column) - 1).join('');
       assert.match(text.slice(before + inLine.length, at), /^[\w.+\\-]*$/, JSON.stringify([text, at]));
     }),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Principal } from '../../calls/principal.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
+import { cases } from '../../testing/cases.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
 import type { BucketEntry } from '../schema.ts';
 import type { BrowsingQuery } from './browsing.ts';
@@ -73,7 +74,7 @@ test('folders and objects are what the names say, on pages of any size', async (
       const backwards = await paged(bucket, { prefix: '', search: 'A/', order: 'desc' }, limit);
       assert.deepEqual(backwards, found.toReversed());
     }),
-    { numRuns: 40 },
+    { numRuns: cases(40) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Principal } from '../../calls/principal.ts';
 import { type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
+import { cases } from '../../testing/cases.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
 import type { ObjectEntry } from '../schema.ts';
 import type { ListingQuery } from './listing.ts';
@@ -92,7 +93,7 @@ test('pages of any sizes, with any prefix, add up to the whole list', async () =
         everything.filter(({ name }) => name.startsWith(start)),
       );
     }),
-    { numRuns: 60 },
+    { numRuns: cases(60) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Principal } from '../../calls/principal.ts';
 import type { Reads } from '../../metadata/metadata.ts';
 import { by } from '../../testing/account-fixture.ts';
+import { cases } from '../../testing/cases.ts';
 import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
 import { BrowseSql, type Order } from './browse-sql.ts';
 import { SortedBrowsing, type SortedQuery } from './sorted-browsing.ts';
@@ -97,7 +98,7 @@ test('by size, sorted or scanned or both in turn, pages of any size are what the
         }
       }
     }),
-    { numRuns: 15 },
+    { numRuns: cases(15) },
   );
 });
 

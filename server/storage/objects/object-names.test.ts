@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isAppError } from '../../platform/errors.ts';
+import { cases } from '../../testing/cases.ts';
 import { assertBucketName, assertObjectName } from '../uploads/upload-fields.ts';
 
 function refuses(check: (name: string) => void, name: string): boolean {
@@ -40,7 +41,7 @@ test('a bucket name is accepted if and only if it keeps the rules', () => {
     fc.property(fc.oneof(near, off, fc.string({ unit: 'binary' })), (name) => {
       assert.equal(refuses(assertBucketName, name), !keepsTheRules(name));
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });
 

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Principal } from '../../calls/principal.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
+import { cases } from '../../testing/cases.ts';
 import { openStorageFixture, type StorageFixture, TEST_GRACE_MS } from '../../testing/storage-fixture.ts';
 import { presentUpload } from '../listing/entries.ts';
 import type { ObjectEntry, Uploaded } from '../schema.ts';
@@ -268,7 +269,7 @@ test('whatever is put, deleted and switched, listings, counters and blobs are wh
       garbageSoFar += model.garbage;
       await assertBlobs(garbageSoFar);
     }),
-    { numRuns: 40 },
+    { numRuns: cases(40) },
   );
 });
 

@@ -5,6 +5,7 @@ import type { Principal } from '../../calls/principal.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import { by } from '../../testing/account-fixture.ts';
+import { cases } from '../../testing/cases.ts';
 import {
   assertStoredRows,
   partUploadsOf,
@@ -244,6 +245,6 @@ test('whatever is begun, put, completed and deleted, the bytes are those of the 
         await assertNothingLeft();
       },
     ),
-    { numRuns: 60 },
+    { numRuns: cases(60) },
   );
 });

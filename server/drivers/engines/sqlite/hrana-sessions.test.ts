@@ -8,6 +8,7 @@ import { HRANA_LIMITS, type HranaLimits, HranaSessions, type Piece } from '../..
 import { eventually } from '../../../../test/harness/waiting.ts';
 import { FakeClock } from '../../../platform/clock.ts';
 import { randomBase62 } from '../../../platform/ids.ts';
+import { cases } from '../../../testing/cases.ts';
 import { TURN_MS } from '../../engine-children/child-call.ts';
 import { TenantConnections } from './tenant-connections.ts';
 
@@ -362,7 +363,7 @@ test('whatever a client sends, it gets an answer of the protocol, and others go 
         if (typeof baton === 'string') await send('v3/pipeline', { baton, requests: [CLOSE] });
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: cases(1000) },
   );
   assert.deepEqual(await run('SELECT count(*) > 0 FROM t'), await run('SELECT EXISTS (SELECT 1 FROM t)'));
   assert.deepEqual(await run('DELETE FROM t'), []);
