@@ -37,6 +37,8 @@ export interface OperationsOfNodesDeps {
   readonly metadata: Metadata;
   readonly store: OperationsStore;
   readonly membership: Membership;
+  /** Time between two looks at what another node runs; default: 500 ms. */
+  readonly lookMs?: number;
   /** Operations of this process, by id. */
   readonly running: ReadonlyMap<string, Running>;
 }
@@ -44,6 +46,8 @@ export interface OperationsOfNodesDeps {
 export class OperationsOfNodes {
   readonly #deps: OperationsOfNodesDeps;
   readonly #told = new WeakMap<Running, Progress>();
+  /** Readers that wait for the end of one that another node runs, by its id. */
+  readonly #waiting = new Map<string, Set<() => void>>();
   #isWatching = false;
 
   constructor(deps: OperationsOfNodesDeps) {
@@ -67,11 +71,29 @@ export class OperationsOfNodes {
 
   /** Resolves once it does not run elsewhere any more; after `ms` at the latest. */
   async waitFor(operationId: string, { ms, signal }: Wait): Promise<void> {
-    for (let left = ms; left > 0 && !signal.aborted; left -= LOOK_MS) {
-      await sleep(Math.min(left, LOOK_MS), undefined, { signal, ref: false }).catch(() => {});
+    const { lookMs = LOOK_MS } = this.#deps;
+    for (let left = ms; left > 0 && !signal.aborted; left -= lookMs) {
+      await this.#nextLook(operationId, { ms: Math.min(left, lookMs), signal });
       const row = await this.#deps.store.find(operationId);
       if (row === undefined || !this.runsElsewhere(row)) return;
     }
+  }
+
+  /** Another node has told that it changed: whoever waits for it looks at once. */
+  changed(operationId: string): void {
+    for (const look of this.#waiting.get(operationId) ?? []) look();
+  }
+
+  /** Resolves when it has changed, as far as that is told; after `ms` at the latest. */
+  async #nextLook(operationId: string, { ms, signal }: Wait): Promise<void> {
+    const changed = new AbortController();
+    const look = () => changed.abort();
+    const waiting = this.#waiting.get(operationId) ?? new Set();
+    this.#waiting.set(operationId, waiting.add(look));
+    const any = AbortSignal.any([changed.signal, signal]);
+    await sleep(ms, undefined, { signal: any, ref: false }).catch(() => {});
+    waiting.delete(look);
+    if (waiting.size === 0) this.#waiting.delete(operationId);
   }
 
   /** Other nodes that live and have operations as old that have not ended. */

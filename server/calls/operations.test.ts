@@ -43,13 +43,14 @@ const open = (maxKept = 1000, maxKeptBytes = 1e6) => {
   return new Operations({ metadata, store, sealer, clock, maxKept, maxKeptBytes, isOwner, onLost });
 };
 /** A node of two that share the metadata. */
-const node = (nodeId: string, gone: ReadonlySet<string> = new Set()) => {
+const node = (nodeId: string, gone: ReadonlySet<string> = new Set(), lookMs = 500) => {
   const { metadata, sealer, clock } = fixture;
   const membership = { ...ALONE, nodeId, isShared: true, isGone: (id: string) => gone.has(id) };
   const store = new OperationsStore(metadata);
   const onLost = (_: string, error: unknown) => assert.fail(String(error));
   const isOwner = async ({ credentialId }: Principal) => credentialId === 'ann';
-  return new Operations({ metadata, membership, store, sealer, clock, maxKept: 1000, isOwner, onLost });
+  const base = { metadata, membership, store, sealer, clock };
+  return new Operations({ ...base, lookMs, maxKept: 1000, isOwner, onLost });
 };
 const none = () => [];
 const badStatement: Statement = { sql: 'INSERT INTO accounts (id) VALUES (NULL)', params: [] };
@@ -312,6 +313,17 @@ test('a reader at another node waits for its end', async () => {
   work.resolve(ANSWER);
   await done;
   assert.deepEqual((await found).response, ANSWER);
+});
+
+test('a reader at another node that is told of the end need not look for it', async () => {
+  const [first, second] = [node('nod-1'), node('nod-2', new Set(), 1e8)];
+  const { id, work, done } = await running(first);
+  const found = second.find(ann, id, { ms: 1e8, signal: new AbortController().signal });
+  work.resolve(ANSWER);
+  await done;
+  const telling = setInterval(() => second.changed(id), 10);
+  assert.deepEqual((await found).response, ANSWER);
+  clearInterval(telling);
 });
 
 test('another node shows its progress and cancels it', async () => {

@@ -42,6 +42,8 @@ export interface OperationsDeps {
   readonly clock: Clock;
   /** Default: no other node. */
   readonly membership?: Membership;
+  /** See OperationsOfNodes. */
+  readonly lookMs?: number;
   /**
    * True for an account's own key and its sessions, which may read everything of the account. Never throws.
    */
@@ -223,6 +225,11 @@ export class Operations {
   /** To be called before the first one begins: those of an earlier process of this node were interrupted. */
   async start(): Promise<void> {
     await this.#nodes.start();
+  }
+
+  /** To be called with each that has changed, here or at another node, as far as that is told. */
+  changed(operationId: string): void {
+    this.#nodes.changed(operationId);
   }
 
   /** Deletes operations older than 24 h, unless they run. */

@@ -87,6 +87,25 @@ describe('two nodes at once', { skip: noCluster }, () => {
     }
   });
 
+  test('an operation that the host runs is running at the other node too, until its end', async () => {
+    const [host, front] = nodes;
+    const { body: made } = await host.call('/api/databases', { json: { name: 'slow', engine: 'sqlite' } });
+    const path = `/api/databases/${made.database_id}/query`;
+    const statement = `create table t as with recursive c(n) as
+      (select 1 union all select n + 1 from c where n < 3000000) select count(*) as n from c`;
+    const asked = { json: { statement, read_only: false }, headers: { prefer: 'respond-async' } };
+    const { status, body } = await host.call(path, asked);
+    assert.equal(status, 202, JSON.stringify(body));
+    const seen = await front.call(`/api/operations/${body.operation_id}`);
+    assert.deepEqual([seen.body.state, seen.body.error], ['running', null]);
+    const list = await front.call('/api/operations?limit=1');
+    assert.deepEqual(list.body[0]?.state, 'running');
+    const cancelled = await front.call(`/api/operations/${body.operation_id}/cancel`, { method: 'POST' });
+    assert.deepEqual([cancelled.status, cancelled.body.code], [409, 'operation_not_cancellable']);
+    const ended = await front.call(`/api/operations/${body.operation_id}?wait=60`);
+    assert.deepEqual([ended.body.state, ended.body.status], ['succeeded', 200], JSON.stringify(ended.body));
+  });
+
   test('a log-in that was begun at one is approved at the other', async () => {
     const [host, front] = nodes;
     const asked = { json: { name: 'CLI on laptop', scopes: ['*'] } };
