@@ -149,6 +149,16 @@ export class CloudProcess {
     }
   }
 
+  /** Resolves with the exit code once it has ended by itself. */
+  async ended(): Promise<number | null> {
+    const child = this.#child;
+    if (child && child.exitCode === null && child.signalCode === null) {
+      child.ref();
+      await once(child, 'exit');
+    }
+    return child?.exitCode ?? null;
+  }
+
   /** SIGTERM; resolves with the exit code, once all that it printed is there. */
   async end(): Promise<number | null> {
     const child = this.#child;

@@ -18,6 +18,8 @@ export class Cluster {
   readonly #env: Readonly<Record<string, string>>;
   /** The first has the machines and databases. */
   readonly nodes: CloudProcess[] = [];
+  /** The way of each to the metadata, which can be blocked or cut. */
+  readonly ways: TcpProxy[] = [];
 
   private constructor(server: OperatorServer, s3: S3Fixture, env: Readonly<Record<string, string>>) {
     this.#server = server;
@@ -39,9 +41,11 @@ export class Cluster {
     }
   }
 
-  /** Starts one more node. */
+  /** Starts one more node, which has a way of its own to the metadata. */
   async add(env: Readonly<Record<string, string>> = {}): Promise<CloudProcess> {
     const port = await freePort();
+    const way = await TcpProxy.to(this.#server.port);
+    this.ways.push(way);
     const [host] = this.nodes;
     const front =
       host === undefined
@@ -49,7 +53,7 @@ export class Cluster {
         : { CLOUDLET_COMPUTE: 'off', CLOUDLET_MASTER_KEY_FILE: join(host.dataDir, 'master.key') };
     const node = await CloudProcess.start({
       env: {
-        CLOUDLET_METADATA_URL: this.metadataUrl,
+        CLOUDLET_METADATA_URL: Object.assign(new URL(this.metadataUrl), { port: String(way.port) }).href,
         CLOUDLET_BLOBS_URL: this.#s3.url('cluster'),
         CLOUDLET_NODE_URL: `http://127.0.0.1:${port}`,
         CLOUDLET_NODE_NAME: host === undefined ? 'host' : `front-${this.nodes.length}`,
@@ -82,7 +86,9 @@ export class Cluster {
   }
 
   async stop(): Promise<void> {
+    for (const way of this.ways) way.unblock();
     for (const node of this.nodes.toReversed()) await node.stop();
+    for (const way of this.ways) way.close();
     await this.#s3.close();
     await this.#server.close();
   }
