@@ -63,6 +63,7 @@ function actionRoutes(administration: Administration): Route[] {
       method: 'POST',
       path: '/api/admin/accounts/{id}/credits',
       name: 'adminAdjustCredits',
+      livesOn: 'host-or-any',
       tag: 'admin',
       summary: 'Grant or deduct credits',
       description:
@@ -81,6 +82,7 @@ function actionRoutes(administration: Administration): Route[] {
       method: 'POST',
       path: '/api/admin/accounts/{id}/suspend',
       name: 'adminSuspendAccount',
+      livesOn: 'host-or-any',
       tag: 'admin',
       summary: 'Suspend an account',
       description:
@@ -98,6 +100,7 @@ function actionRoutes(administration: Administration): Route[] {
       method: 'POST',
       path: '/api/admin/accounts/{id}/resume',
       name: 'adminResumeAccount',
+      livesOn: 'host-or-any',
       tag: 'admin',
       summary: 'Resume a suspended account',
       description:

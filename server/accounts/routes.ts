@@ -170,6 +170,7 @@ function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDe
       method: 'DELETE',
       path: '/api/account',
       name: 'closeAccount',
+      livesOn: 'host-or-any',
       endsCredential: true,
       tag: 'accounts',
       summary: 'Close your account',

@@ -191,6 +191,7 @@ function accountRoutes({ plans }: PlanRoutesDeps): Route[] {
       method: 'PATCH',
       path: '/api/admin/accounts/{id}',
       name: 'adminChangeAccount',
+      livesOn: 'host-or-any',
       tag: 'admin',
       summary: 'Assign an account another plan or its own quotas',
       permission: 'admin',

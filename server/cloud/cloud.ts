@@ -42,6 +42,7 @@ import { buildCompute } from './compute.ts';
 import { continuousOf } from './continuous.ts';
 import { buildEdges, s3Domains, withDocuments } from './edges.ts';
 import { buildEngines, databaseLimits } from './engines.ts';
+import { openForwarding } from './forwarding.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import { computeElsewhere, databasesElsewhere } from './front-status.ts';
 import { closeParts, type Part, startParts } from './parts.ts';
@@ -141,11 +142,12 @@ export async function buildCloud(given: BuildOptions): Promise<Cloud> {
     sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,
+    forwarding: await openForwarding(base),
   });
   gaugesOf(meters, { parts, base, guard: edges.guard });
   const jobs = new Jobs(log, base.membership);
   const close = async () => {
-    edges.guard.close();
+    edges.close();
     await closeParts(parts, { jobs, log });
     await closeFoundations(base);
   };

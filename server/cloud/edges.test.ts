@@ -21,6 +21,7 @@ import { Meters } from '../platform/prometheus.ts';
 import { eventually } from '../testing/eventually.ts';
 import { authorization, EXAMPLE_KEY, EXAMPLE_MS, EXAMPLE_SECRET, EXAMPLE_TIME } from '../testing/sign-s3.ts';
 import { buildEdges } from './edges.ts';
+import { NO_OTHER_NODE } from './forwarding.ts';
 
 const MIB = 2 ** 20;
 /** More than the buffers of a connection hold. */
@@ -87,6 +88,7 @@ async function open(t: TestContext, settings: Readonly<Record<string, string>> =
       holderOf: () => accountOf(undefined, 'invalid_api_key'),
     },
     control: new WeakSet(),
+    forwarding: NO_OTHER_NODE,
     tickets: { holderOf: () => NOBODY },
     // No request of these tests has an Idempotency-Key or prefers to be answered early.
     idempotency: undefined as never,

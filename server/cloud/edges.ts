@@ -15,6 +15,7 @@ import { serveUpgrades } from '../http/connections/upgrades.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/connections/web-sockets.ts';
 import { createEdge, type EdgeDeps, isAwsSigned, type StaticFiles } from '../http/edge.ts';
 import { Door, type DoorDeps, TrustedProxies, UnreadResponses } from '../http/exchange.ts';
+import { DataForward, forwardedData } from '../http/forwarding/data-forward.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
@@ -27,6 +28,7 @@ import { s3Routes } from '../s3/s3-routes.ts';
 import { systemRoutes } from '../status/routes.ts';
 import { storageRoutes } from '../storage/part.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
+import type { Forwarding } from './forwarding.ts';
 
 /** Every domain's operations, in the order of the document. */
 const DOMAINS = [
@@ -84,6 +86,7 @@ export function buildEdges(
     named: NamedMachinesDeps['find'];
     /** Connections for which the process has file descriptors. */
     connections: number;
+    forwarding: Forwarding;
   },
 ) {
   const { clock, addresses } = deps;
@@ -94,7 +97,9 @@ export function buildEdges(
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
   const guard = connectionGuard(config, deps);
   const bodies = new BodyMemory(REQUEST_BODIES_BYTES, clock);
-  const proxies = new TrustedProxies(trustedProxies);
+  const { forwarded } = deps.forwarding;
+  const proxies = new TrustedProxies(trustedProxies, forwarded);
+  const forward = deps.forwarding.begin({ proxies, control: deps.control });
   const doors = openDoors(config, {
     ...deps,
     proxies,
@@ -104,7 +109,8 @@ export function buildEdges(
     s3Limiter: s3Limits(config, limitOf),
     unread: new UnreadResponses(config.unreadResponsesMb * 2 ** 20),
   });
-  const common = { ...deps, publicUrl: config.publicUrl, trustedProxies, bodies };
+  const common = { ...deps, publicUrl: config.publicUrl, trustedProxies, bodies, forward };
+  const ofData = forwardedData(doors.api, () => data.server);
   const s3 = s3Edge(config, { ...deps, door: doors.s3, bodies, proxies });
   const api = createEdge({
     ...common,
@@ -114,25 +120,26 @@ export function buildEdges(
     routes: deps.apiRoutes,
     pages: deps.pages,
     // For clients that reach this port alone. Links stay on the data origin: what they show may be script.
-    beside: [{ takes: isAwsSigned, handle: s3.handle.bind(s3) }],
+    beside: [ofData.beside, { takes: isAwsSigned, handle: s3.handle.bind(s3) }],
     own: { addresses, origin: 'apiUrl' },
     cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
   });
-  new WebSockets({ ...common, door: doors.api, routes: deps.sockets }).serve(api);
+  new WebSockets({ ...common, door: doors.api, routes: deps.sockets }).serve(api, [ofData.upgrades]);
   const named = new NamedMachines({
     domain: config.appsDomain,
     find: deps.named,
     proxies,
     door: doors.named,
   });
-  const data = createEdge({
+  const toHost = forward === undefined ? [] : [new DataForward({ forward, named, doors })];
+  const data: ReturnType<typeof createEdge> = createEdge({
     ...common,
     door: doors.data,
     limitsCalls: false,
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
     own: { addresses, origin: 'dataUrl' },
-    beside: config.appsDomain === '' ? [s3] : [named, s3],
+    beside: [...toHost, ...(config.appsDomain === '' ? [s3] : [named, s3])],
     // A link or a database password grants access from any origin.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
   });
@@ -147,11 +154,15 @@ export function buildEdges(
   new HranaEdge(hrana).serve(data);
   const sockets = new HranaSockets(hrana);
   data.addHook('preClose', async () => sockets.close());
-  serveUpgrades(data.server, [named, sockets]);
+  serveUpgrades(data.server, [...toHost, named, sockets]);
   for (const door of [doors.s3, doors.named]) door.watch(data.server);
   guard.watch(api.server);
   guard.watch(data.server);
-  return { api, data, guard };
+  const close = () => {
+    guard.close();
+    deps.forwarding.close();
+  };
+  return { api, data, guard, close };
 }
 
 function connectionGuard(

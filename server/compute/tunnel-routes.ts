@@ -61,6 +61,7 @@ export function vmTunnelRoute({ find }: VmTunnelRouteDeps): Route {
     method: 'GET',
     path: PATH,
     name: 'openVmTunnel',
+    livesOn: 'host',
     tag: 'compute',
     summary: 'Open a tunnel to a TCP port of a machine as a WebSocket',
     description:
@@ -94,6 +95,7 @@ export function vmTunnelSocket(deps: VmTunnelsDeps): SocketRoute {
     path: PATH,
     name: 'openVmTunnel',
     permission: 'compute:connect',
+    livesOn: 'host',
     mayHoldUp: true,
     prepare: async (principal, params, query) => {
       const row = await deps.find(principal, params.vm_id ?? '');

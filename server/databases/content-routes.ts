@@ -47,6 +47,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       method: 'POST',
       path: `${DATABASE}/query`,
       name: 'queryDatabase',
+      livesOn: 'host',
       tag: 'databases',
       summary: 'Run a statement',
       description: 'Read-only by default. Limits: 1,000 rows, 4 MiB, 10 seconds.',
@@ -69,6 +70,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       method: 'GET',
       path: `${DATABASE}/tables`,
       name: 'listDatabaseTables',
+      livesOn: 'host',
       tag: 'databases',
       summary: 'List tables, views or collections, with their columns and indexes',
       permission: 'databases:read',
@@ -88,6 +90,7 @@ function testDatabasesRoute(queries: Queries): Route {
     method: 'GET',
     path: `${DATABASE}/test-databases`,
     name: 'listTestDatabases',
+    livesOn: 'host',
     tag: 'databases',
     summary: 'List further databases that your programs created on the server of a database',
     description:
@@ -107,6 +110,7 @@ function logRoute(queries: Queries): Route {
     method: 'GET',
     path: `${DATABASE}/log`,
     name: 'getDatabaseLog',
+    livesOn: 'host',
     tag: 'databases',
     summary: 'Read the latest log lines of a database',
     description:
@@ -129,6 +133,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       method: 'GET',
       path: `${DATABASE}/dump`,
       name: 'dumpDatabase',
+      livesOn: 'host',
       tag: 'databases',
       summary: 'Download a dump of the database',
       description: 'A consistent snapshot; the database stays available.',
@@ -145,6 +150,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       method: 'POST',
       path: `${DATABASE}/load`,
       name: 'loadDatabase',
+      livesOn: 'host',
       tag: 'databases',
       summary: 'Replace the database with a dump',
       description:

@@ -13,6 +13,7 @@ import type { DatabaseRow } from './store.ts';
 
 export const MIB = 2 ** 20;
 const HIDDEN = '***';
+const UNKNOWN: Endpoint = { host: '', port: 0, tls: false, ca: null, uri: () => '' };
 const WAY_OUT =
   'copy what can still be read, then load the last dump (POST /api/databases/{id}/load) or restore an earlier state';
 const STILL = '. Reading and deleting (DELETE, TRUNCATE, DROP) still work, and writes resume automatically';
@@ -25,6 +26,8 @@ export interface DatabaseViewsDeps {
   readonly engines: Engines;
   readonly billing: Pick<DatabaseBilling, 'pricePerHour'>;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+  /** False: the engines are on another node of the cluster, which does not answer now. */
+  readonly isHere?: boolean | undefined;
   /** undefined: nobody looks for damage. */
   readonly faults?: Pick<DataFaults, 'of'> | undefined;
 }
@@ -76,17 +79,21 @@ export class DatabaseViews {
     return { state: 'error', state_reason: { code, message } };
   }
 
-  /** Where a driver connects, even while the engine is unavailable; default: the engine's usual endpoint. */
+  /**
+   * Where a driver connects, even while the engine is unavailable; default: the engine's usual endpoint.
+   * Empty where only the node with the engines knows it.
+   */
   async connection(row: DatabaseRow, password?: string, given?: Endpoint): Promise<Connection> {
     const { engines, lifecycle } = this.#deps;
     const engine = engines.get(row.engine);
     const about = engines.about(row.engine);
-    const endpoint = given ?? (await engine.endpoint(lifecycle.inEngine(row)));
+    const usual = () => engine.endpoint(lifecycle.inEngine(row));
+    const endpoint = given ?? (await (this.#deps.isHere === false ? usual().catch(() => UNKNOWN) : usual()));
     const uri = endpoint.uri(password ?? HIDDEN);
     const isPrivate = about.traits.transport === 'http' || engine.connect !== undefined;
     return {
       uri,
-      private_uri: isPrivate ? privateUri(row, about, { endpoint, uri }) : null,
+      private_uri: isPrivate && uri !== '' ? privateUri(row, about, { endpoint, uri }) : null,
       host: endpoint.host,
       port: endpoint.port,
       database: row.engine_database,

@@ -75,6 +75,8 @@ export interface DatabasesDeps {
   /** How long orphans are kept after they were found, ms. */
   readonly orphanGraceMs: number;
   readonly announce: Announce<DatabaseEventType>;
+  /** Whether this node of a cluster has the databases; default: it has. */
+  readonly isHere?: boolean | undefined;
   readonly sweepGuard: SweepGuard;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
@@ -158,7 +160,6 @@ export async function databasesPart(
     readonly alarms: Alarms;
     readonly faults: DataFaults;
     readonly tunnels: Tunnels;
-    /** Whether this node of a cluster has the databases. */
     readonly isHere: boolean;
   },
 ) {

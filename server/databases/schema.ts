@@ -20,7 +20,9 @@ export const Connection = namedObject('DatabaseConnection', {
   private_uri: textOrNull(
     "Connection URI for virtual machines of the account; null on an operator's database server",
   ),
-  host: Type.String(),
+  host: Type.String({
+    description: 'Empty, like the URI, while the node of the cluster that has the database does not answer',
+  }),
   port: Type.Integer(),
   database: Type.String(),
   username: Type.String(),

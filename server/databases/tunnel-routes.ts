@@ -37,6 +37,7 @@ export function databaseTunnelRoute({ databases }: DatabaseTunnelRouteDeps): Rou
     method: 'GET',
     path: PATH,
     name: 'openDatabaseTunnel',
+    livesOn: 'host',
     tag: 'databases',
     summary: 'Open a tunnel to the server of a database as a WebSocket',
     description:
@@ -71,6 +72,7 @@ export function databaseTunnelSocket(deps: DatabaseTunnelsDeps): SocketRoute {
     path: PATH,
     name: 'openDatabaseTunnel',
     permission: 'databases:connect',
+    livesOn: 'host',
     mayHoldUp: true,
     prepare: async (principal, params) => {
       const row = await deps.owned.findLive(principal, params.database_id ?? '');

@@ -12,7 +12,7 @@ import type { EngineDatabase } from '../databases/engine.ts';
 import type { Egress } from '../databases/life/egress.ts';
 import { announcesBody, dropRest, readBody } from '../http/bodies/body.ts';
 import type { BodyMemory } from '../http/bodies/body-memory.ts';
-import { type Door, type Exchange, ownResponse } from '../http/exchange.ts';
+import { type Door, ownResponse, type Sender } from '../http/exchange.ts';
 import { problemHeaders, toAppError, toProblem } from '../http/response.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
@@ -203,11 +203,7 @@ export class HranaEdge {
 }
 
 /** Passwords are guessed at the rate of requests without a key. Throws `rate_limited`. */
-export function limitGuess(
-  door: Door,
-  sender: Pick<Exchange, 'principal' | 'address'>,
-  error: unknown,
-): void {
+export function limitGuess(door: Door, sender: Sender, error: unknown): void {
   if (isAppError(error, 'invalid_database_password')) door.limit(sender);
 }
 

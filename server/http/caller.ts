@@ -50,6 +50,8 @@ function carriesKey({ headers }: IncomingMessage): boolean {
 export interface IdentifyDeps {
   readonly accounts: Pick<Authenticates, 'authenticate'>;
   readonly control: ControlSockets;
+  /** For requests of the operator that another node has passed on. */
+  readonly door: Pick<Door, 'forwarded'>;
   /** URL of the API behind a proxy that may change the Host header; empty: the Host header counts. */
   readonly publicUrl: string;
 }
@@ -57,9 +59,9 @@ export interface IdentifyDeps {
 /** The caller's Principal; NOBODY when no credential was sent. */
 export function identify(
   request: IncomingMessage,
-  { accounts, control, publicUrl }: IdentifyDeps,
+  { accounts, control, door, publicUrl }: IdentifyDeps,
 ): Awaitable<Principal> {
-  if (control.has(request.socket)) return OPERATOR;
+  if (control.has(request.socket) || door.forwarded(request)?.isOperator === true) return OPERATOR;
   const apiKey = apiKeyOf(request);
   if (apiKey !== undefined) return accounts.authenticate({ apiKey });
   const session = sessionIn(request);
@@ -392,7 +394,7 @@ function hintOf({ acceptsLink, acceptsTicket }: Route): string {
 
 function limit(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
   if (!deps.limitsCalls || request.principal.via === 'control') return;
-  deps.door.limit(request, request.responseHeaders);
+  if (!deps.door.limit(request, request.responseHeaders)) return;
   deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.responseHeaders);
 }
 

@@ -17,7 +17,8 @@ const accounts = {
     credentialId: JSON.stringify(asked),
   }),
 };
-const deps = { accounts, control: new WeakSet(), publicUrl: 'https://public.example:443' };
+const door = { forwarded: () => undefined };
+const deps = { accounts, control: new WeakSet(), door, publicUrl: 'https://public.example:443' };
 const asked = async (headers: IncomingHttpHeaders, method?: string) =>
   (await identify(request(headers, method), deps)).credentialId;
 

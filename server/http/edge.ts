@@ -16,6 +16,7 @@ import { acceptBodies, assertNoForm } from './bodies/body.ts';
 import type { BodyMemory } from './bodies/body-memory.ts';
 import { acceptForms, assertMultipart } from './bodies/multipart.ts';
 import { type AdmitDeps, admit } from './caller.ts';
+import { type Forward, hostUnreachable } from './forwarding/forward.ts';
 import { handleRoute } from './handle.ts';
 import {
   type Addresses,
@@ -44,6 +45,8 @@ export interface EdgeDeps extends AdmitDeps {
   readonly beside?: readonly Beside[];
   /** Serves requests without a route. */
   readonly pages?: StaticFiles;
+  /** The way to the host node; undefined: it is this one. */
+  readonly forward?: Forward | undefined;
 }
 
 /** Files that are built, at paths that belong to no route. */
@@ -96,7 +99,7 @@ declare module 'fastify' {
 /** Builds the edge, not yet listening. */
 export function createEdge(deps: EdgeDeps): FastifyInstance {
   const app = Fastify({
-    genReqId: () => deps.door.newId(),
+    genReqId: (raw: IncomingMessage) => deps.door.idOf(raw),
     bodyLimit: JSON_MAX_BYTES,
     requestTimeout: 0, // a long upload is no fault; ConnectionGuard cuts the slow ones
     keepAliveTimeout: 72_000,
@@ -160,10 +163,12 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   return app;
 }
 
-function called<T>({ own, control }: EdgeDeps, request: FastifyRequest, work: () => T): T {
+function called<T>({ own, control, door }: EdgeDeps, request: FastifyRequest, work: () => T): T {
   // The operator's commands use a socket, and name no host.
   if (own === undefined || control.has(request.raw.socket)) return work();
-  return own.addresses.answer(own.origin, request, work);
+  const forwarded = door.forwarded(request.raw);
+  if (forwarded?.isOperator === true) return work();
+  return own.addresses.answer(own.origin, forwarded ?? request, work);
 }
 
 function open({ door }: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
@@ -177,6 +182,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
   const handle = handleRoute(route, { ...deps, onFailure });
   const gate = (request: FastifyRequest) => admit(deps, route, request);
   const methods = route.method === 'GET' ? ['GET', 'HEAD'] : [route.method];
+  const isElsewhere = deps.forward !== undefined && route.livesOn !== undefined;
   app.route({
     method: methods,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -198,7 +204,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       }
       // A credential lookup has already yielded to the event loop.
       (waiting ?? endOfTick()).then(
-        () => done(),
+        () => (isElsewhere ? passOn(deps, route, { request, reply, done }) : done()),
         (error) => sendProblem(door, reply, error),
       );
     },
@@ -220,4 +226,30 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       return reply;
     },
   });
+}
+
+interface Admitted {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** Answers it here. */
+  readonly done: () => void;
+}
+
+/** A request that was admitted, before its body: to the node on which the route lives. */
+function passOn({ door, forward }: EdgeDeps, route: Route, { request, reply, done }: Admitted): void {
+  const { host, protocol } = request;
+  const incoming = {
+    exchange: request,
+    origin: 'api',
+    calledAs: { host: host ?? '', isSecure: protocol === 'https' },
+  } as const;
+  door.identify(request, reply.raw, request.principal);
+  (forward as Forward).pass(incoming, reply.raw).then(
+    (isPassed) => {
+      if (isPassed) reply.hijack();
+      else if (route.livesOn === 'host-or-any') done();
+      else sendProblem(door, reply, hostUnreachable());
+    },
+    (error) => sendProblem(door, reply, error),
+  );
 }

@@ -309,6 +309,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'A check found an inconsistency in the ledger, so resources that cost credits cannot start.',
     'The system status shows the operator the reason.',
   ),
+  host_unreachable: help(
+    'The node of the cluster that has the machines and databases does not answer. Machines go on running; ' +
+      'storage, accounts and lists work meanwhile. The call had no effect.',
+    LATER,
+  ),
   starting: help('Cloudlet is starting: some of its ports do not listen yet.', LATER),
   draining: help(
     'This node of the cluster is about to stop, or an administrator drained it.',

@@ -16,6 +16,7 @@ import { sourceOf } from '../platform/host/caller-networks.ts';
 import { newId } from '../platform/ids.ts';
 import type { Meters, Protocol } from '../platform/prometheus.ts';
 import type { CallerLimits } from './caller.ts';
+import { type Forwarded, type ForwardedCall, NOT_FORWARDED } from './forwarding/signed-calls.ts';
 import { type HostCheck, hostCheck, isLoopback } from './origins.ts';
 import { endWith, rawProblem } from './response.ts';
 
@@ -99,9 +100,19 @@ export class Door {
     return newId('req', this.#deps.clock);
   }
 
+  /** The id of a request: a new one, or the one that another node gave it. */
+  idOf(request: IncomingMessage): string {
+    return this.forwarded(request)?.requestId ?? this.newId();
+  }
+
+  /** Another node's word on a request that it has passed on; undefined: it came from a client. */
+  forwarded(request: IncomingMessage): ForwardedCall | undefined {
+    return this.#deps.proxies.forwarded.of(request);
+  }
+
   /** An exchange of Node's own request, from now on to the close of its response, or to record(). */
   open(raw: IncomingMessage, response: ServerResponse | null, routeName: string): Exchange {
-    const exchange = { id: this.newId(), raw, routeName } as Exchange;
+    const exchange = { id: this.idOf(raw), raw, routeName } as Exchange;
     this.begin(exchange, response);
     return exchange;
   }
@@ -120,17 +131,25 @@ export class Door {
   }
 
   /**
-   * Throws `bad_http` and `misdirected_request` for its `Host`, `overloaded` on a connection of the reserve.
+   * Throws `bad_http` and `misdirected_request` for its `Host`, `overloaded` on a connection of the reserve,
+   * `host_unreachable` for a request that another node should not have passed on.
    */
   admit({ raw }: Exchange, usesReserve = false): void {
-    this.#checkHost(raw);
+    const forwarded = this.forwarded(raw);
+    if (forwarded === undefined) this.#checkHost(raw);
+    else if (forwarded.refusal !== null) throw forwarded.refusal;
     if (usesReserve || !this.#deps.isReserve(raw.socket)) return;
     throw new AppError('overloaded', 'Too many connections are open', { retryAfterSeconds: 2 });
   }
 
-  /** Takes a token of the caller's limits, and writes their headers. Throws `rate_limited`. */
-  limit(caller: Pick<Exchange, 'principal' | 'address'>, headers: Record<string, string> = {}): void {
+  /**
+   * Takes a token of the caller's limits, and writes their headers. False: another node has done so. Throws
+   * `rate_limited`.
+   */
+  limit(caller: Sender, headers: Record<string, string> = {}): boolean {
+    if (this.forwarded(caller.raw)?.origin === 'api') return false;
     this.#deps.limiter?.take(caller, headers);
+    return true;
   }
 
   /** Call once the sender is known: it owns the response, and is in the log line. */
@@ -191,6 +210,9 @@ export class Door {
   }
 }
 
+/** The caller who is limited, with the request. */
+export type Sender = Pick<Exchange, 'principal' | 'address' | 'raw'>;
+
 /** The owner of bytes that wait: an account, or else the sender of a request. */
 export type Owner = number | Pick<Exchange, 'principal' | 'address'>;
 
@@ -250,13 +272,19 @@ export function blockListOf(networks: readonly string[]): BlockList {
 
 export class TrustedProxies {
   readonly #proxies: BlockList;
+  /** Requests that came by another node, which says who asked. */
+  readonly forwarded: Forwarded;
 
-  constructor(networks: readonly string[]) {
+  constructor(networks: readonly string[], forwarded = NOT_FORWARDED) {
     this.#proxies = blockListOf(networks);
+    this.forwarded = forwarded;
   }
 
   /** The client's address: the last in X-Forwarded-For that is no trusted proxy's, else the peer's. */
-  addressOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string {
+  addressOf(request: IncomingMessage): string {
+    const { socket, headers } = request;
+    const known = this.forwarded.of(request)?.address;
+    if (known !== undefined) return known;
     let address = socket.remoteAddress ?? '';
     const forwarded = String(headers['x-forwarded-for'] ?? '').split(',');
     while (this.#isProxy(address)) {
@@ -268,7 +296,10 @@ export class TrustedProxies {
   }
 
   /** Whether the client spoke TLS, to us or to a trusted proxy. */
-  isSecure({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): boolean {
+  isSecure(request: IncomingMessage): boolean {
+    const { socket, headers } = request;
+    const known = this.forwarded.of(request)?.isSecure;
+    if (known !== undefined) return known;
     if ('encrypted' in socket) return true;
     if (!this.#isProxy(socket.remoteAddress ?? '')) return false;
     return (
@@ -279,7 +310,7 @@ export class TrustedProxies {
   }
 
   /** Whether nobody else reads the connection: it is within this host, or a proxy received it encrypted. */
-  isPrivate(request: Pick<IncomingMessage, 'socket' | 'headers'>): boolean {
+  isPrivate(request: IncomingMessage): boolean {
     const address = request.socket.remoteAddress ?? '';
     // The proxy itself may be on this host, and its clients elsewhere.
     return this.#isProxy(address) ? this.isSecure(request) : isLoopback(address);

@@ -11,6 +11,7 @@ import { sourceOf } from '../platform/host/caller-networks.ts';
 import type { Upgrades } from './connections/upgrades.ts';
 import type { Beside } from './edge.ts';
 import type { Door, Exchange, TrustedProxies } from './exchange.ts';
+import { endToEnd, framing, hasBody, pairs } from './forwarding/end-to-end.ts';
 import { escapeHtml, PAGE_STYLE, pageHeaders } from './page.ts';
 import { problemHeaders } from './response.ts';
 
@@ -190,44 +191,6 @@ export class NamedMachines implements Beside, Upgrades {
 /** `web-1.apps.example.org` of `Web-1.apps.example.org.:8080`. */
 function nameIn(host = ''): string {
   return host.replace(/\.?(?::\d*)?$/, '').toLowerCase();
-}
-
-/** Fields of one connection (RFC 9110 §7.6.1), and what only this proxy may say of the client. */
-const OWN = new Set([
-  ...[
-    'connection',
-    'keep-alive',
-    'proxy-connection',
-    'te',
-    'trailer',
-    'transfer-encoding',
-    'upgrade',
-    'expect',
-  ],
-  ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded'],
-]);
-
-function endToEnd(raw: readonly string[]): string[] {
-  const fields = pairs(raw);
-  const named = fields
-    .filter(([name]) => name.toLowerCase() === 'connection')
-    .flatMap(([, value]) => value.toLowerCase().split(/[\s,]+/));
-  return fields
-    .filter(([name]) => !OWN.has(name.toLowerCase()) && !named.includes(name.toLowerCase()))
-    .flat();
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '');
-}
-
-/** Node's client would frame the body of a DELETE by nothing. */
-function framing({ headers }: IncomingMessage): string[] {
-  return headers['transfer-encoding'] === undefined ? [] : ['Transfer-Encoding', 'chunked'];
-}
-
-function pairs(raw: readonly string[]): [string, string][] {
-  return Array.from({ length: raw.length / 2 }, (_, i) => [raw[2 * i] ?? '', raw[2 * i + 1] ?? '']);
 }
 
 interface Words {

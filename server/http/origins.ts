@@ -90,6 +90,11 @@ export interface Addresses {
  */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 
+/** The address by which a request came. */
+type Called =
+  | Pick<FastifyRequest, 'host' | 'protocol'>
+  | { readonly host: string; readonly isSecure: boolean };
+
 export class OwnAddresses implements Addresses {
   readonly #set: Addresses;
   #listening: Addresses = { apiUrl: '', dataUrl: '' };
@@ -119,14 +124,15 @@ export class OwnAddresses implements Addresses {
   }
 
   /** Handles a request to `origin`: code started by `work` sees the addresses by which we were called. */
-  answer<T>(origin: keyof Addresses, request: FastifyRequest, work: () => T): T {
+  answer<T>(origin: keyof Addresses, request: Called, work: () => T): T {
     // Host and protocol include the headers of a trusted proxy; Fastify ignores those of others.
-    const { host, protocol } = request;
+    const { host } = request;
+    const isSecure = 'protocol' in request ? request.protocol === 'https' : request.isSecure;
     const [, name] = HOST.exec(host ?? '') ?? [];
     if (name === undefined) return work();
     const called = {
       ...this.#beside(origin, name),
-      [origin]: `${protocol === 'https' ? 'https' : 'http'}://${host}`,
+      [origin]: `${isSecure ? 'https' : 'http'}://${host}`,
     };
     return this.#called.run(called, work);
   }

@@ -84,6 +84,11 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly changesNothing?: true | ((body: Static<B>) => boolean);
   /** Texts of the body may have U+0000: they go to a database of the caller's, never to the metadata. */
   readonly takesNul?: boolean;
+  /**
+   * Where it is answered in a cluster. `host`: by the node with the machines and databases, else it is
+   * refused; `host-or-any`: by any while that node is away, from rows alone; default: by any node.
+   */
+  readonly livesOn?: 'host' | 'host-or-any';
   /** Also served on the reserved connections, when all others are taken. */
   readonly usesReserve?: boolean;
   /** The operation can be cancelled: the handler heeds `work.signal`. */

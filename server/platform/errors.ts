@@ -123,6 +123,7 @@ export const ERRORS = {
   read_only: { http: 503, title: 'Store is read-only' },
   operation_interrupted: { http: 503, title: 'Outcome unknown' },
   billing_inconsistent: { http: 503, title: 'Ledger inconsistency' },
+  host_unreachable: { http: 503, title: 'Host node unreachable' },
   starting: { http: 503, title: 'Starting' },
   draining: { http: 503, title: 'Draining' },
   node_cut_off: { http: 503, title: 'Node cut off from the database' },

@@ -64,6 +64,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: POINTS,
       name: 'createRecoveryPoint',
+      livesOn: 'host',
       summary: 'Create a recovery point of the whole cloud',
       description:
         'Responds when the snapshot is taken; copying continues. `wait` waits until copying has ended, as does the operation ' +
@@ -101,6 +102,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       method: 'GET',
       path: POINT,
       name: 'getRecoveryPoint',
+      livesOn: 'host-or-any',
       summary: 'Read a recovery point',
       description: LATEST,
       params: PointPath,
@@ -120,6 +122,7 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: `${POINT}/verify`,
       name: 'verifyRecoveryPoint',
+      livesOn: 'host',
       summary: 'Verify a recovery point by reading every byte',
       description:
         'Responds when verification has begun; `verifying_percent` is the progress. At the end the point is `verified`, ' +
@@ -146,6 +149,7 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: `${POINT}/cancel`,
       name: 'cancelRecoveryPoint',
+      livesOn: 'host',
       summary: 'Cancel the creation, verification or drill of a recovery point',
       params: PointPath,
       responses: { 200: Point },
@@ -160,6 +164,7 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
       method: 'DELETE',
       path: POINT,
       name: 'deleteRecoveryPoint',
+      livesOn: 'host',
       summary: 'Delete a recovery point',
       description:
         'Can be undeleted until `deletes_at`; then it and its unshared data are removed. A failed or cancelled point ' +
@@ -174,6 +179,7 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: `${POINT}/undelete`,
       name: 'undeleteRecoveryPoint',
+      livesOn: 'host',
       summary: 'Undelete a recovery point',
       params: PointPath,
       responses: { 200: Point },
@@ -189,6 +195,7 @@ function drillRoute({ points, drills }: RecoveryRoutesDeps): Route {
     method: 'POST',
     path: `${POINT}/drill`,
     name: 'drillRecoveryPoint',
+    livesOn: 'host',
     summary: 'Test a recovery point by restoring it beside this cloud',
     description:
       'Restores the point into a scratch directory, starts a second, isolated cloud on it, compares it ' +
@@ -216,6 +223,7 @@ function accountRoute({ accounts }: RecoveryRoutesDeps): Route {
     method: 'POST',
     path: `${POINT}/accounts/{account}/restore`,
     name: 'restoreAccount',
+    livesOn: 'host',
     summary: 'Restore one account of a recovery point as a new account',
     description:
       'The live accounts stay as they are. The new account gets the buckets with all versions, the databases and the ' +
@@ -247,6 +255,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/disaster-recovery/check',
       name: 'checkRecoveryTarget',
+      livesOn: 'host',
       summary: 'Check and repair the recovery repository',
       description:
         'Reconciles the list of points with the target, reports points with missing pieces, and ' +
@@ -261,6 +270,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       method: 'GET',
       path: '/api/disaster-recovery/removable',
       name: 'listRemovableRecoveryFiles',
+      livesOn: 'host',
       summary: 'List the files that the operator of the recovery target must remove',
       description:
         'Empty unless the credentials of the target may not remove objects (`reclaim`). Remove the files before the ' +
@@ -274,6 +284,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       method: 'GET',
       path: '/api/disaster-recovery/archived-logs',
       name: 'getArchivedLogs',
+      livesOn: 'host',
       summary: 'Read what the last verification found of the archived logs of database servers',
       description:
         'The logs are read whenever the newest recovery point is verified or drilled. `needed_by` of a piece is the base ' +
@@ -286,6 +297,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/admin/recovery-key',
       name: 'showRecoveryKey',
+      livesOn: 'host',
       summary: 'Show the recovery key until it is confirmed',
       isRepeatable: true,
       responses: { 200: RecoveryKey },
@@ -297,6 +309,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/admin/recovery-key/confirm',
       name: 'confirmRecoveryKey',
+      livesOn: 'host',
       summary: 'Confirm that you have stored the recovery key; it is not shown again',
       isRepeatable: true,
       body: KeyProof,

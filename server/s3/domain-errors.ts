@@ -125,6 +125,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   read_only: 'ServiceUnavailable',
   operation_interrupted: 'InternalError',
   billing_inconsistent: 'ServiceUnavailable',
+  host_unreachable: 'ServiceUnavailable',
   starting: 'ServiceUnavailable',
   shutting_down: 'ServiceUnavailable',
   draining: 'ServiceUnavailable',

@@ -49,6 +49,7 @@ function ticketRoute({ find, tickets, apiUrl }: ConsoleRoutesDeps): Route {
     method: 'POST',
     path: '/api/vms/{vm_id}/console-tickets',
     name: 'createConsoleTicket',
+    livesOn: 'host',
     tag: 'compute',
     summary: 'Get a ticket for the console',
     description:
@@ -82,6 +83,7 @@ function logRoute({ find, hypervisor }: ConsoleRoutesDeps): Route {
     method: 'GET',
     path: '/api/vms/{vm_id}/log',
     name: 'getVmLog',
+    livesOn: 'host',
     tag: 'compute',
     summary: 'Read the latest output of the serial console',
     description: 'Includes output of earlier runs. Invalid UTF-8 is replaced by U+FFFD.',
@@ -111,6 +113,7 @@ function consoleRoute({ find }: ConsoleRoutesDeps): Route {
     method: 'GET',
     path: CONSOLE,
     name: 'openConsole',
+    livesOn: 'host',
     tag: 'compute',
     summary: 'Open the serial console as a WebSocket',
     description:
@@ -148,6 +151,7 @@ export function consoleSocket({ find, consoles, tickets }: Omit<ConsoleRoutesDep
     path: CONSOLE,
     name: 'openConsole',
     permission: 'compute:write',
+    livesOn: 'host',
     redeem: (ticket, params) => tickets.redeem(ticket, pathOf(params.vm_id ?? '')),
     async prepare(principal, params) {
       const { vm_id, state } = await find(principal, params.vm_id ?? '');

@@ -49,6 +49,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       method: 'POST',
       path: ADMIN,
       name: 'adminAddImage',
+      livesOn: 'host',
       tag: 'admin',
       summary: 'Import an image from a path or a URL',
       description:
@@ -63,6 +64,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       method: 'POST',
       path: `${ADMIN}/upload`,
       name: 'adminUploadImage',
+      livesOn: 'host',
       tag: 'admin',
       summary: 'Upload an image',
       description:
@@ -81,6 +83,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       method: 'DELETE',
       path: `${ADMIN}/{image_id}`,
       name: 'adminDeleteImage',
+      livesOn: 'host',
       tag: 'admin',
       summary: 'Delete an unused image',
       permission: 'admin',

@@ -63,6 +63,7 @@ export function metricsRoutes({ metrics }: MetricsRoutesDeps): Route[] {
       method: 'GET',
       path: '/api/vms/{vm_id}/metrics',
       name: 'getVmMetrics',
+      livesOn: 'host-or-any',
       tag: 'compute',
       summary: 'Read the metrics of a virtual machine',
       description:

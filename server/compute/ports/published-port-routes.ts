@@ -17,6 +17,7 @@ export function publishedPortRoutes({ published }: PublishedPortRoutesDeps): Rou
       method: 'POST',
       path: PORTS,
       name: 'publishVmPort',
+      livesOn: 'host',
       tag: 'compute',
       summary: 'Publish a TCP port of a virtual machine',
       description:
@@ -35,6 +36,7 @@ export function publishedPortRoutes({ published }: PublishedPortRoutesDeps): Rou
       method: 'GET',
       path: PORTS,
       name: 'listVmPorts',
+      livesOn: 'host-or-any',
       tag: 'compute',
       summary: 'List the published ports of a virtual machine',
       permission: 'compute:read',
@@ -47,6 +49,7 @@ export function publishedPortRoutes({ published }: PublishedPortRoutesDeps): Rou
       method: 'DELETE',
       path: `${PORTS}/{port_id}`,
       name: 'unpublishVmPort',
+      livesOn: 'host',
       tag: 'compute',
       summary: 'Stop publishing a port of a virtual machine',
       permission: 'compute:write',

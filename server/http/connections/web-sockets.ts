@@ -19,7 +19,9 @@ import {
   stillGood,
 } from '../caller.ts';
 import type { Door, Exchange } from '../exchange.ts';
+import type { Forward } from '../forwarding/forward.ts';
 import { endWith, rawProblem, toAppError } from '../response.ts';
+import { serveUpgrades, type Upgrades } from './upgrades.ts';
 
 export type SocketParams = Readonly<Record<string, string | undefined>>;
 
@@ -56,6 +58,8 @@ export interface SocketRoute {
   readonly path: string;
   readonly name: string;
   readonly permission: Permission;
+  /** See Route. */
+  readonly livesOn?: 'host';
   /** The session may hold up its client for long: while it does, no answer to a ping is expected. */
   readonly mayHoldUp?: boolean;
   /** The holder of `?ticket=`; rejects if the ticket is not valid, and uses it up. Missing: no tickets. */
@@ -73,6 +77,8 @@ export interface WebSocketsDeps {
   readonly routes: readonly SocketRoute[];
   /** Address of the API behind a proxy; empty without one. */
   readonly publicUrl: string;
+  /** The way to the host node; undefined: it is this one. */
+  readonly forward?: Forward | undefined;
   readonly pingSeconds?: number;
   readonly recheckSeconds?: number;
 }
@@ -138,22 +144,23 @@ export class WebSockets {
     return this.#connections.size;
   }
 
-  /** Attaches the routes to the server of `app`, before it listens, and closes connections with it. */
-  serve(app: FastifyInstance): void {
+  /** Attaches the routes, after `others`, to a server that does not listen; closes connections with it. */
+  serve(app: FastifyInstance, others: readonly Upgrades[] = []): void {
     // Requests for another protocol (h2c, for example), or for this one elsewhere, stay ordinary requests.
-    const shouldUpgradeCallback = (request: IncomingMessage) => this.#find(request) !== undefined;
-    Object.assign(app.server, { shouldUpgradeCallback });
-    app.server.on('upgrade', (request, socket, head) => {
-      const target = this.#find(request);
-      if (target) void this.#upgrade(target, { request, socket, head });
-      else socket.destroy();
-    });
+    const ours: Upgrades = {
+      takes: (request) => this.#find(request) !== undefined,
+      upgrade: (request, { client, head }) => {
+        void this.#upgrade(this.#find(request) as Target, { request, socket: client, head });
+      },
+    };
+    serveUpgrades(app.server, [...others, ours]);
     app.addHook('preClose', async () => this.close());
   }
 
   /** Closes all connections with 1001, soon. */
   close(): void {
     this.#isClosing = true;
+    this.#deps.forward?.close();
     for (const timer of this.#timers) clearInterval(timer);
     for (const socket of this.#connections.keys()) {
       this.#shut(socket, { code: 1001, reason: 'Cloudlet is stopping', withinMs: STOP_MS });
@@ -170,8 +177,14 @@ export class WebSockets {
     return undefined;
   }
 
+  /** The way to the node on which it lives; undefined: it is this one. */
+  #forwardOf({ livesOn }: SocketRoute): Forward | undefined {
+    return livesOn === 'host' ? this.#deps.forward : undefined;
+  }
+
   async #upgrade(target: Target, { request, socket, head }: Upgrade): Promise<void> {
     const { door } = this.#deps;
+    const forward = this.#forwardOf(target.route);
     const exchange = door.open(request, null, target.route.name);
     socket.on('error', () => {}); // its close says all we need
     let session: SocketSession;
@@ -179,6 +192,11 @@ export class WebSockets {
       if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
       door.admit(exchange);
       await this.#identify(target, exchange);
+      if (forward !== undefined) {
+        const onSwitch = () => door.record(exchange, 101);
+        await forward.upgrade({ exchange, origin: 'api' }, { client: socket, head }, onSwitch);
+        return;
+      }
       session = await target.route.prepare(exchange.principal, target.params, target.query);
     } catch (thrown) {
       door.refuseUpgrade(exchange, socket, toAppError(thrown));
@@ -209,8 +227,11 @@ export class WebSockets {
     try {
       const ticket = query.get('ticket');
       // First, so that it is used up in any case: another page that knows it must not reuse it.
-      const holder = ticket === null ? null : await redeem(route, ticket, params);
+      const isElsewhere = this.#forwardOf(route) !== undefined;
+      const holder = ticket === null || isElsewhere ? null : await redeem(route, ticket, params);
       if (!hasOwnOrigin(request, publicUrl)) throw crossSite();
+      // The ticket is the host's.
+      if (ticket !== null && isElsewhere) return;
       exchange.principal =
         holder === null ? await identify(request, this.#deps) : await stillGood(accounts, holder);
     } finally {

@@ -44,6 +44,7 @@ export function errorsOf(route: Route): ErrorCode[] {
   errors.add('rate_limited');
   errors.add('internal_error');
   errors.add('shutting_down');
+  if (route.livesOn !== undefined) errors.add('host_unreachable');
   if (route.permission !== 'public') errors.add('missing_api_key');
   if (route.permission !== 'public' || route.knowsCaller) {
     for (const code of WRONG_CREDENTIAL) errors.add(code);

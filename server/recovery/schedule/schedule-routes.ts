@@ -40,6 +40,7 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
       method: 'GET',
       path: SCHEDULE,
       name: 'getRecoverySchedule',
+      livesOn: 'host-or-any',
       summary: 'Read the schedule of recovery points',
       responses: { 200: RecoverySchedule },
       handler: async () => present(await scheduler.read()),
@@ -49,6 +50,7 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
       method: 'PATCH',
       path: SCHEDULE,
       name: 'updateRecoverySchedule',
+      livesOn: 'host',
       summary: 'Change the schedule of recovery points',
       description:
         'Omitted members do not change. If there is no point, the first one is created immediately. After each scheduled ' +
@@ -62,6 +64,7 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
       method: 'GET',
       path: '/api/disaster-recovery/retention',
       name: 'previewRecoveryRetention',
+      livesOn: 'host',
       summary: 'Preview which recovery points would be kept and deleted',
       description: 'Uses the rules of the schedule, or those of the query. No point is deleted.',
       query: Type.Object(OptionalRules),
@@ -76,6 +79,7 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
       method: 'POST',
       path: '/api/disaster-recovery/retention',
       name: 'applyRecoveryRetention',
+      livesOn: 'host',
       summary: 'Delete the recovery points that no rule of the schedule keeps',
       description:
         'Does what happens after each scheduled recovery point. Responds with the points kept and deleted; the latter can be undeleted.',

@@ -120,6 +120,7 @@ function pointRoutes({ pointRestores }: BucketRoutesDeps): Route[] {
       method: 'GET',
       path: `${BUCKET}/points`,
       name: 'listBucketPoints',
+      livesOn: 'host',
       tag: 'storage',
       summary: 'List the recovery points that a bucket can be restored from, newest first',
       description:
@@ -136,6 +137,7 @@ function pointRoutes({ pointRestores }: BucketRoutesDeps): Route[] {
       method: 'POST',
       path: `${BUCKET}/restore`,
       name: 'restoreBucket',
+      livesOn: 'host',
       tag: 'storage',
       summary: 'Restore a bucket, a folder, an object or a version from a recovery point',
       description:

@@ -1,0 +1,332 @@
+/** Two nodes of a cluster by their edges alone: what one passes on, and what the host makes of it. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as requestOf } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { pino } from 'pino';
+import { WebSocket } from 'ws';
+import { NOBODY, OPERATOR, type Principal } from '../calls/principal.ts';
+import { loadConfig } from '../config/config.ts';
+import { NodeLinks } from '../drivers/node-proxy/node-links.ts';
+import { Forward } from '../http/forwarding/forward.ts';
+import { FORWARDED_HEADER, SignedCalls } from '../http/forwarding/signed-calls.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { FakeClock } from '../platform/clock.ts';
+import { Type } from '../platform/json/json-schema.ts';
+import type { NodeView } from '../platform/membership.ts';
+import { Meters } from '../platform/prometheus.ts';
+import { eventually } from '../testing/eventually.ts';
+import { buildEdges } from './edges.ts';
+
+const SECRET = Buffer.alloc(32, 7);
+const ALICE: Principal = { ...OPERATOR, via: 'key', accountId: 7, credentialId: 'key-7', isAdmin: false };
+
+interface Seen {
+  readonly address: string;
+  readonly principal: Principal;
+  readonly requestId: string;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** A node whose calls say where they were answered, and as what. */
+async function openNode(
+  t: TestContext,
+  { name, others }: { name: string; others: () => readonly NodeView[] },
+) {
+  const isHost = name === 'host';
+  const seen: Seen[] = [];
+  const held: AbortSignal[] = [];
+  const answer = async ({ request, principal, body }: Parameters<Route['handler']>[0]) => {
+    const { address, id, raw } = request;
+    seen.push({ address, principal, requestId: id, body, headers: raw.headers });
+    return { by: name };
+  };
+  const answered = {
+    responses: { 200: Type.Unknown() },
+    permission: 'authenticated',
+    tag: 'compute',
+  } as const;
+  const held1 = async ({ reply }: Parameters<Route['handler']>[0]) => {
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    held.push(left.signal);
+    await new Promise(() => {});
+  };
+  const apiRoutes = [
+    { method: 'POST', path: '/api/act', name: 'act', body: Type.Unknown(), handler: answer, livesOn: 'host' },
+    { method: 'GET', path: '/api/rows', name: 'rows', handler: answer, livesOn: 'host-or-any' },
+    { method: 'GET', path: '/api/here', name: 'here', handler: answer },
+    { method: 'POST', path: '/api/hold', name: 'hold', handler: held1, livesOn: 'host' },
+    { method: 'GET', path: '/api/hold', name: 'holdRead', handler: held1, livesOn: 'host' },
+  ].map((route) => defineRoute({ ...answered, summary: '', isRepeatable: true, ...route } as never));
+  const control = new WeakSet<object>();
+  const runId = `${name}-1`;
+  const membership = {
+    nodeId: runId,
+    isHost,
+    isGone: (id: string) => !/^(host|front)-1$/.test(id),
+    nodes: others,
+  };
+  const calls = new SignedCalls(SECRET, membership);
+  const links = new NodeLinks();
+  const { api, data, guard } = buildEdges(loadConfig({ CLOUDLET_RATE_REQUESTS: '10' }), {
+    clock: new FakeClock(1e12),
+    log: pino({ level: 'silent' }),
+    meters: new Meters(),
+    accounts: {
+      authenticate: ({ apiKey }) => (apiKey === 'alice' ? ALICE : NOBODY),
+      isCurrent: () => true,
+      holderOf: () => ALICE,
+    },
+    control,
+    tickets: { holderOf: () => NOBODY },
+    idempotency: undefined as never,
+    operations: undefined as never,
+    apiRoutes,
+    dataRoutes: [],
+    sockets: [
+      {
+        path: '/api/socket',
+        name: 'openSocket',
+        permission: 'authenticated',
+        livesOn: 'host',
+        redeem: async (ticket) => (ticket === 'of-alice' ? ALICE : NOBODY),
+        prepare: async ({ accountId }) => ({
+          begin: (channel) => channel.send(`${name}:${accountId}`),
+          receive: () => undefined,
+          end: () => {},
+        }),
+      },
+    ],
+    hrana: {
+      find: async () => ({ databaseId: 'db-1', accountId: 7 }) as never,
+      exchange: async (_, { path }) => ({
+        status: 200,
+        contentType: 'text/plain',
+        body: Buffer.from(`${name}:${path}`),
+      }),
+      receive: async () => null,
+      closeSocket: async () => {},
+      egress: { count: () => {}, counted: undefined as never },
+    },
+    pages: { answer: () => false },
+    addresses: { answer: (_: unknown, __: unknown, work: () => unknown) => work() } as never,
+    s3: undefined as never,
+    named: async () => 'unknown',
+    connections: 1000,
+    forwarding: {
+      forwarded: calls,
+      begin: (deps) => (isHost ? undefined : new Forward({ ...deps, membership, calls, links })),
+      close: () => links.close(),
+    },
+  });
+  await api.listen({ port: 0, host: '127.0.0.1' });
+  await data.listen({ port: 0, host: '127.0.0.1' });
+  const close = async () => {
+    guard.close();
+    links.close();
+    api.server.closeAllConnections();
+    data.server.closeAllConnections();
+    await api.close();
+    await data.close();
+  };
+  t.after(close);
+  const urlOf = ({ server }: typeof api) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { seen, held, calls, control, api: urlOf(api), data: urlOf(data), server: api.server };
+}
+
+async function openCluster(t: TestContext) {
+  const host = await openNode(t, { name: 'host', others: () => [] });
+  const view = { isHost: true, state: 'up', runId: 'host-1', url: host.api } as NodeView;
+  let nodes: readonly NodeView[] = [view];
+  const front = await openNode(t, { name: 'front', others: () => nodes });
+  const lose = (to: readonly NodeView[]) => {
+    nodes = to;
+  };
+  return { host, front, view, lose };
+}
+
+const asAlice = { 'x-api-key': 'alice' };
+const call = (url: string, init: RequestInit = {}) =>
+  fetch(url, { ...init, headers: { ...asAlice, ...(init.headers as Record<string, string>) } });
+const act = (url: string, headers: Record<string, string> = {}) =>
+  call(`${url}/api/act`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: '{"a":1}',
+  });
+
+test('the host answers as if it had been asked, and both know the request by one id', async (t) => {
+  const { host, front } = await openCluster(t);
+  const answer = await act(front.api, { 'x-note': 'kept', 'x-forwarded-for': '192.0.2.9' });
+  assert.deepEqual([answer.status, await answer.json()], [200, { by: 'host' }]);
+  const [seen] = host.seen;
+  assert.equal(seen?.requestId, answer.headers.get('x-request-id'));
+  assert.deepEqual([seen?.body, seen?.principal.accountId], [{ a: 1 }, 7]);
+  assert.equal(seen?.headers['x-note'], 'kept');
+  assert.equal(seen?.headers['x-forwarded-for'], undefined);
+  assert.equal(front.seen.length, 0);
+  assert.deepEqual(await (await call(`${front.api}/api/here`)).json(), { by: 'front' });
+});
+
+test('limits are taken once, where the caller is', async (t) => {
+  const { front } = await openCluster(t);
+  const answers = [];
+  for (let i = 0; i < 11; i++) answers.push(await act(front.api));
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [...Array(10).fill(200), 429],
+  );
+  assert.deepEqual(
+    answers.slice(0, 3).map(({ headers }) => headers.get('x-ratelimit-remaining')),
+    ['9', '8', '7'],
+  );
+});
+
+test('who has no permission is refused before the host hears of it', async (t) => {
+  const { front, lose } = await openCluster(t);
+  lose([]);
+  const answer = await fetch(`${front.api}/api/act`, { method: 'POST' });
+  assert.equal(answer.status, 401);
+});
+
+test("a client's own header is not believed, and is not passed on", async (t) => {
+  const { host, front } = await openCluster(t);
+  const fields = { origin: 'api', address: '192.0.2.1', isOperator: true, from: 'front-1', to: 'host-1' };
+  const forged = `${Buffer.from(JSON.stringify(fields)).toString('base64url')}.AAAA`;
+  for (const url of [host.api, front.api]) {
+    const answer = await act(url, { [FORWARDED_HEADER]: forged });
+    assert.equal(answer.status, 200);
+  }
+  for (const { address, principal } of host.seen)
+    assert.deepEqual([address, principal.via], ['127.0.0.1', 'key']);
+  const stolen = await fetch(`${host.api}/api/here`, { headers: { [FORWARDED_HEADER]: forged } });
+  assert.equal(stolen.status, 401);
+});
+
+test('a request that a node has passed on goes no further', async (t) => {
+  const { host, front } = await openCluster(t);
+  const signed = host.calls.sign(
+    { method: 'GET', url: '/api/rows' },
+    {
+      origin: 'api',
+      address: '192.0.2.1',
+      requestId: 'req-x',
+      isOperator: false,
+      host: 'x',
+      isSecure: false,
+    },
+    'front-1',
+  );
+  const answer = await call(`${front.api}/api/rows`, { headers: { [FORWARDED_HEADER]: signed } });
+  assert.deepEqual(
+    [answer.status, ((await answer.json()) as { code: string }).code],
+    [503, 'host_unreachable'],
+  );
+  assert.equal(host.seen.length, 0);
+});
+
+test('without a host rows are read here, and the rest is refused with nothing done', async (t) => {
+  const { front, view, lose } = await openCluster(t);
+  const closed = createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const { port } = closed.address() as AddressInfo;
+  await new Promise((resolve) => closed.close(resolve));
+  for (const nodes of [
+    [],
+    [{ ...view, state: 'lost' as const }],
+    [{ ...view, url: `http://127.0.0.1:${port}` }],
+  ]) {
+    lose(nodes);
+    const refused = await act(front.api);
+    const problem = (await refused.json()) as { code: string; detail: string };
+    assert.deepEqual([refused.status, problem.code], [503, 'host_unreachable']);
+    assert.match(problem.detail, /had no effect/);
+    assert.equal(refused.headers.get('retry-after'), '5');
+    assert.deepEqual(await (await call(`${front.api}/api/rows`)).json(), { by: 'front' });
+  }
+});
+
+test('when the connection breaks after the call its outcome is unknown, but a read had none', async (t) => {
+  const { host, front } = await openCluster(t);
+  for (const [method, code] of [
+    ['POST', 'operation_interrupted'],
+    ['GET', 'host_unreachable'],
+  ] as const) {
+    const asked = call(`${front.api}/api/hold`, { method });
+    await eventually(() => host.held.length > 0);
+    host.held.length = 0;
+    host.server.closeAllConnections();
+    const answer = await asked;
+    assert.deepEqual([answer.status, ((await answer.json()) as { code: string }).code], [503, code]);
+  }
+});
+
+test('a client that goes away ends its call at the host', async (t) => {
+  const { host, front } = await openCluster(t);
+  const left = new AbortController();
+  const asked = call(`${front.api}/api/hold`, { method: 'POST', signal: left.signal });
+  const signal = await eventually(() => host.held[0]);
+  left.abort();
+  await assert.rejects(asked);
+  await eventually(() => signal.aborted);
+});
+
+test('a body that waits for 100 Continue gets it, and comes whole', async (t) => {
+  const { host, front } = await openCluster(t);
+  const headers = { ...asAlice, 'content-type': 'application/json', expect: '100-continue' };
+  const request = requestOf(`${front.api}/api/act`, { method: 'POST', headers });
+  request.flushHeaders();
+  await once(request, 'continue');
+  request.end('{"late":true}');
+  const [answer] = await once(request, 'response');
+  answer.resume();
+  assert.equal(answer.statusCode, 200);
+  assert.deepEqual(host.seen[0]?.body, { late: true });
+});
+
+test('WebSockets are piped; their tickets are for the host to redeem', async (t) => {
+  const { front, lose } = await openCluster(t);
+  const url = `${front.api.replace('http', 'ws')}/api/socket`;
+  for (const [path, headers] of [
+    ['', asAlice],
+    ['?ticket=of-alice', {}],
+  ] as const) {
+    const socket = new WebSocket(url + path, { headers });
+    const [message] = await once(socket, 'message');
+    assert.equal(String(message), 'host:7');
+    socket.close();
+    await once(socket, 'close');
+  }
+  assert.equal(await statusOf(new WebSocket(`${url}?ticket=another`)), 401);
+  lose([]);
+  assert.equal(await statusOf(new WebSocket(url, { headers: asAlice })), 503);
+});
+
+test('what the data origin has of databases comes by the API of the host', async (t) => {
+  const { front, lose } = await openCluster(t);
+  const post = () =>
+    fetch(`${front.data}/db/db-1/v2/pipeline`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer x' },
+      body: '{}',
+    });
+  const answer = await post();
+  assert.deepEqual([answer.status, await answer.text()], [200, 'host:v2/pipeline']);
+  lose([]);
+  const refused = await post();
+  assert.deepEqual(
+    [refused.status, ((await refused.json()) as { code: string }).code],
+    [503, 'host_unreachable'],
+  );
+});
+
+/** Of the refusal. */
+async function statusOf(socket: WebSocket): Promise<number> {
+  socket.on('error', () => {});
+  const [, response] = await once(socket, 'unexpected-response');
+  response.resume();
+  return response.statusCode;
+}

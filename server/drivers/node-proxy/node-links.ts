@@ -1,0 +1,53 @@
+/** HTTP connections to other nodes of the cluster: kept, and so many at most. */
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+
+/** A request to another node, without its body. */
+interface Head {
+  readonly method: string;
+  readonly path: string;
+  /** Names and values by turns. */
+  readonly headers: readonly string[];
+  readonly isUpgrade: boolean;
+}
+
+const CONNECT_MS = 3000;
+/** Shorter than a node keeps an idle connection, which it would otherwise close under a request. */
+const IDLE_MS = 30_000;
+const MAX_CONNECTIONS = 512;
+
+export class NodeLinks {
+  readonly #agents = {
+    http: new HttpAgent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_MS }),
+    https: new HttpsAgent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_MS }),
+  };
+
+  /** Begins a request to the node at `url`. One that cannot be connected fails within seconds. */
+  request(url: string, { method, path, headers, isUpgrade }: Head): ClientRequest {
+    const { protocol, hostname, port } = new URL(url);
+    const isTls = protocol === 'https:';
+    const begin = isTls ? httpsRequest : httpRequest;
+    const upstream = begin({
+      hostname: hostname.replace(/^\[|\]$/g, ''),
+      port: port === '' ? undefined : Number(port),
+      method,
+      path,
+      headers: [...headers],
+      setHost: false,
+      agent: isUpgrade ? false : this.#agents[isTls ? 'https' : 'http'],
+    });
+    upstream.once('socket', (socket) => limitConnecting(upstream, socket));
+    return upstream;
+  }
+
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+}
+
+function limitConnecting(upstream: ClientRequest, socket: Socket): void {
+  if (!socket.connecting) return;
+  const limit = setTimeout(() => upstream.destroy(new Error('the node does not answer')), CONNECT_MS);
+  socket.once('connect', () => clearTimeout(limit)).once('close', () => clearTimeout(limit));
+}

@@ -1,0 +1,41 @@
+/** Header fields that a proxy passes on (RFC 9110 §7.6.1). */
+import type { IncomingMessage } from 'node:http';
+
+/** Fields of one connection, and what only a proxy may say of the client. */
+const OWN = new Set([
+  ...[
+    'connection',
+    'keep-alive',
+    'proxy-connection',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+    'expect',
+  ],
+  ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'x-cloudlet-forwarded'],
+]);
+
+/** Names and values by turns, as `rawHeaders` are. */
+export function endToEnd(raw: readonly string[]): string[] {
+  const fields = pairs(raw);
+  const named = fields
+    .filter(([name]) => name.toLowerCase() === 'connection')
+    .flatMap(([, value]) => value.toLowerCase().split(/[\s,]+/));
+  return fields
+    .filter(([name]) => !OWN.has(name.toLowerCase()) && !named.includes(name.toLowerCase()))
+    .flat();
+}
+
+/** Node's client would frame the body of a DELETE by nothing. */
+export function framing({ headers }: Pick<IncomingMessage, 'headers'>): string[] {
+  return headers['transfer-encoding'] === undefined ? [] : ['Transfer-Encoding', 'chunked'];
+}
+
+export function hasBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '');
+}
+
+export function pairs(raw: readonly string[]): [string, string][] {
+  return Array.from({ length: raw.length / 2 }, (_, i) => [raw[2 * i] ?? '', raw[2 * i + 1] ?? '']);
+}

@@ -1,0 +1,242 @@
+/**
+ * Passes requests to the host node, which has the machines and the tenants' databases, as they came: bodies
+ * are streamed both ways, and the client's going away ends the request there too. The host authenticates
+ * again.
+ */
+import { type ClientRequest, type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { AppError } from '../../platform/errors.ts';
+import type { Membership, NodeView } from '../../platform/membership.ts';
+import { dropRest } from '../bodies/body.ts';
+import type { ControlSockets } from '../caller.ts';
+import type { Exchange, TrustedProxies } from '../exchange.ts';
+import { endToEnd, framing, pairs } from './end-to-end.ts';
+import { FORWARDED_HEADER, type PassedCall, type SignedCalls } from './signed-calls.ts';
+
+/** A request to another node, without its body. */
+export interface NodeRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Names and values by turns. */
+  readonly headers: readonly string[];
+  /** Its connection becomes another protocol's. */
+  readonly isUpgrade: boolean;
+}
+
+/** The way to other nodes. */
+export interface NodeLinks {
+  /** Begins a request to the node at `url`. One that cannot be connected fails within seconds. */
+  request(url: string, head: NodeRequest): ClientRequest;
+}
+
+export interface ForwardDeps {
+  readonly membership: Pick<Membership, 'nodes'>;
+  readonly calls: Pick<SignedCalls, 'sign'>;
+  readonly links: NodeLinks;
+  readonly proxies: Pick<TrustedProxies, 'isSecure'>;
+  readonly control: ControlSockets;
+}
+
+/** A request that came in here. */
+export interface Incoming {
+  readonly exchange: Exchange;
+  readonly origin: PassedCall['origin'];
+  /** Address by which the client called us, if a proxy says otherwise than `Host`. */
+  readonly calledAs?: { readonly host: string; readonly isSecure: boolean };
+}
+
+/** The client's side of a connection that is to become another protocol's. */
+export interface Upgraded {
+  readonly client: Duplex;
+  /** Bytes that the client sent right after its request. */
+  readonly head: Buffer;
+}
+
+const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+export class Forward {
+  readonly #deps: ForwardDeps;
+  readonly #piped = new Set<Duplex>();
+
+  constructor(deps: ForwardDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves once the host's answer is on its way to the client, or with false when the host cannot be
+   * reached: nothing was sent then, and nothing read of the body. Rejects with the AppError to answer.
+   */
+  pass(incoming: Incoming, response: ServerResponse): Promise<boolean> {
+    const { raw } = incoming.exchange;
+    const upstream = this.#begin(incoming, framing(raw));
+    if (upstream === undefined) return Promise.resolve(false);
+    response.once('close', () => upstream.destroy());
+    upstream.once('upgrade', (_, socket) => socket.destroy());
+    whenConnected(upstream, () => {
+      raw.pipe(upstream);
+      upstream.once('close', () => {
+        raw.unpipe(upstream);
+        if (!raw.complete) dropRest(raw);
+      });
+    });
+    return answered(upstream, incoming, response);
+  }
+
+  /**
+   * Like pass(), for a connection that the host may switch to another protocol. Rejects with
+   * `host_unreachable` when there is no host.
+   */
+  async upgrade(incoming: Incoming, { client, head }: Upgraded, onSwitch: () => void): Promise<void> {
+    const { raw } = incoming.exchange;
+    const fields = ['Upgrade', raw.headers.upgrade ?? '', 'Connection', 'Upgrade'];
+    const upstream = this.#begin(incoming, fields);
+    if (upstream === undefined) throw hostUnreachable();
+    const response = new ServerResponse(raw);
+    response.shouldKeepAlive = false;
+    client.once('close', () => upstream.destroy());
+    const switched = new Promise<boolean>((resolve) => {
+      upstream.once('upgrade', (answer, host, hostHead) => {
+        onSwitch();
+        this.#join({ client, head }, { answer, host, hostHead });
+        resolve(true);
+      });
+    });
+    upstream.once('response', () => {
+      response.assignSocket(client as Socket);
+      response.once('finish', () => client.end());
+    });
+    upstream.end();
+    const isPassed = await Promise.race([switched, answered(upstream, incoming, response)]);
+    if (!isPassed) throw hostUnreachable();
+  }
+
+  /** Ends the connections that are passed on. */
+  close(): void {
+    for (const client of this.#piped) client.destroy();
+  }
+
+  #begin({ exchange, origin, calledAs }: Incoming, fields: readonly string[]): ClientRequest | undefined {
+    const { calls, links, proxies, control, membership } = this.#deps;
+    const host = membership.nodes().find(isLiveHost);
+    if (host === undefined) return undefined;
+    const { raw, address, id: requestId } = exchange;
+    const { method = 'GET', url: path = '/' } = raw;
+    const call = {
+      origin,
+      address,
+      requestId,
+      isOperator: control.has(raw.socket),
+      host: raw.headers.host ?? '',
+      isSecure: proxies.isSecure(raw),
+      ...calledAs,
+    };
+    const signed = [FORWARDED_HEADER, calls.sign({ method, url: path }, call, host.runId)];
+    const headers = [...endToEnd(raw.rawHeaders), ...fields, ...signed];
+    return links.request(host.url, { method, path, headers, isUpgrade: fields.includes('Upgrade') });
+  }
+
+  #join({ client, head }: Upgraded, { answer, host, hostHead }: Switched): void {
+    if (client.destroyed) {
+      host.destroy();
+      return;
+    }
+    const fields = pairs(answer.rawHeaders).map((pair) => pair.join(': '));
+    client.write(`HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`, 'latin1');
+    client.write(hostHead);
+    host.setTimeout(0).setNoDelay(true);
+    (client as Socket).setNoDelay?.(true);
+    host.write(head);
+    const cut = () => {
+      this.#piped.delete(client);
+      client.destroy();
+      host.destroy();
+    };
+    this.#piped.add(client);
+    for (const side of [client, host]) side.once('error', cut).once('close', cut);
+    host.pipe(client).pipe(host);
+  }
+}
+
+interface Switched {
+  readonly answer: IncomingMessage;
+  readonly host: Socket;
+  readonly hostHead: Buffer;
+}
+
+function isLiveHost({ isHost, state }: NodeView): boolean {
+  return isHost && (state === 'up' || state === 'draining');
+}
+
+function whenConnected(upstream: ClientRequest, work: () => void): void {
+  upstream.once('socket', (socket: Socket) => {
+    if (socket.connecting) socket.once('connect', work);
+    else work();
+  });
+}
+
+/** See Forward.pass(). */
+function answered(
+  upstream: ClientRequest,
+  { exchange: { raw, responseHeaders }, origin }: Incoming,
+  response: ServerResponse,
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    let isConnected = false;
+    let isWhole = false;
+    whenConnected(upstream, () => {
+      isConnected = true;
+    });
+    upstream.once('finish', () => {
+      isWhole = true;
+    });
+    upstream.on('error', () => {
+      if (!isConnected) resolve(false);
+      else reject(isWhole && !SAFE.has(raw.method ?? '') ? outcomeUnknown() : hostUnreachable());
+    });
+    upstream.once('response', (answer) => {
+      // The limits were taken here.
+      relay(answer, response, origin === 'api' ? responseHeaders : {});
+      resolve(true);
+    });
+  });
+}
+
+function relay(
+  answer: IncomingMessage,
+  response: ServerResponse,
+  ours: Readonly<Record<string, string>>,
+): void {
+  const fields = endToEnd(answer.rawHeaders);
+  const names = new Set(pairs(fields).map(([name]) => name.toLowerCase()));
+  const further = Object.entries(ours).filter(([name]) => !names.has(name));
+  const cut = () => response.destroy();
+  // A reader notices that a truncated response is incomplete.
+  answer.once('error', cut).once('aborted', cut);
+  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, [...further.flat(), ...fields]);
+  response.flushHeaders();
+  answer.pipe(response);
+}
+
+/** The answer to a call that the host has not got whole. */
+export function hostUnreachable(): AppError {
+  return new AppError(
+    'host_unreachable',
+    'The node with the machines and databases does not answer; the call had no effect',
+    {
+      hint: 'Machines go on running meanwhile. Try again; the operator sees the nodes with cloudlet nodes',
+      retryAfterSeconds: 5,
+    },
+  );
+}
+
+function outcomeUnknown(): AppError {
+  return new AppError(
+    'operation_interrupted',
+    'The connection to the node with the machines and databases broke: whether the call took effect is unknown',
+    {
+      hint: 'Read the resource, or send the same call with the same Idempotency-Key again',
+      retryAfterSeconds: 5,
+    },
+  );
+}

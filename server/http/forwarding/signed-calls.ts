@@ -1,0 +1,137 @@
+/**
+ * Requests that a node passes to another carry who asked, in a header that is signed with the cluster's
+ * secret: only what has read that secret, which lies sealed in the metadata, can write one. The signature
+ * covers method and path. A header counts once, at the one process that it names, and only while the process
+ * that wrote it is a live node: one that was read on its way is worth nothing. Clocks of nodes may differ, so
+ * no time is part of it.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '../../platform/errors.ts';
+import type { Membership } from '../../platform/membership.ts';
+
+export const FORWARDED_HEADER = 'x-cloudlet-forwarded';
+
+/** Facts of a request that the first node knows. */
+export interface PassedCall {
+  /** Where the request came in. On `api` it has passed authentication and limits. */
+  readonly origin: 'api' | 'data';
+  /** The client's. */
+  readonly address: string;
+  readonly requestId: string;
+  /** It came over the control socket of the first node. */
+  readonly isOperator: boolean;
+  /** Name by which the client called the first node: `cloud.example.org:8080`. */
+  readonly host: string;
+  readonly isSecure: boolean;
+}
+
+export interface ForwardedCall extends PassedCall {
+  /** Why it is not served although a node has signed it. */
+  readonly refusal: AppError | null;
+}
+
+/** The requests that other nodes have passed on. */
+export interface Forwarded {
+  /** undefined: it is a client's own, whatever it says. */
+  of(request: IncomingMessage): ForwardedCall | undefined;
+}
+
+/** A cloud of one process. */
+export const NOT_FORWARDED: Forwarded = { of: () => undefined };
+
+interface Fields extends PassedCall {
+  /** Runs of nodes. */
+  readonly from: string;
+  readonly to: string;
+  readonly number: number;
+}
+
+export type CallsMembership = Pick<Membership, 'nodeId' | 'isHost' | 'isGone'>;
+
+type Signed = Pick<IncomingMessage, 'method' | 'url'>;
+
+export class SignedCalls implements Forwarded {
+  readonly #secret: Uint8Array;
+  readonly #membership: CallsMembership;
+  readonly #known = new WeakMap<IncomingMessage, { readonly call: ForwardedCall | undefined }>();
+  readonly #seen = new Map<string, SeenNumbers>();
+  #number = 0;
+
+  constructor(secret: Uint8Array, membership: CallsMembership) {
+    this.#secret = secret;
+    this.#membership = membership;
+  }
+
+  /** The header's value for this request to the process `to`. */
+  sign(request: Signed, call: PassedCall, to: string): string {
+    const fields: Fields = { ...call, from: this.#membership.nodeId, to, number: ++this.#number };
+    const text = Buffer.from(JSON.stringify(fields)).toString('base64url');
+    return `${text}.${this.#signatureOf(request, text).toString('base64url')}`;
+  }
+
+  of(request: IncomingMessage): ForwardedCall | undefined {
+    const value = request.headers[FORWARDED_HEADER];
+    if (value === undefined) return undefined;
+    let known = this.#known.get(request);
+    if (known === undefined) {
+      known = { call: typeof value === 'string' ? this.#read(request, value) : undefined };
+      this.#known.set(request, known);
+    }
+    return known.call;
+  }
+
+  #read(request: Signed, value: string): ForwardedCall | undefined {
+    const [text = '', given = ''] = value.split('.', 2);
+    const right = this.#signatureOf(request, text);
+    const signature = Buffer.from(given, 'base64url');
+    if (signature.length !== right.length || !timingSafeEqual(signature, right)) return undefined;
+    const fields = JSON.parse(Buffer.from(text, 'base64url').toString()) as Fields;
+    return { ...fields, refusal: this.#refusalOf(fields) };
+  }
+
+  #refusalOf({ from, to, number }: Fields): AppError | null {
+    const members = this.#membership;
+    if (!members.isHost)
+      return refused('The node that it was passed to does not have the machines and databases');
+    if (to !== members.nodeId) return refused('The node with the machines and databases was started again');
+    if (members.isGone(from)) return refused('The node that passed it on is not known yet');
+    let seen = this.#seen.get(from);
+    if (seen === undefined) {
+      for (const earlier of this.#seen.keys()) if (members.isGone(earlier)) this.#seen.delete(earlier);
+      seen = new SeenNumbers();
+      this.#seen.set(from, seen);
+    }
+    return seen.take(number) ? null : refused('It was passed on before');
+  }
+
+  #signatureOf({ method, url }: Signed, text: string): Buffer {
+    return createHmac('sha256', this.#secret).update(`${method}\n${url}\n${text}`).digest();
+  }
+}
+
+function refused(why: string): AppError {
+  return new AppError('host_unreachable', `The request did not reach the host node: ${why}`);
+}
+
+/** Requests overtake each other on their connections, by fewer than this. */
+const WINDOW = 10_000;
+
+/**
+ * Numbers of one sender: each is taken once, and one that is far behind the highest never (RFC 4303 §3.4.3).
+ */
+export class SeenNumbers {
+  readonly #taken = new Set<number>();
+  #highest = 0;
+
+  /** False: it was taken before, or may have been. */
+  take(number: number): boolean {
+    const floor = Math.max(this.#highest, number) - WINDOW;
+    if (number <= floor || this.#taken.has(number)) return false;
+    if (floor > this.#highest) this.#taken.clear();
+    else for (let old = this.#highest - WINDOW + 1; old <= floor; old++) this.#taken.delete(old);
+    this.#highest = Math.max(this.#highest, number);
+    this.#taken.add(number);
+    return true;
+  }
+}
