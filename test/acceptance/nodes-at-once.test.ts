@@ -87,22 +87,28 @@ describe('two nodes at once', { skip: noCluster }, () => {
     }
   });
 
-  test('an operation that the host runs is running at the other node too, until its end', async () => {
-    const [host, front] = nodes;
-    const { body: made } = await host.call('/api/databases', { json: { name: 'slow', engine: 'sqlite' } });
-    const path = `/api/databases/${made.database_id}/query`;
+  /** A statement that takes seconds, at the host. */
+  async function beginSlow(name: string): Promise<string> {
+    const [host] = nodes;
+    const { body: made } = await host.call('/api/databases', { json: { name, engine: 'sqlite' } });
     const statement = `create table t as with recursive c(n) as
       (select 1 union all select n + 1 from c where n < 3000000) select count(*) as n from c`;
     const asked = { json: { statement, read_only: false }, headers: { prefer: 'respond-async' } };
-    const { status, body } = await host.call(path, asked);
+    const { status, body } = await host.call(`/api/databases/${made.database_id}/query`, asked);
     assert.equal(status, 202, JSON.stringify(body));
-    const seen = await front.call(`/api/operations/${body.operation_id}`);
+    return `/api/operations/${body.operation_id}`;
+  }
+
+  test('an operation that the host runs is running at the other node too, until its end', async () => {
+    const [, front] = nodes;
+    const operation = await beginSlow('slow');
+    const seen = await front.call(operation);
     assert.deepEqual([seen.body.state, seen.body.error], ['running', null]);
     const list = await front.call('/api/operations?limit=1');
     assert.deepEqual(list.body[0]?.state, 'running');
-    const cancelled = await front.call(`/api/operations/${body.operation_id}/cancel`, { method: 'POST' });
+    const cancelled = await front.call(`${operation}/cancel`, { method: 'POST' });
     assert.deepEqual([cancelled.status, cancelled.body.code], [409, 'operation_not_cancellable']);
-    const ended = await front.call(`/api/operations/${body.operation_id}?wait=60`);
+    const ended = await front.call(`${operation}?wait=60`);
     assert.deepEqual([ended.body.state, ended.body.status], ['succeeded', 200], JSON.stringify(ended.body));
   });
 
@@ -130,6 +136,19 @@ describe('two nodes at once', { skip: noCluster }, () => {
     assert.equal(status, 201, JSON.stringify(body));
     const download = await host.as(undefined).call(body.url);
     assert.deepEqual([download.status, download.body], [200, 'the same bytes']);
+  });
+
+  test('an operation is interrupted once its node is gone, and stays so when that is back', async () => {
+    const [host] = cluster.nodes;
+    const [, front] = nodes;
+    const operation = await beginSlow('killed');
+    await host?.crash();
+    assert.equal((await front.call(operation)).body.state, 'running', 'nobody knows yet');
+    const { body } = await front.call(`${operation}?wait=60`);
+    assert.deepEqual([body.state, body.error?.code], ['failed', 'operation_interrupted']);
+    await host?.start();
+    for (const node of nodes)
+      assert.equal((await node.call(operation)).body.error?.code, 'operation_interrupted');
   });
 });
 
