@@ -20,6 +20,7 @@ const PACKINGS: readonly Packing[] = [
     unpack: createZstdDecompress,
     command: 'unzstd FILE',
   },
+  // Node has no xz, and a decoder in WebAssembly would hold up everybody on the event loop.
   { name: 'xz', magic: Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]), command: 'unxz FILE' },
   { name: 'lz4', magic: Buffer.from([0x04, 0x22, 0x4d, 0x18]), command: 'unlz4 FILE' },
   { name: 'bzip2', magic: Buffer.from('BZh'), command: 'bunzip2 FILE' },

@@ -163,7 +163,7 @@ describe('inserting and finding', () => {
       [{ create: 'series', timeseries: { timeField: 'at' } }, 72],
       [{ create: 'series', timeseries: { timeField: 't' } }, 72],
       [{ find: 'things', min: { a: 1 } }, 115],
-      [{ createIndexes: 'things', indexes: [{ key: { '$**': 1 }, name: 'a' }] }, 67],
+      [{ createIndexes: 'things', indexes: [{ key: { '$**': 1, b: 1 }, name: 'a' }] }, 67],
       [{ insert: 'system.users', documents: [{}] }, 73],
       [{ insert: 'things', documents: [{ _id: [1] }] }, 53],
       [{ getMore: Long.fromNumber(5), collection: 'things' }, 43],

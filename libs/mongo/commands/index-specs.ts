@@ -7,6 +7,7 @@ import { readTextSpec } from '../text/text-index.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
+import { assertWildcard } from '../wildcard/wildcard-index.ts';
 import { collationOf } from './command-scope.ts';
 
 const MAX_INDEX_FIELDS = 32;
@@ -22,7 +23,7 @@ const SPECIAL_INDEXES = new Set(['2dsphere', '2d', 'hashed', 'text']);
 const SPECIAL_OPTIONS = new Set(
   (
     '2dsphereIndexVersion bits min max hashedIndexVersion textIndexVersion weights default_language ' +
-    'language_override'
+    'language_override wildcardProjection'
   ).split(' '),
 );
 
@@ -64,14 +65,14 @@ export function readSpec(asked: unknown, collection: Collection): Document {
   if (fields.length === 0 || fields.length > MAX_INDEX_FIELDS)
     throw refuse(`Index keys must have 1 to ${MAX_INDEX_FIELDS} fields`);
   for (const [path, direction] of fields) {
-    const kind = path.includes('$**') && direction !== 'text' ? 'wildcard' : direction;
-    if (typeof kind === 'string' && !SPECIAL_INDEXES.has(kind))
-      throw refuse(`Index type '${kind}' is not supported by this engine`);
+    if (typeof direction === 'string' && !SPECIAL_INDEXES.has(direction))
+      throw refuse(`Index type '${direction}' is not supported by this engine`);
     const isField =
-      typeof kind === 'string' || Math.abs(isNumber(direction) ? plainNumber(direction) : 0) > 0;
+      typeof direction === 'string' || Math.abs(isNumber(direction) ? plainNumber(direction) : 0) > 0;
     if (!isField || path.split('.').includes(''))
       throw refuse(`Values of an index key must be numbers above or below 0: ${path}`);
   }
+  assertWildcard(asked);
   assertSpecial(asked, collation);
   const unknown = Object.keys(asked).find((name) => !INDEX_OPTIONS.has(name) && !SPECIAL_OPTIONS.has(name));
   if (unknown !== undefined)

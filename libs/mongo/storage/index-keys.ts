@@ -5,6 +5,7 @@ import { compileFilter } from '../query/filter.ts';
 import { readCollation } from '../values/collations.ts';
 import { leavesAt } from '../values/field-paths.ts';
 import { keyOf } from '../values/key-order.ts';
+import { isWildcard } from '../wildcard/wildcard-index.ts';
 import { elementsOf, type Index, type IndexKind, orNull, product } from './index-values.ts';
 import { specialKeysIn } from './special-keys.ts';
 
@@ -14,7 +15,7 @@ export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMult
   const fields = entries.map(([path, direction]) => ({
     path: path.split('.'),
     isDescending: Number(direction) < 0,
-    kind: typeof direction === 'string' ? (direction as IndexKind) : ('plain' as const),
+    kind: kindOf(path, direction),
   }));
   const collation = readCollation(spec.collation);
   const partial = spec.partialFilterExpression;
@@ -32,6 +33,11 @@ export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMult
     partial: partial ? compileFilter(partial, { collation }) : null,
     isMultikey,
   };
+}
+
+function kindOf(path: string, direction: unknown): IndexKind {
+  if (typeof direction === 'string') return direction as IndexKind;
+  return isWildcard(path, direction) ? 'wildcard' : 'plain';
 }
 
 /** Each once. Throws CommandError for arrays in two fields of the index. */

@@ -5,7 +5,7 @@ import type { Filter } from '../query/filter.ts';
 import type { Collation } from '../values/collations.ts';
 
 /** An index holds the values of a field: they themselves, or what a special index makes of them. */
-export type IndexKind = 'plain' | '2dsphere' | '2d' | 'hashed' | 'text';
+export type IndexKind = 'plain' | '2dsphere' | '2d' | 'hashed' | 'text' | 'wildcard';
 
 export interface IndexField {
   readonly path: readonly string[];

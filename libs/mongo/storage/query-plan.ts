@@ -7,6 +7,7 @@ import { readRegex } from '../query/regular-expressions.ts';
 import { isSameCollation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { equalValues, holdsText, keyOf, TAG, tagOf } from '../values/key-order.ts';
+import { isInWildcard, pathKey } from '../wildcard/wildcard-index.ts';
 import { afterPrefix, type Collection, type KeyRange } from './documents-store.ts';
 import type { Index } from './index-values.ts';
 import { mergedRanges, rangesOfSpans } from './key-ranges.ts';
@@ -66,12 +67,15 @@ function hintedIndex({ indexes }: Collection, hint: unknown): Index | 'natural' 
 
 /** The read of an index that serves the query, or of all of it: a sparse one has not all documents. */
 function hintedPlan(index: Index, query: Query): Plan {
-  const found = index.isSpecial ? planSpecial(index, query) : planIndex(index, query);
+  const found = index.isSpecial ? specialPlan(index, query) : planIndex(index, query);
   const isSorted = query.sort.length === 0;
   const branched =
     found === null
       ? planBranches(query, (filter) => bestOf([index], queryOf({ ...query, filter, sort: [] })))
       : null;
+  if (found === null && branched === null && isOfWildcard(index))
+    // All of it has not all documents, and those more than once.
+    throw new CommandError(291, `error processing query: the wildcard index ${index.name} cannot serve it`);
   return (
     (found ?? branched)?.plan ?? { index, ranges: [{ low: null, high: null }], isReverse: false, isSorted }
   );
@@ -142,7 +146,53 @@ function addDemand(demand: Demand, operator: string, operand: unknown): void {
 }
 
 function planSpecialIndex(index: Index, query: Query): Found | null {
-  return index.isHidden || !covers(index, query) ? null : planSpecial(index, query);
+  return index.isHidden || !covers(index, query) ? null : specialPlan(index, query);
+}
+
+const isOfWildcard = ({ fields: [first] }: Index) => first?.kind === 'wildcard';
+
+function specialPlan(index: Index, query: Query): Found | null {
+  return isOfWildcard(index) ? planWildcard(index, query) : planSpecial(index, query);
+}
+
+/** Below that of an index of the field itself. */
+const WILDCARD_COST = 11;
+const PATH = '$_path';
+
+/** The read of one field in a wildcard index: an index of the path and that field. */
+function planWildcard(index: Index, query: Query): Found | null {
+  let best: Found | null = null;
+  for (const [path, demand] of query.demands) {
+    if (!isInWildcard(index.spec, path) || !isOfLeaves(path, demand)) continue;
+    const field = (name: string) => ({ path: name.split('.'), isDescending: false, kind: 'plain' }) as const;
+    const one: Index = {
+      ...index,
+      spec: { ...index.spec, key: { [PATH]: 1, [path]: 1 } },
+      fields: [field(PATH), field(path)],
+      descending: [],
+      isMultikey: true,
+    };
+    const demandsOf = (value: unknown) =>
+      new Map([
+        [PATH, { values: [value], low: null, high: null, spans: null }],
+        [path, demand],
+      ]);
+    const found = planIndex(one, { ...query, demands: demandsOf(pathKey(path)) });
+    const score = (found?.score ?? 0) - WILDCARD_COST;
+    if (!found?.plan.used || score <= (best?.score ?? 0)) continue;
+    const used = { ...found.plan.used, demands: demandsOf(path) };
+    best = { plan: { ...found.plan, used }, score };
+  }
+  return best;
+}
+
+/**
+ * Whether all that match have a key in a wildcard index: it holds no missing fields, no documents as a whole,
+ * and no elements by their number.
+ */
+function isOfLeaves(path: string, { values, spans }: Demand): boolean {
+  const all = [...(values ?? []), ...(spans ?? []).flatMap((span) => ('value' in span ? [span.value] : []))];
+  return !/(?:^|\.)\d+(?:\.|$)/.test(path) && all.every((value) => value !== null && !isDocument(value));
 }
 
 function planIndex(index: Index, query: Query): Found | null {

@@ -9,10 +9,12 @@ import { indexTerms } from '../text/text-index.ts';
 import { leavesAt } from '../values/field-paths.ts';
 import { keyOf } from '../values/key-order.ts';
 import { plainNumber } from '../values/numbers.ts';
+import { pathKey, wildcardValues } from '../wildcard/wildcard-index.ts';
 import { elementsOf, type Index, type IndexField, orNull, product } from './index-values.ts';
 
 /** Each once. Throws CommandError for a value that the index cannot hold. */
 export function specialKeysIn(index: Index, document: Document): Buffer[] {
+  if (index.fields[0]?.kind === 'wildcard') return wildcardKeys(index, document);
   const perField = index.fields.map((field) => valuesOf(field, document, index));
   const special = index.fields.flatMap(({ kind }, i) => (kind === 'plain' ? [] : [perField[i] as unknown[]]));
   const isLocated = index.fields.some(({ kind }) => kind !== 'plain' && kind !== 'hashed');
@@ -25,6 +27,16 @@ export function specialKeysIn(index: Index, document: Document): Buffer[] {
     keyOf(values.map(orNull), index.descending, index.collation),
   );
   if (keys.length > 1) index.isMultikey = true;
+  return distinct(keys);
+}
+
+function wildcardKeys(index: Index, document: Document): Buffer[] {
+  index.isMultikey = true;
+  const values = wildcardValues(index.spec, document);
+  return distinct(values.map(([path, value]) => keyOf([pathKey(path), value], [], index.collation)));
+}
+
+function distinct(keys: readonly Buffer[]): Buffer[] {
   return [...new Map(keys.map((key) => [key.toString('latin1'), key])).values()];
 }
 
@@ -45,6 +57,7 @@ function valuesOf({ kind, path }: IndexField, document: Document, index: Index):
   const leaves = leavesAt(document, path);
   switch (kind) {
     case 'plain':
+    case 'wildcard':
       return leaves.flatMap(elementsOf);
     case 'text':
       return indexTerms(document, index.spec);
