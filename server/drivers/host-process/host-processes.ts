@@ -289,10 +289,21 @@ export class HostProcesses {
    * Has one that computes for long yield to its siblings, or no longer. Control groups, where there are any,
    * share the processor out already, but wake nobody sooner.
    */
-  yields({ identity }: RunningProcess, { from, to }: { from: ProcessorOrder; to: ProcessorOrder }): void {
-    if (from === to || !isAlive(identity)) return;
-    if (this.cgroups.problem !== '') yieldToSiblings(identity.pid, to === 'last');
-    if (from === 'usual' || to === 'usual') keepOffOne(identity.pid, to !== 'usual');
+  yields(
+    { identity }: RunningProcess,
+    change: { readonly from: ProcessorOrder; readonly to: ProcessorOrder },
+  ): void {
+    if (isAlive(identity)) this.orderTask({ tid: identity.pid, isProcess: true }, change);
+  }
+
+  /** The same for one thread, or one process, of a program that runs here. */
+  orderTask(
+    { tid, isProcess }: { readonly tid: number; readonly isProcess: boolean },
+    { from, to }: { readonly from: ProcessorOrder; readonly to: ProcessorOrder },
+  ): void {
+    if (from === to) return;
+    if (this.cgroups.problem !== '') yieldToSiblings(tid, to === 'last', isProcess);
+    if (from === 'usual' || to === 'usual') keepOffOne(tid, to !== 'usual', isProcess);
   }
 
   async #noted(keeper: string): Promise<ProcessEnd> {

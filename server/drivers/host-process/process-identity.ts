@@ -17,6 +17,8 @@ interface ProcessStat {
   readonly pid: number;
   /** The process may still be a zombie. */
   readonly isDead: boolean;
+  /** It runs, or waits for a processor. */
+  readonly isRunning: boolean;
   /** Number of the process that started it. */
   readonly parent: number;
   readonly cpuTicks: number;
@@ -55,7 +57,8 @@ export function parseStat(text: string): ProcessStat | null {
   const [pid, startTime] = [Number.parseInt(text, 10), Number(fields[19])];
   if (!Number.isInteger(pid) || !Number.isInteger(startTime)) return null;
   const cpuTicks = Number(fields[11]) + Number(fields[12]);
-  return { pid, isDead: isOver(text), parent: Number(fields[1]), cpuTicks, startTime };
+  const [isDead, isRunning] = [isOver(text), fields[0] === 'R'];
+  return { pid, isDead, isRunning, parent: Number(fields[1]), cpuTicks, startTime };
 }
 
 /** Memory of the host that the process has, bytes; null when it is gone. */

@@ -49,17 +49,23 @@ export function yieldProcessorFirst(pid: number): void {
  * Gives the process less than its siblings too, or as much as them again, where we may raise it again. A long
  * computation must not delay processes that have little to do.
  */
-export function yieldToSiblings(pid: number, yields: boolean): void {
+export function yieldToSiblings(pid: number, yields: boolean, isProcess = true): void {
   mayRaise ??= readMayRaise();
-  if (mayRaise) setNice(pid, yields ? LAST_NICE : NICE);
+  if (mayRaise) setNice(pid, yields ? LAST_NICE : NICE, isProcess);
 }
 
 /** Keeps the process off one of our processors, or no longer. Nothing happens where there is but one. */
-export function keepOffOne(pid: number, isKeptOff: boolean): void {
+export function keepOffOne(pid: number, isKeptOff: boolean, isProcess = true): void {
   const { all, others } = processors();
   const taskset = findHostProgram('taskset');
   if (others === null || taskset === null) return;
-  const words = ['--all-tasks', '--pid', '--cpu-list', isKeptOff ? others : all, String(pid)];
+  const words = [
+    ...(isProcess ? ['--all-tasks'] : []),
+    '--pid',
+    '--cpu-list',
+    isKeptOff ? others : all,
+    String(pid),
+  ];
   // It may have ended, or have another user where root may not touch it.
   moved = moved
     .then(() => run(taskset, words))
@@ -109,9 +115,11 @@ function ownStatus(): string {
   }
 }
 
-function setNice(pid: number, nice: number): void {
+/** `isProcess` false: it is the number of a thread, which shares its session with others. */
+function setNice(pid: number, nice: number, isProcess = true): void {
   try {
     setPriority(pid, nice);
+    if (!isProcess) return;
     const [own, its] = ['self', pid].map(
       (of) => readFileSync(`/proc/${of}/autogroup`, 'latin1').split(' ')[0],
     );

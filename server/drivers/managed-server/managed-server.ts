@@ -25,8 +25,10 @@ import {
 } from '../server-port.ts';
 import type { EngineServer } from './database-server.ts';
 import type { ServerTls } from './links/server-tls.ts';
+import { upkeep } from './processes/long-sessions.ts';
 import { ServerLog } from './processes/server-log.ts';
 import { makeServerFolders } from './processes/server-owner.ts';
+import type { ServerRounds } from './processes/server-rounds.ts';
 import { ServerWords, withReason } from './processes/server-trouble.ts';
 import { StartProgress } from './processes/start-progress.ts';
 import type { DataTemplate } from './programs/data-template.ts';
@@ -115,8 +117,6 @@ const PROBE_MS = 10_000;
 const SILENT_MS = 5000;
 const STARTS = 5;
 const STARTS_MS = 500;
-/** A tenant can fill the log. */
-const TRIM_MS = 1000;
 
 export class ManagedServer implements EngineServer {
   /** The output of the server and its sessions. */
@@ -129,7 +129,7 @@ export class ManagedServer implements EngineServer {
   #stopping: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
-  readonly #trimming: NodeJS.Timeout;
+  readonly #rounds: ServerRounds;
   readonly #probing: NodeJS.Timeout;
   #isProbing = false;
   /** Failed starts in a row. */
@@ -139,8 +139,7 @@ export class ManagedServer implements EngineServer {
   constructor(deps: ManagedServerDeps) {
     this.#deps = deps;
     this.log = new ServerLog(join(this.#keeper, 'log'));
-    this.#trimming = setInterval(() => (this.isUp ? this.log.trim() : undefined), TRIM_MS);
-    this.#trimming.unref();
+    this.#rounds = upkeep(this, deps.processes);
     this.#probing = setInterval(() => void this.#probe(), PROBE_MS);
     this.#probing.unref();
   }
@@ -197,7 +196,7 @@ export class ManagedServer implements EngineServer {
   async close(): Promise<void> {
     this.#isClosing = true;
     clearTimeout(this.#retry);
-    clearInterval(this.#trimming);
+    await this.#rounds.close();
     clearInterval(this.#probing);
     await this.stop();
   }

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { createServer } from 'node:net';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import type { Client } from 'pg';
 import { isAppError } from '../../../platform/errors.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
@@ -16,16 +18,16 @@ import {
 } from '../../../testing/postgresql-fixture.ts';
 
 import { pidOf } from '../../../testing/server-fixture.ts';
+import { withoutFirst } from '../../host-process/processor-order.ts';
 
 const STAYS = new AbortController().signal;
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const ADDRESS_MARK = 'cloudlet';
 
 /** With a database that has a row. */
-async function used(t: { after(work: () => Promise<void>): void }) {
+async function used(t: { after(work: () => Promise<void>): void }, database = newDatabase()) {
   const fixture = postgresqlFixture();
   t.after(() => fixture.close());
-  const database = newDatabase();
   await fixture.engine.provision(database, SECRET);
   const client = await connect(fixture.engine, database, SECRET);
   await client.query('CREATE TABLE t AS SELECT 1 AS a');
@@ -46,6 +48,41 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual((await client.query('SELECT a FROM t')).rows, [{ a: 1 }]);
     await next.rotate(database, 'other');
     await (await connect(next, database, 'other')).end();
+  });
+
+  test('a session that computes for long stays off one processor, and comes last, until it rests', async (t) => {
+    const limits = { connections: 5, statementMs: 300_000 };
+    const { fixture, database, client } = await used(t, newDatabase({ limits }));
+    const long = await connect(fixture.engine, database, SECRET);
+    const server = pidOf(fixture.engine);
+    const backendOf = async (session: Client) => {
+      // The server may count its processes by itself.
+      const { rows } = await session.query('SELECT pg_backend_pid() AS pid');
+      const isIt = (pid: string) => {
+        const numbers = /^NSpid:\s+(.*)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? pid;
+        return parentOf(pid) === server && Number(numbers.split('\t').at(-1)) === rows[0]?.pid;
+      };
+      return Number(fs.readdirSync('/proc').find((pid) => /^\d+$/.test(pid) && isIt(pid)));
+    };
+    const [busy, other] = [await backendOf(long), await backendOf(client)];
+    const processorsOf = (pid: number | 'self') =>
+      /^Cpus_allowed_list:\t(.*)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '';
+    const [all, usual] = [processorsOf('self'), getPriority(other)];
+    const isWeighed = usual !== 0 && process.getuid?.() === 0;
+    const running = long.query('DO $$ BEGIN LOOP END LOOP; END $$').catch((error) => error);
+    await eventually(() => processorsOf(busy) === (withoutFirst(all) ?? all));
+    if (isWeighed) {
+      await eventually(() => getPriority(busy) === 19);
+      const session = fs.readFileSync(`/proc/${busy}/autogroup`, 'utf8');
+      assert.match(session, / nice 19$/m);
+    }
+    assert.deepEqual((await client.query('SELECT a FROM t')).rows, [{ a: 1 }]);
+    assert.equal(processorsOf(other), all);
+    assert.equal(getPriority(other), usual);
+    await client.query("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO %'");
+    assert.match(String(await running), /cancel/);
+    await eventually(() => processorsOf(busy) === all && getPriority(busy) === usual);
+    await long.end();
   });
 
   test('sessions come back when one of its processes, or all of it, is killed', async (t) => {
