@@ -88,17 +88,29 @@ export function startNginx(folder: string, { https, http, api, data }: Ports): C
 }
 
 /** Names below localhost get certificates of Caddy itself, which this host must not come to trust. */
-export function startCaddy(folder: string, { https, http, api, data }: Ports): ChildProcess {
+export function startCaddy(folder: string, ports: Ports): ChildProcess {
+  const { api, data } = ports;
+  const nodes = { CLOUDLET_API: `127.0.0.1:${api}`, CLOUDLET_DATA: `127.0.0.1:${data}` };
+  return startCaddyOf('Caddyfile', { folder, ports, nodes });
+}
+
+interface CaddyOf {
+  readonly folder: string;
+  readonly ports: Pick<Ports, 'https' | 'http'>;
+  /** Where Cloudlet is, as the recipe names it. */
+  readonly nodes: Readonly<Record<string, string>>;
+}
+
+export function startCaddyOf(name: string, { folder, ports: { https, http }, nodes }: CaddyOf): ChildProcess {
   const options = ['admin off', 'skip_install_trust', `http_port ${http}`, `https_port ${https}`];
   const file = join(folder, 'Caddyfile');
-  writeFileSync(file, `{\n${options.join('\n')}\n}\n${recipe('Caddyfile')}`);
+  writeFileSync(file, `{\n${options.join('\n')}\n}\n${recipe(name)}`);
   const env = {
     PATH: process.env.PATH,
     HOME: folder,
     CLOUD_NAME: CLOUD,
     DATA_NAME: DATA,
-    CLOUDLET_API: `127.0.0.1:${api}`,
-    CLOUDLET_DATA: `127.0.0.1:${data}`,
+    ...nodes,
   };
   return spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', file], { env, stdio: 'ignore' });
 }

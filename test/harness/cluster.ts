@@ -67,6 +67,13 @@ export class Cluster {
     return node;
   }
 
+  /** One more node, on the port of the first at another address of the loopback. */
+  addAt(address: string): Promise<CloudProcess> {
+    const { port } = new URL(this.nodes[0]?.api ?? '');
+    const url = `http://${address}:${port}`;
+    return this.add({ CLOUDLET_HOST: address, CLOUDLET_PORT: port, CLOUDLET_NODE_URL: url });
+  }
+
   /** One more node, with a way to S3 of its own. */
   async addWithOwnWay(): Promise<{ node: CloudProcess; way: TcpProxy }> {
     const url = new URL(this.#s3.url('cluster'));

@@ -55,13 +55,9 @@ const COLUMNS: readonly Column<Node>[] = [
   },
   {
     name: administration.state,
-    cell: ({ state, role }) => (
-      <>
-        <StateBadge tone={TONES[state]} word={administration.nodeStates[state]} />{' '}
-        {administration.nodeRoles[role]}
-      </>
-    ),
+    cell: ({ state }) => <StateBadge tone={TONES[state]} word={administration.nodeStates[state]} />,
   },
+  { name: administration.role, cell: ({ role }) => administration.nodeRoles[role] },
   { name: administration.version, cell: ({ version }) => version },
   { name: administration.nodeSince, cell: ({ since }) => <When at={since} /> },
   {

@@ -150,6 +150,7 @@ export const administration = {
   nodesLead: 'Each node serves the whole cloud. The host has the machines, images and databases.',
   noCluster: 'This cloud is one process. It is a cluster once CLOUDLET_NODE_URL is set on each of its nodes.',
   thisNode: 'this one',
+  role: 'Role',
   nodeRoles: { host: 'host', front: 'front' },
   nodeStates: { up: 'up', draining: 'draining', left: 'stopped', lost: 'lost' },
   version: 'Version',
