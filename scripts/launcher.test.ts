@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -62,5 +71,27 @@ describe('bin/cloudlet', () => {
       child.once('exit', (...end) => resolve(end));
     });
     assert.deepEqual([code, signal], [42, null]);
+  });
+
+  test('where the Node of the package lacks a library, the one that installed it says so', () => {
+    const installed = join(PARENT, 'package');
+    const bin = join(PARENT, 'no-apt-get');
+    for (const folder of ['bin', 'scripts', 'node_modules/.bin'])
+      mkdirSync(join(installed, folder), { recursive: true });
+    copyFileSync(join(ROOT, 'bin/cloudlet'), join(installed, 'bin/cloudlet'));
+    for (const name of globSync('*.{js,json}', { cwd: join(ROOT, 'scripts') }))
+      copyFileSync(join(ROOT, 'scripts', name), join(installed, 'scripts', name));
+    writeFileSync(join(installed, 'package.json'), '{ "type": "module" }');
+    const node = join(installed, 'node_modules/.bin/node');
+    const loader = `${node}: error while loading shared libraries: libatomic.so.1: cannot open shared object file`;
+    writeFileSync(node, `#!/bin/sh\necho '${loader}' >&2\nexit 127\n`, { mode: 0o755 });
+    mkdirSync(bin);
+    symlinkSync(process.execPath, join(bin, 'node'));
+    symlinkSync('/usr/bin/dirname', join(bin, 'dirname'));
+    const words = [join(installed, 'bin/cloudlet'), 'start'];
+    const { status, stderr } = spawnSync('/bin/sh', words, { env: { PATH: bin }, encoding: 'utf8' });
+    const fix = 'the library libatomic.so.1 is missing. On Debian: sudo apt-get install libatomic1';
+    assert.equal(stderr, `set-up: the Node of this package does not run on this machine: ${fix}\n`);
+    assert.equal(status, 1);
   });
 });

@@ -158,8 +158,8 @@ function missingLibrary({ stderr }) {
 }
 
 /** Starts the pinned Node. A library that it lacks is installed where that can be done. */
-async function askVersion() {
-  const ask = () => spawnSync(PINNED_NODE, ['-v'], { encoding: 'utf8' });
+async function askVersion(program) {
+  const ask = () => spawnSync(program, ['-v'], { encoding: 'utf8' });
   const first = ask();
   const debianPackage = LIBRARIES[missingLibrary(first)];
   if (debianPackage === undefined || !canInstallPackages()) return first;
@@ -180,6 +180,15 @@ function explainRuntime(result) {
   return `${said}; it needs glibc 2.28 or newer (not musl)`;
 }
 
+/** Throws with what to do when that Node does not run here. */
+async function runs(program, what) {
+  const result = await askVersion(program);
+  if (result.error || result.status !== 0) {
+    throw new SetupError(`${what} does not run on this machine: ${explainRuntime(result)}`);
+  }
+  return result;
+}
+
 /** The pinned Node must be there and run. */
 async function runtime(lock) {
   const pinned = pinnedPackage(lock);
@@ -195,10 +204,7 @@ async function runtime(lock) {
       `${what} (the Node that Cloudlet runs on) was not installed; run \`npm ci --include=optional\``,
     );
   }
-  const result = await askVersion();
-  if (result.error || result.status !== 0) {
-    throw new SetupError(`${what} does not run on this machine: ${explainRuntime(result)}`);
-  }
+  const result = await runs(PINNED_NODE, what);
   if (result.stdout.trim() !== `v${pinned.version}`) {
     throw new SetupError(
       `${PINNED_NODE} is ${result.stdout.trim()}, expected v${pinned.version}; run \`npm ci\``,
@@ -293,7 +299,14 @@ async function specificationTests() {
   }
 }
 
-async function main(purpose) {
+/** Before a start of the package. `node`: the one that came with it. */
+async function installed(node) {
+  if (node !== undefined && node !== process.execPath) await runs(node, 'the Node of this package');
+  await outsidePrograms('installed');
+}
+
+/** `node`: for `installed`. */
+async function main(purpose, node) {
   if (Number(process.versions.node.split('.')[0]) < 18) {
     throw new SetupError(
       `Node ${process.versions.node} is too old to set up Cloudlet; install Node 18 or newer`,
@@ -302,7 +315,7 @@ async function main(purpose) {
   if (!PURPOSES.includes(purpose)) {
     throw new SetupError(`usage: node scripts/setup.js ${PURPOSES.join('|')}`);
   }
-  if (purpose === 'installed') return outsidePrograms(purpose);
+  if (purpose === 'installed') return installed(node);
   const { lock, worked } = await dependencies(purpose !== 'start' && purpose !== 'whole');
   await runtime(lock);
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
@@ -321,7 +334,7 @@ process.umask(0o022);
 try {
   await withLock(join(ROOT, 'build/setup.lock'), {
     onWait: (pid) => console.log(`  waiting for another set-up of this clone (process ${pid}) …`),
-    work: () => main(process.argv[2]),
+    work: () => main(process.argv[2], process.argv[3]),
   });
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
