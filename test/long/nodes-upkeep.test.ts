@@ -1,0 +1,128 @@
+/** What an operator does to nodes, and what their hosts' clocks do. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FAKED_CLOCK, noFakedClock } from '../acceptance/faked-clock.ts';
+import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
+import { Cluster, noCluster } from '../harness/cluster.ts';
+
+const KEY = { 'x-api-key': ADMIN_KEY };
+const BYTES = 50_000_000;
+const HOUR_SECONDS = 3600;
+
+describe('nodes', { skip: noCluster }, () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await Cluster.start(3);
+  });
+  after(() => cluster?.stop());
+
+  test('started again one after the other, they leave no request without its answer', async (t) => {
+    const proxy = new HealthChecks(cluster.nodes);
+    let [isOver, answers] = [false, 0];
+    const failed: string[] = [];
+    const readers = Array.from({ length: 4 }, async () => {
+      while (!isOver) {
+        const node = proxy.next();
+        const status = await fetch(`${node.api}/api/buckets`, { headers: KEY }).then(
+          (response) => response.status,
+          (error: Error) => String(error.cause ?? error),
+        );
+        answers++;
+        if (status !== 200) failed.push(`${status} of ${node.api}`);
+        await sleep(5);
+      }
+    });
+    for (const node of cluster.nodes) {
+      assert.equal(await node.end(), 0);
+      await node.start();
+      await proxy.isReady(node);
+    }
+    isOver = true;
+    await Promise.all(readers);
+    proxy.close();
+    t.diagnostic(`${answers} answers`);
+    assert.deepEqual(failed, []);
+    assert.ok(answers > 100);
+  });
+
+  test('a host whose clock is an hour wrong charges for no hour', { skip: noFakedClock }, async () => {
+    for (const offset of ['+3600', '-3600']) {
+      const wrong = await cluster.add({ ...FAKED_CLOCK, FAKETIME: offset });
+      const [right] = cluster.nodes as [CloudProcess];
+      const bucket = offset === '+3600' ? 'of-the-early' : 'of-the-late';
+      const began = performance.now();
+      await json(wrong, 'POST /api/buckets', { name: bucket });
+      const form = new FormData();
+      form.set('file', new Blob(['x'.repeat(BYTES)]), 'x.txt');
+      const upload = { method: 'POST', headers: KEY, body: form };
+      const stored = await fetch(`${wrong.api}/api/buckets/${bucket}/upload`, upload);
+      const { object_id: id } = (await stored.json()) as { object_id: string };
+      await sleep(3000);
+      await fetch(`${right.api}/api/storage/${id}?permanent=true`, { method: 'DELETE', headers: KEY });
+      const seconds = (performance.now() - began) / 1000;
+      const most = ((BYTES / 1e9) * (seconds + 2)) / HOUR_SECONDS;
+      for (const node of [right, wrong]) {
+        const { items } = (await json(node, 'GET /api/billing/usage')) as { items: readonly Used[] };
+        const quantity = items.find(({ name, meter }) => name === bucket && meter === 'storage')?.quantity;
+        assert.ok(
+          quantity !== undefined && quantity > 0 && quantity <= most,
+          `${offset}: ${quantity}, ${most}`,
+        );
+      }
+      await wrong.end();
+    }
+  });
+});
+
+interface Used {
+  readonly name: string;
+  readonly meter: string;
+  readonly quantity: number;
+}
+
+async function json(node: CloudProcess, line: string, body?: unknown): Promise<unknown> {
+  const [method = '', path] = line.split(' ');
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  const headers = { ...KEY, 'content-type': 'application/json' };
+  const response = await fetch(`${node.api}${path}`, { method, headers, ...sent });
+  assert.ok(response.ok, `${line}: ${response.status}`);
+  return response.json();
+}
+
+/** The nodes to send requests to, as a proxy finds them by /readyz each second. */
+class HealthChecks {
+  readonly #ready: Set<CloudProcess>;
+  readonly #timer: NodeJS.Timeout;
+  #turn = 0;
+
+  constructor(nodes: readonly CloudProcess[]) {
+    this.#ready = new Set(nodes);
+    this.#timer = setInterval(() => {
+      for (const node of nodes) void this.#check(node);
+    }, 1000);
+  }
+
+  next(): CloudProcess {
+    const ready = [...this.#ready];
+    assert.ok(ready.length > 0, 'no node is ready');
+    return ready[this.#turn++ % ready.length] as CloudProcess;
+  }
+
+  async isReady(node: CloudProcess): Promise<void> {
+    while (!this.#ready.has(node)) await sleep(100);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #check(node: CloudProcess): Promise<void> {
+    const isReady = await fetch(`${node.api}/readyz`).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+    if (isReady) this.#ready.add(node);
+    else this.#ready.delete(node);
+  }
+}
