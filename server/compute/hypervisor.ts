@@ -53,6 +53,8 @@ export interface GuestSpec {
   /** URIs of databases by the names of variables, `A-Z0-9_`; they are secret. Missing: none. */
   readonly databaseUris?: Readonly<Record<string, string>>;
   readonly network: GuestNetwork;
+  /** It ran before: its disk is there, or is lost, and is never made anew. */
+  readonly hasRun?: boolean;
 }
 
 export interface GuestImage {
@@ -213,7 +215,8 @@ export interface Hypervisor {
 
   /**
    * Resolves when the guest's CPU runs. A running guest is left alone and described. The same guest never
-   * runs twice. A failed start leaves nothing running.
+   * runs twice. A failed start leaves nothing running. Throws `disk_missing` for one that ran before and has
+   * no disk here.
    */
   start(spec: GuestSpec): Promise<StartedGuest>;
 

@@ -280,6 +280,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Stored data of this database is damaged, so none of it is returned.',
     'Load its latest dump, or ask the operator for one from a recovery point.',
   ),
+  disk_missing: help(
+    'The virtual machine ran before, and its disk is not on the host. No new one is made in its place.',
+    'Ask the operator to put the disk back, or restore the machine from a recovery point.',
+  ),
   data_missing: help(
     'The files of this database are missing on the host.',
     'Load its latest dump, or ask the operator to restore the files.',

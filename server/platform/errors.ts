@@ -115,6 +115,7 @@ export const ERRORS = {
   internal_error: { http: 500, title: 'Internal error' },
   data_corrupted: { http: 500, title: 'Stored data is damaged' },
   data_damaged: { http: 500, title: 'Database data is damaged' },
+  disk_missing: { http: 503, title: 'Disk missing' },
   data_missing: { http: 503, title: 'Database data is missing' },
   overloaded: { http: 503, title: 'Overloaded' },
   engine_unavailable: { http: 503, title: 'Engine unavailable' },

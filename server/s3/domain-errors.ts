@@ -117,6 +117,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   internal_error: 'InternalError',
   data_corrupted: 'InternalError',
   data_damaged: 'InternalError',
+  disk_missing: 'ServiceUnavailable',
   data_missing: 'ServiceUnavailable',
   overloaded: 'SlowDown',
   engine_unavailable: 'ServiceUnavailable',

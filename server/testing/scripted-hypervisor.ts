@@ -103,6 +103,8 @@ export class ScriptedHypervisor implements Hypervisor {
 
   async start(spec: GuestSpec): Promise<StartedGuest> {
     await this.#before.get('start')?.();
+    if (spec.hasRun === true && !this.engine.guests.has(spec.vmId))
+      throw new AppError('disk_missing', 'as scripted');
     await this.prepare(spec);
     const guest = this.#guest(spec.vmId);
     if (guest.run === null) {

@@ -41,6 +41,21 @@ function gate() {
   return { open: () => way.resolve(), entered: entered.promise, wait };
 }
 
+test('a machine that ran before and has lost its disk is an error, until the disk is back', async () => {
+  fixture.engine.guests.delete(vmId);
+  await cloud.power.start(ann, vmId); // made by the first start: the engine was not there before
+  await cloud.power.stop(ann, vmId);
+  const guest = fixture.engine.guests.get(vmId);
+  assert.ok(guest);
+  fixture.engine.guests.delete(vmId);
+  await assert.rejects(cloud.power.start(ann, vmId), code('disk_missing'));
+  const { state, state_reason } = await read();
+  assert.deepEqual([state, state_reason?.code], ['error', 'disk_missing']);
+  assert.ok(!fixture.engine.guests.has(vmId));
+  fixture.engine.guests.set(vmId, guest);
+  assert.equal((await cloud.power.start(ann, vmId)).state, 'running');
+});
+
 test('start, a sign of life, stop: states, times, ingress and usage go together', async () => {
   const running = await cloud.power.start(ann, vmId);
   const t0 = fixture.clock.now();

@@ -114,7 +114,8 @@ export class Runs {
   }
 
   async #specOf(row: VmRow): Promise<GuestSpec> {
-    const spec = guestSpec(row);
+    const hasRun = await this.#deps.store.hasRun(row.vm_id);
+    const spec = { ...guestSpec(row), hasRun };
     return row.databases === null ? spec : { ...spec, databaseUris: await this.#urisOf(row, row.databases) };
   }
 

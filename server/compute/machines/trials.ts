@@ -40,10 +40,11 @@ export async function tryMachine(
   const neededMb = memoryMb + OVERHEAD_MB;
   if (freeMb < neededMb)
     throw new CheckSkipped(`not booted: ${neededMb} MiB of memory are needed, ${freeMb} MiB are free`);
-  const row = await new VmStore(reads).find(id);
+  const store = new VmStore(reads);
+  const row = await store.find(id);
   if (row === undefined) throw new Error(`${name} (${id}) has no row`);
   try {
-    const { accel } = await hypervisor.start(guestSpec(row));
+    const { accel } = await hypervisor.start({ ...guestSpec(row), hasRun: await store.hasRun(id) });
     return `${name} (${id}) boots with ${accel}: ${await signOfLife(hypervisor, id)}`;
   } finally {
     await hypervisor.stop(id, { graceMs: 0 });

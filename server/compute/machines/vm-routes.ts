@@ -157,7 +157,7 @@ function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
       errors: [
         ...(['vm_not_found', 'vm_invalid_state', 'vm_locked', 'insufficient_credits'] as const),
         'quota_exceeded',
-        ...(['write_conflict', 'engine_unavailable', 'insufficient_capacity'] as const),
+        ...(['write_conflict', 'engine_unavailable', 'insufficient_capacity', 'disk_missing'] as const),
       ],
       handler: (call) => power.start(call, call.params.vm_id),
     }),

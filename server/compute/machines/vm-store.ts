@@ -77,6 +77,12 @@ export class VmStore {
     return (await found) !== undefined;
   }
 
+  async hasRun(vmId: string): Promise<boolean> {
+    const sql = "SELECT 1 FROM vm_usage WHERE vm_id = ? AND event = 'started' LIMIT 1";
+    const found: Awaitable<unknown> = this.#reads.get(sql, vmId);
+    return (await found) !== undefined;
+  }
+
   /** When the account was made, ms; undefined: there is none. */
   async accountSince(accountId: number): Promise<number | undefined> {
     const sql = 'SELECT created_at FROM accounts WHERE id = ?';

@@ -118,6 +118,21 @@ describe('QEMU guests', { skip: noQemu }, () => {
     await hypervisor.stop(spec.vmId, { graceMs: 0 });
   });
 
+  test('a guest that ran before and has no disk here is not given an empty one', async () => {
+    const spec = { ...fixture.newSpec(), hasRun: true };
+    await assert.rejects(hypervisor.start(spec), (error) => isAppError(error, 'disk_missing'));
+    assert.ok(!fs.existsSync(file(spec.vmId, '')));
+    const disk = file(spec.vmId, 'guest/disk.qcow2');
+    await hypervisor.start({ ...spec, hasRun: false });
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+    fs.renameSync(disk, `${disk}.away`);
+    await assert.rejects(hypervisor.start(spec), (error) => isAppError(error, 'disk_missing'));
+    assert.ok(!fs.existsSync(disk));
+    fs.renameSync(`${disk}.away`, disk);
+    await hypervisor.start(spec);
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+  });
+
   test('two starts at once give one process', async () => {
     const spec = fixture.newSpec();
     await Promise.all([hypervisor.start(spec), hypervisor.start(spec), hypervisor.start(spec)]);
@@ -228,10 +243,10 @@ describe('QEMU guests', { skip: noQemu }, () => {
   test('a guest that cannot start leaves no process, and says why without a path', async () => {
     const spec = fixture.newSpec();
     await hypervisor.prepare(spec);
-    fs.rmSync(file(spec.vmId, `guest/${FILES.qcow2Disk}`));
+    fs.writeFileSync(file(spec.vmId, `guest/${FILES.qcow2Disk}`), 'no disk');
     await assert.rejects(hypervisor.start(spec), (error: Error) => {
       assert.ok(isAppError(error, 'internal_error'), String(error));
-      assert.match(error.message, /No such file/);
+      assert.match(error.message, /not in qcow2 format/);
       assert.ok(!error.message.includes('/'), error.message);
       return true;
     });

@@ -257,6 +257,7 @@ export async function prepareGuest(
   const base = join(imagesDirectory, `${image.imageId}.${image.format}`);
   const known = folders.find(vmId);
   try {
+    if (known !== undefined ? !hasDisk(folders, known) : spec.hasRun === true) throw diskMissing();
     if (known !== undefined) {
       lendBaseAgain(folders.guestPath(vmId), base, known);
       return known;
@@ -279,6 +280,23 @@ export async function prepareGuest(
   }
 }
 
+function hasDisk(folders: GuestFolders, { vmId, diskFormat }: GuestRecord): boolean {
+  return existsSync(folders.guestPath(vmId, diskName(diskFormat)));
+}
+
+function diskName(format: GuestRecord['diskFormat']): string {
+  return format === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
+}
+
+/** Another disk, an empty one, would pass for the machine until its owner looks for the data. */
+function diskMissing(): AppError {
+  return new AppError('disk_missing', 'The disk of this virtual machine is not on this host', {
+    hint:
+      'The operator must put it back, or mount where it is, and start the machine again; or restore the ' +
+      'machine from a recovery point',
+  });
+}
+
 /** A recovery point has an image once, and not in the folder of each guest. */
 function lendBaseAgain(folder: string, base: string, { diskFormat, uid }: GuestRecord): void {
   if (diskFormat === 'qcow2' && !existsSync(join(folder, FILES.base))) lendBase(folder, base, uid);
@@ -292,7 +310,7 @@ async function copyGuest(
   const { vmId, uuid } = spec;
   const record = await origin.find(folders.recordName(origin.vmId));
   const { boot, diskFormat, machine } = JSON.parse(await textOf(record)) as GuestRecord;
-  const name = diskFormat === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
+  const name = diskName(diskFormat);
   const disk = await origin.find(join(origin.vmId, GUEST, name));
   if (disk === undefined) throw noDisk();
   const guest = { vmId, uuid, boot, diskFormat, ...(machine === undefined ? {} : { machine }) };
