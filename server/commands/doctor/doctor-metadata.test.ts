@@ -67,6 +67,9 @@ describe('a server', { skip: noPostgresql }, () => {
     );
     assert.match(findings[0]?.detail ?? '', /cannot create tables/);
     assert.match(findings[1]?.detail ?? '', /^4 connections are free; Cloudlet needs 8/);
+    const metadataUrl = url('narrow', 'cloudlet', 'secret');
+    const [, ofNode] = await checkMetadata({ metadataUrl, nodeUrl: 'http://node:8080' });
+    assert.match(ofNode?.detail ?? '', /Cloudlet needs 9/);
   });
 
   test('with another encoding, or another time', async () => {

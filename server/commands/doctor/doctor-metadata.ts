@@ -7,27 +7,30 @@ import type { Finding } from '../../platform/finding.ts';
 
 /** Connections: one that writes, one that holds the database, four that read, two for snapshots. */
 const CONNECTIONS = 8;
+/** A node of a cluster has one more, to hear of the others. */
+const NODE_CONNECTIONS = CONNECTIONS + 1;
 /** Times in the log of Cloudlet and in that of the server should agree. */
 const MOST_CLOCK_MS = 1000;
 const SUBJECT = 'metadata';
 
 /** No finding where the metadata are in the data directory. */
 export async function checkMetadata(
-  { metadataUrl: url }: Pick<Config, 'metadataUrl'>,
+  { metadataUrl: url, nodeUrl = '' }: Pick<Config, 'metadataUrl'> & Partial<Pick<Config, 'nodeUrl'>>,
   clock: Clock = systemClock,
 ): Promise<Finding[]> {
   if (url === '') return [];
   const { host, pathname } = new URL(url);
   const place = `PostgreSQL at ${host}${pathname}`;
   try {
-    return describe(place, await serverFacts(url, clock));
+    const needed = nodeUrl === '' ? CONNECTIONS : NODE_CONNECTIONS;
+    return describe(place, await serverFacts(url, clock), needed);
   } catch (error) {
     const detail = `${place} is not usable: ${(error as Error).message}`;
     return [{ level: 'fail', subject: SUBJECT, detail, fix: 'start it, or correct CLOUDLET_METADATA_URL' }];
   }
 }
 
-function describe(place: string, facts: ServerFacts): Finding[] {
+function describe(place: string, facts: ServerFacts, needed: number): Finding[] {
   const found: Finding[] = [];
   const add = (level: 'warn' | 'fail', detail: string, fix: string) =>
     found.push({ level, subject: SUBJECT, detail, fix });
@@ -58,8 +61,8 @@ function describe(place: string, facts: ServerFacts): Finding[] {
     const detail = 'the standbys are asynchronous, so a failover loses acknowledged writes';
     add('warn', detail, 'set synchronous_standby_names');
   }
-  if (facts.freeConnections < CONNECTIONS) {
-    const detail = `${Math.max(0, facts.freeConnections)} connections are free; Cloudlet needs ${CONNECTIONS}`;
+  if (facts.freeConnections < needed) {
+    const detail = `${Math.max(0, facts.freeConnections)} connections are free; Cloudlet needs ${needed}`;
     add(
       'warn',
       `${detail}, unless Cloudlet is already running`,
