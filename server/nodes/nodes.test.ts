@@ -61,6 +61,19 @@ test('a node is named by its id, and the one that answers by self', async () => 
   assert.deepEqual(changed, ['nod-1 drained', 'nod-2 resumed']);
 });
 
+test('front nodes that have been away for a day are forgotten, and the host never', async () => {
+  const away = { state: 'lost', beatAgeMs: 25 * 3_600_000 } as const;
+  const { nodes, changed } = open([
+    { nodeId: 'nod-2', runId: 'run-2', ...away },
+    { nodeId: 'nod-3', runId: 'run-3', ...away, state: 'left' },
+    { nodeId: 'nod-4', runId: 'run-4', ...away, beatAgeMs: 23 * 3_600_000 },
+    { nodeId: 'nod-5', runId: 'run-5', ...away, isHost: true },
+    { nodeId: 'nod-6', runId: 'run-6', ...away, state: 'up' },
+  ]);
+  await nodes.forgetOld();
+  assert.deepEqual(changed, ['nod-2 forgotten', 'nod-3 forgotten']);
+});
+
 test('the last node that is up is not drained', async () => {
   const { nodes, changed } = open([
     { nodeId: 'nod-2', runId: 'run-2', state: 'draining' },

@@ -14,6 +14,7 @@ export interface NodesDeps {
 
 /** Names the node that answers. */
 const SELF = 'self';
+const OLD_MS = 24 * 3_600_000;
 
 export class Nodes {
   readonly #deps: NodesDeps;
@@ -47,6 +48,15 @@ export class Nodes {
     if (!(await this.#deps.membership.change(node.nodeId, 'forgotten')))
       throw invalid(node, 'Only a node that has left or is lost can be forgotten', 'Stop it first');
     return present(node, false);
+  }
+
+  /** Forgets front nodes that have been away for a day: pods of Kubernetes never come back as the same. */
+  async forgetOld(): Promise<void> {
+    const { membership } = this.#deps;
+    for (const { nodeId, isHost, state, beatAgeMs } of membership.nodes()) {
+      const isAway = state === 'left' || state === 'lost';
+      if (isAway && !isHost && beatAgeMs > OLD_MS) await membership.change(nodeId, 'forgotten');
+    }
   }
 
   #find(id: string): NodeView {

@@ -26,10 +26,19 @@ export function nodesPart({ membership, alarms, clock, hostMetrics }: NodesPartD
   return {
     routes: nodeRoutes(nodes),
     gauges: (meters: Meters) => meterNodes(meters, membership),
+    jobs: [
+      {
+        name: 'forget nodes that have been away for a day',
+        everyMs: HOUR_MS,
+        per: 'cluster' as const,
+        run: () => nodes.forgetOld(),
+      },
+    ],
     start: () => membership.report(() => ({ alarms: alarms.told(), load: load() })),
   };
 }
 
+const HOUR_MS = 3_600_000;
 const STATES = ['up', 'draining', 'left', 'lost'] as const;
 const count = (all: readonly string[], one: string) => all.filter((each) => each === one).length;
 

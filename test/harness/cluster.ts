@@ -7,10 +7,12 @@ import type { OperatorServer } from '../../server/testing/operator-server.ts';
 import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
 import { S3Fixture } from '../../server/testing/s3-fixture.ts';
 import { TcpProxy } from '../../server/testing/tcp-proxy.ts';
-import { CloudProcess } from './cloud-process.ts';
+import { type CloudOptions, CloudProcess } from './cloud-process.ts';
 
 /** Why no cluster can be started here, or false. */
 export const noCluster = noPostgresql;
+
+type HowStarted = Pick<CloudOptions, 'dataDir' | 'wrapper'>;
 
 export class Cluster {
   readonly #server: OperatorServer;
@@ -42,7 +44,7 @@ export class Cluster {
   }
 
   /** Starts one more node, which has a way of its own to the metadata. */
-  async add(env: Readonly<Record<string, string>> = {}): Promise<CloudProcess> {
+  async add(env: Readonly<Record<string, string>> = {}, how: HowStarted = {}): Promise<CloudProcess> {
     const port = await freePort();
     const way = await TcpProxy.to(this.#server.port);
     this.ways.push(way);
@@ -52,6 +54,7 @@ export class Cluster {
         ? {}
         : { CLOUDLET_COMPUTE: 'off', CLOUDLET_MASTER_KEY_FILE: join(host.dataDir, 'master.key') };
     const node = await CloudProcess.start({
+      ...how,
       env: {
         CLOUDLET_METADATA_URL: Object.assign(new URL(this.metadataUrl), { port: String(way.port) }).href,
         CLOUDLET_BLOBS_URL: this.#s3.url('cluster'),
