@@ -95,7 +95,7 @@ export function buildEdges(
     new RateLimiter({ name, requests, windowSeconds }, clock);
   const { limiter, routeLimiters } = apiLimits(config, limitOf);
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
-  const guard = connectionGuard(config, deps);
+  const guard = connectionGuard(config, deps, deps.forwarding);
   const bodies = new BodyMemory(REQUEST_BODIES_BYTES, clock);
   const { forwarded } = deps.forwarding;
   const proxies = new TrustedProxies(trustedProxies, forwarded);
@@ -168,6 +168,7 @@ export function buildEdges(
 function connectionGuard(
   config: Config,
   { clock, log, connections }: Pick<DoorDeps, 'clock' | 'log'> & { readonly connections: number },
+  { forwarded }: Pick<Forwarding, 'forwarded'>,
 ): ConnectionGuard {
   const share = Math.min(1, connections / config.maxConnections);
   const maxConnections = Math.floor(config.maxConnections * share);
@@ -179,6 +180,7 @@ function connectionGuard(
     maxConnections,
     maxPerAddress: Math.ceil(config.maxConnectionsPerAddress * share),
     trustedProxies: proxiesOf(config),
+    isNode: (address) => forwarded.isNode(address),
     slowSeconds: config.slowBodySeconds,
     pauseSeconds: config.pausedResponseSeconds,
     maxWaitingBytes: config.unreadResponsesMb * 2 ** 20,

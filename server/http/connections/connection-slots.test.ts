@@ -42,12 +42,14 @@ test('an address has its share, whatever the others have; a /64 counts as one ad
 test('a trusted proxy has no share, but the whole has its bound', () => {
   const { kind } = open({
     maxPerAddress: 1,
-    maxConnections: 6,
+    maxConnections: 8,
     trustedProxies: ['192.0.2.1', '2001:db8::/32', 'not-an-address'],
+    isNode: (address) => address === '192.0.2.77',
   });
   for (const address of ['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '2001:db8:9::1', '2001:db8:9::1']) {
     assert.equal(kind(address), 'ordinary', address);
   }
+  for (const address of ['192.0.2.77', '192.0.2.77']) assert.equal(kind(address), 'ordinary', address);
   assert.equal(kind('192.0.2.9'), 'ordinary');
   assert.equal(kind('192.0.2.1'), 'reserve');
 });

@@ -14,6 +14,8 @@ export interface SlotDeps {
   readonly maxPerAddress: number;
   /** Addresses and networks that stand for many callers and have no share of their own. */
   readonly trustedProxies: readonly string[];
+  /** Whether another node of the cluster, which stands for many callers too, is at this address. */
+  readonly isNode?: (address: string) => boolean;
 }
 
 export type Slot =
@@ -84,7 +86,7 @@ export class ConnectionSlots {
   enter(socket: Socket): Slot {
     const address = socket.remoteAddress ?? '';
     const source = sourceOf(address);
-    const hasShare = !this.#isProxy(address);
+    const hasShare = !this.#isProxy(address) && this.#deps.isNode?.(address) !== true;
     const reason = this.#freeSlot(source, hasShare);
     if (reason === undefined) {
       this.#add(socket, { source, hasShare, isReserve: false });

@@ -22,7 +22,8 @@ const front = () => new SignedCalls(SECRET, membersOf('front', false));
 const host = (live?: string[]) => new SignedCalls(SECRET, membersOf('host', true, live));
 
 function request(value: unknown, { method = 'POST', url = '/api/vms?x=1' } = {}): IncomingMessage {
-  return { method, url, headers: { [FORWARDED_HEADER]: value } } as unknown as IncomingMessage;
+  const socket = { remoteAddress: '10.0.0.3' };
+  return { method, url, socket, headers: { [FORWARDED_HEADER]: value } } as unknown as IncomingMessage;
 }
 const signed = (from = front(), to = 'host') => from.sign({ method: 'POST', url: '/api/vms?x=1' }, CALL, to);
 
@@ -31,6 +32,12 @@ test('the host knows who called, by a header that only a node can write', () => 
   assert.equal(call?.refusal, null);
   assert.deepEqual([call?.address, call?.requestId, call?.origin], ['192.0.2.7', 'req-1', 'api']);
   assert.equal(host().of({ headers: {} } as IncomingMessage), undefined);
+  const at = host();
+  at.of(request(`${signed()}x`));
+  assert.ok(!at.isNode('10.0.0.3'), 'nobody yet');
+  at.of(request(signed()));
+  assert.ok(at.isNode('10.0.0.3'));
+  assert.ok(!at.isNode('10.0.0.4'));
 });
 
 test('what a client writes there is passed over', () => {

@@ -35,10 +35,12 @@ export interface ForwardedCall extends PassedCall {
 export interface Forwarded {
   /** undefined: it is a client's own, whatever it says. */
   of(request: IncomingMessage): ForwardedCall | undefined;
+  /** Whether a node has passed something on from this address. */
+  isNode(address: string): boolean;
 }
 
 /** A cloud of one process. */
-export const NOT_FORWARDED: Forwarded = { of: () => undefined };
+export const NOT_FORWARDED: Forwarded = { of: () => undefined, isNode: () => false };
 
 interface Fields extends PassedCall {
   /** Runs of nodes. */
@@ -56,6 +58,7 @@ export class SignedCalls implements Forwarded {
   readonly #membership: CallsMembership;
   readonly #known = new WeakMap<IncomingMessage, { readonly call: ForwardedCall | undefined }>();
   readonly #seen = new Map<string, SeenNumbers>();
+  readonly #addresses = new Set<string>();
   #number = 0;
 
   constructor(secret: Uint8Array, membership: CallsMembership) {
@@ -81,13 +84,19 @@ export class SignedCalls implements Forwarded {
     return known.call;
   }
 
-  #read(request: Signed, value: string): ForwardedCall | undefined {
+  isNode(address: string): boolean {
+    return this.#addresses.has(address);
+  }
+
+  #read(request: IncomingMessage, value: string): ForwardedCall | undefined {
     const [text = '', given = ''] = value.split('.', 2);
     const right = this.#signatureOf(request, text);
     const signature = Buffer.from(given, 'base64url');
     if (signature.length !== right.length || !timingSafeEqual(signature, right)) return undefined;
     const fields = JSON.parse(Buffer.from(text, 'base64url').toString()) as Fields;
-    return { ...fields, refusal: this.#refusalOf(fields) };
+    const refusal = this.#refusalOf(fields);
+    if (refusal === null) this.#addresses.add(request.socket.remoteAddress ?? '');
+    return { ...fields, refusal };
   }
 
   #refusalOf({ from, to, number }: Fields): AppError | null {
