@@ -197,6 +197,13 @@ export const SETTINGS = {
     'File descriptors reserved for requests, at most a quarter of the limit; if only these are left, no virtual machine is created or started',
   ),
   maxObjectBytes: integer('CLOUDLET_MAX_OBJECT_BYTES', 5 * 2 ** 40, 1, 2 ** 50, 'Maximum object size, bytes'),
+  inlineBytes: integer(
+    'CLOUDLET_INLINE_BYTES',
+    16_384,
+    0,
+    16_384,
+    'Maximum size of new objects whose bytes are kept with their metadata; lower it where the database of CLOUDLET_METADATA_URL should stay small',
+  ),
   maxArchiveFiles: integer(
     'CLOUDLET_MAX_ARCHIVE_FILES',
     200_000,

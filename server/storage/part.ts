@@ -116,7 +116,7 @@ export async function storagePart(deps: StorageDeps) {
     sealer: keys,
     dataKeys,
     garbageGraceMs,
-    maxObjectBytes: config.maxObjectBytes,
+    ...sizesOf(config),
     ...marksOf(scrubber),
   });
   const { store, accessTimes, egress, listing, downloads, objects, partUploads } = services;
@@ -184,6 +184,10 @@ export async function storagePart(deps: StorageDeps) {
       await accessTimes.flush();
     },
   };
+}
+
+function sizesOf({ maxObjectBytes, inlineBytes: maxInlineBytes }: StorageDeps['config']) {
+  return { maxObjectBytes, maxInlineBytes };
 }
 
 /** Ends the rests of names that are over. */

@@ -41,6 +41,7 @@ export interface ObjectServicesDeps {
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly maxObjectBytes: number;
+  readonly maxInlineBytes?: number | undefined;
   /** Time for which the file of a removed blob is kept, for running downloads. */
   readonly garbageGraceMs: number;
   /** Called with the row id of a blob whose bytes are damaged. */

@@ -33,6 +33,8 @@ export interface ObjectsDeps {
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly maxObjectBytes: number;
+  /** See Upload. */
+  readonly maxInlineBytes?: number | undefined;
   readonly lockTime: () => LockTime;
 }
 
@@ -81,8 +83,9 @@ export class Objects {
     encryption: Encryption,
     etagKey?: Uint8Array,
   ): Upload {
-    const { blobs, dataKeys, assertSpace, maxObjectBytes: maxBytes } = this.#deps;
-    return new Upload({ blobs, dataKeys, assertSpace, owner, encryption, maxBytes, etagKey });
+    const { blobs, dataKeys, assertSpace, maxObjectBytes: maxBytes, maxInlineBytes } = this.#deps;
+    const limits = { maxBytes, maxInlineBytes };
+    return new Upload({ blobs, dataKeys, assertSpace, owner, encryption, ...limits, etagKey });
   }
 
   /** Throws `scope_required` when the key's limits do not cover the name. */

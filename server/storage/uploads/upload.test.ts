@@ -90,6 +90,20 @@ describe('pieces', () => {
   });
 });
 
+test('the most that is inline can be less, down to nothing', async () => {
+  for (const [maxInlineBytes, size, isInline] of [
+    [0, 0, true],
+    [0, 1, false],
+    [1000, 1000, true],
+    [1000, 1001, false],
+  ] as const) {
+    const bytes = randomSecret(size);
+    const received = await receive(open({ maxInlineBytes }), bytes, 300);
+    assert.equal(received.blob.data !== null, isInline, `${size} of ${maxInlineBytes}`);
+    assert.ok((await bytesOf(received)).equals(bytes));
+  }
+});
+
 for (const encrypt of [false, true]) {
   describe(encrypt ? 'encrypted' : 'plain', () => {
     const edges = [0, 1, INLINE_MAX_BYTES - 1, INLINE_MAX_BYTES, INLINE_MAX_BYTES + 1, 200_000];

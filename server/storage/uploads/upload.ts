@@ -33,6 +33,8 @@ export interface UploadDeps {
   readonly owner: number;
   readonly encryption: Encryption;
   readonly maxBytes: number;
+  /** Most bytes that are kept in the row; default: INLINE_MAX_BYTES. */
+  readonly maxInlineBytes?: number | undefined;
   /**
    * The key that makes the ETag of the MD5 where somebody's key hides the bytes, so that the same part has
    * the same ETag again. Absent: the ETag is random.
@@ -115,7 +117,8 @@ export class Upload {
       return waiting;
     }
     this.#head.push({ bytes: bytes === chunk ? Buffer.from(chunk) : (bytes as Buffer), endsPiece });
-    if (this.#sizeBytes <= INLINE_MAX_BYTES) return undefined;
+    const { maxInlineBytes = INLINE_MAX_BYTES } = this.#deps;
+    if (this.#sizeBytes <= maxInlineBytes) return undefined;
     this.#spilling ??= this.#spill();
     return this.#spilling;
   }
