@@ -78,6 +78,7 @@ export class DumpFilter extends Transform implements StatementJudge {
       for (const piece of this.#statements.end()) this.push(piece);
       if (this.#isDump && !END_OF_DUMP.test(this.#tail.toString('latin1')))
         throw new LoadFailed(cutOff({ last: '-- PostgreSQL database dump complete', by: 'pg_dump' }));
+      if (this.#statements.isWithinCopy) throw new LoadFailed(cutOff({ last: '\\.', by: 'pg_dump' }));
       // Without a final line end, the last statement would not be sent.
       this.push('\n');
       done();

@@ -167,6 +167,13 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual(await goods(), GOODS);
     await assert.rejects(load(FOREIGN_TEXT, { isStrict: true }), /line 7: ERROR: .*transaction_timeout/);
     await assert.rejects(load(FOREIGN_TEXT.slice(0, -40)), /cut off: .*dump complete`.*Make it again/);
+    // Comments are missing where somebody made a dump short; the end of COPY tells then.
+    const bare = 'CREATE TABLE t (a int);\nCOPY t (a) FROM stdin;\n1\n2';
+    for (const cut of [bare, `${bare}\n`])
+      await assert.rejects(load(cut), /cut off: .*`\\\.`.*Make it again/);
+    assert.deepEqual(await goods(), GOODS);
+    await load(`${bare}\n\\.`);
+    await load(FOREIGN_TEXT);
   });
 
   test('of pg_dumpall goes into one database; one with two databases is refused', async () => {

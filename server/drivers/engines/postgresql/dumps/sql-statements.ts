@@ -99,6 +99,11 @@ export class SqlStatements {
     return this.#taken();
   }
 
+  /** Whether the text so far ends within the data of COPY, whose end psql does not miss. */
+  get isWithinCopy(): boolean {
+    return this.#state === 'copy' || this.#state === 'before copy' || this.#state === 'in copy line';
+  }
+
   #taken(): Buffer[] {
     const out = this.#out;
     this.#out = [];
@@ -284,7 +289,12 @@ export class SqlStatements {
     if (all[this.#at] === BACKSLASH) {
       if (this.#lacks(4)) return false;
       const end = all[this.#at + 2] === CR ? all[this.#at + 3] : all[this.#at + 2];
-      if (all[this.#at + 1] === DOT && (end === LF || end === undefined)) return this.#pastNext(LF, 'sql');
+      if (all[this.#at + 1] === DOT && (end === LF || end === undefined)) {
+        this.#pastNext(LF, 'sql');
+        // The text may end there, without a line end.
+        this.#state = 'sql';
+        return true;
+      }
     }
     this.#state = 'in copy line';
     return true;
