@@ -3,6 +3,7 @@
  * again.
  */
 import type { Logger } from 'pino';
+import { type Beat, onBeat } from './beat.ts';
 import type { Membership } from './membership.ts';
 
 export interface Job {
@@ -17,7 +18,7 @@ export interface Job {
 export class Jobs {
   readonly #log: Logger;
   readonly #membership: Membership;
-  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #beats: Beat[] = [];
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(log: Logger, membership: Membership) {
@@ -32,7 +33,7 @@ export class Jobs {
       if (await this.#membership.holds(`job:${name}`)) await run();
     };
     const work = per === 'cluster' && isShared ? leased : run;
-    this.#timers.push(setInterval(() => this.#run(name, work), everyMs).unref());
+    this.#beats.push(onBeat(everyMs, () => this.#run(name, work)));
   }
 
   #run(name: string, work: () => Promise<unknown>): void {
@@ -45,7 +46,7 @@ export class Jobs {
 
   /** Starts no further runs; resolves when the current ones have ended. */
   async stop(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer);
+    for (const beat of this.#beats) beat.stop();
     await Promise.all(this.#running.values());
   }
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { type Beat, onBeat } from '../platform/beat.ts';
 import type { Clock } from '../platform/clock.ts';
 import { readHostMemory } from '../platform/host/host-memory.ts';
 import type { Meters } from '../platform/prometheus.ts';
@@ -48,7 +49,7 @@ const FIRST_DISK_WAIT_MS = 1000;
 export class HostMetrics {
   readonly #deps: HostMetricsDeps;
   readonly #samples: CpuSample[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  #beat: Beat | undefined;
   #ticks: CpuTicks = { busy: 0, total: 0 };
   #disk: DiskFigures | undefined;
   #diskAskedAt = Number.NEGATIVE_INFINITY;
@@ -60,9 +61,9 @@ export class HostMetrics {
 
   /** Begins sampling. Resolves after the first disk figure, or after a second without one. */
   async start(): Promise<void> {
-    if (this.#timer !== undefined) return;
+    if (this.#beat !== undefined) return;
     this.#samples.push(this.#readCpu());
-    this.#timer = setInterval(() => this.#tick(), SAMPLE_MS).unref();
+    this.#beat = onBeat(SAMPLE_MS, () => this.#tick());
     let giveUp: NodeJS.Timeout | undefined;
     const patience = new Promise<void>((resolve) => {
       giveUp = setTimeout(resolve, FIRST_DISK_WAIT_MS);
@@ -72,8 +73,8 @@ export class HostMetrics {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#beat?.stop();
+    this.#beat = undefined;
     this.#samples.length = 0;
   }
 

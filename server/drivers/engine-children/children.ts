@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { EngineDatabase } from '../../databases/engine.ts';
+import { type Beat, onBeat } from '../../platform/beat.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
@@ -86,7 +87,7 @@ export class Children implements SlotUser {
   /** Totals of earlier children, by database. */
   readonly #before = new Map<string, Figures>();
   readonly #heavy: HeavyAccounts;
-  readonly #timer: NodeJS.Timeout;
+  readonly #beat: Beat;
   /** Databases whose child is being started. */
   readonly #starting = new Set<string>();
   #isClosed = false;
@@ -97,11 +98,10 @@ export class Children implements SlotUser {
     deps.slots.join(this);
     this.#heavy = new HeavyAccounts(deps.clock);
     this.#keepFreeBytes = deps.keepFreeBytes();
-    this.#timer = setInterval(() => {
+    this.#beat = onBeat(CHECK_MS, () => {
       this.#endUnused();
       this.#tellKeepFree();
-    }, CHECK_MS);
-    this.#timer.unref();
+    });
   }
 
   /**
@@ -176,7 +176,7 @@ export class Children implements SlotUser {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#timer);
+    this.#beat.stop();
     // Includes children being started: the lock ends them once they run.
     const names = this.#starting.union(this.#entries);
     await Promise.all([...names].map((name) => this.without(name, async () => {})));

@@ -8,6 +8,7 @@
 import { open, rm, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Alarms, assertWritable } from '../alarms.ts';
+import { type Beat, onBeat } from '../beat.ts';
 import type { Clock } from '../clock.ts';
 import { StartupError } from '../data-directory.ts';
 import { AppError } from '../errors.ts';
@@ -70,7 +71,7 @@ export class DiskSpace {
   #hasReserve = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
   #refusedAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
+  #beat: Beat | undefined;
   #checking: Promise<void> | undefined;
   #release: Promise<boolean> | undefined;
   #beforeRelease: () => Promise<void> = async () => {};
@@ -89,7 +90,7 @@ export class DiskSpace {
     this.#applyFigures(await statfs(this.#deps.directory));
     if (!this.#isStartable()) await this.#startFromReserve();
     await this.#keepReserve();
-    this.#timer ??= setInterval(() => void this.refresh(), REFRESH_MS).unref();
+    this.#beat ??= onBeat(REFRESH_MS, () => this.refresh());
   }
 
   #isStartable(): boolean {
@@ -110,8 +111,8 @@ export class DiskSpace {
 
   /** Stops the check; the reserve stays for the next start. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#beat?.stop();
+    this.#beat = undefined;
     await this.#checking;
   }
 

@@ -22,6 +22,7 @@ import type {
   UserConnection,
 } from '../../../databases/engine.ts';
 import type { LoadHow } from '../../../databases/left-out.ts';
+import { type Beat, onBeat } from '../../../platform/beat.ts';
 import { hostDiskFull } from '../../../platform/errors.ts';
 import { DiskGuard } from '../processes/disk-guard.ts';
 import { ServerDirectory } from '../processes/server-directory.ts';
@@ -50,7 +51,7 @@ export class AccountServers implements Engine {
   /** The server that earlier versions had for all accounts. */
   readonly #shared: SharedServer;
   readonly #servers: ServerDirectory;
-  readonly #polling: NodeJS.Timeout;
+  readonly #polling: Beat;
   readonly #disk: DiskGuard;
   #moving: Promise<void> | null = null;
   /** Whether its users are let in: only by a Cloudlet that serves. */
@@ -77,7 +78,7 @@ export class AccountServers implements Engine {
     const { byAccount } = this.#servers;
     this.serverLogs = kind.recover && new AccountLogs({ servers: byAccount, scratch: this.#scratch });
     servers.slots.join(new AccountSlots(byAccount, servers.clock));
-    this.#polling = setInterval(() => void this.#poll(), Math.min(POLL_MS, servers.idleMs)).unref();
+    this.#polling = onBeat(Math.min(POLL_MS, servers.idleMs), () => this.#poll());
     const all = () => this.#servers.all();
     this.#disk = new DiskGuard({ folder, level: servers.diskLevel, servers: all });
   }
@@ -264,7 +265,7 @@ export class AccountServers implements Engine {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#polling);
+    this.#polling.stop();
     this.#disk.close();
     const servers = this.#servers.all();
     await this.#scratch.close();

@@ -5,6 +5,7 @@
  * more either, and when hardly anything is left all are held at once. Deletes go on at every level.
  */
 import { statfs } from 'node:fs/promises';
+import { type Beat, onBeat } from '../../../platform/beat.ts';
 import type { DiskLevel } from '../../../platform/host/disk-space.ts';
 import { excessOf } from '../server-bytes.ts';
 import type { Waits } from './held-back.ts';
@@ -56,7 +57,7 @@ const OTHERS = { why: "the host's disk is nearly full: writes wait for space", i
 
 export class DiskGuard {
   readonly #deps: DiskGuardDeps;
-  readonly #timer: NodeJS.Timeout;
+  readonly #beat: Beat;
   /** Bytes of the servers from which they may grow by GROWTH_BYTES while the disk is scarce. */
   readonly #from = new Map<Guarded, number>();
   readonly #measured = new WeakSet<Guarded>();
@@ -76,11 +77,11 @@ export class DiskGuard {
 
   constructor(deps: DiskGuardDeps) {
     this.#deps = deps;
-    this.#timer = setInterval(() => void this.check().catch(() => {}), CHECK_MS).unref();
+    this.#beat = onBeat(CHECK_MS, () => this.check().catch(() => {}));
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#beat.stop();
   }
 
   async check(): Promise<void> {

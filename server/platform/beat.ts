@@ -1,0 +1,60 @@
+/** Work that repeats at the same moments as all other such work, so that an idle process seldom wakes up. */
+import { systemClock } from './clock.ts';
+
+/** Work that is due so soon is done now: one timer comes a little early, or late, against another. */
+const SLACK_MS = 10;
+
+export interface Beat {
+  stop(): void;
+}
+
+interface Due {
+  readonly everyMs: number;
+  readonly work: () => unknown;
+  /** A time of the monotonic clock. */
+  at: number;
+}
+
+const all = new Set<Due>();
+let timer: NodeJS.Timeout | undefined;
+
+/**
+ * Calls `work` at the multiples of `everyMs` since this process began, and never keeps the process alive.
+ * Moments that passed while it was busy are left out.
+ */
+export function onBeat(everyMs: number, work: () => unknown): Beat {
+  const due: Due = { everyMs, work, at: nextAt(everyMs) };
+  all.add(due);
+  arm();
+  return {
+    stop: () => {
+      all.delete(due);
+      arm();
+    },
+  };
+}
+
+/** Work that was just done a little early is not due again at that moment. */
+function nextAt(everyMs: number): number {
+  const from = systemClock.monotonic() + Math.min(SLACK_MS, everyMs / 2);
+  return (Math.floor(from / everyMs) + 1) * everyMs;
+}
+
+function arm(): void {
+  clearTimeout(timer);
+  if (all.size === 0) return;
+  const first = Math.min(...[...all].map(({ at }) => at));
+  timer = setTimeout(run, Math.max(1, first - systemClock.monotonic())).unref();
+}
+
+function run(): void {
+  const until = systemClock.monotonic() + SLACK_MS;
+  const now = [...all].filter(({ at }) => at <= until);
+  for (const due of now) due.at = nextAt(due.everyMs);
+  arm();
+  // An error of one ends the process, as from a timer, and keeps no other from its work.
+  for (const due of now)
+    queueMicrotask(() => {
+      if (all.has(due)) due.work();
+    });
+}
