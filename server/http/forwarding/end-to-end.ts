@@ -16,12 +16,19 @@ const OWN = new Set([
   ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'forwarded', 'x-cloudlet-forwarded'],
 ]);
 
+/**
+ * Fields that `Connection` cannot take away, whatever a client names there. A body whose length is not told
+ * would be read as the next request of its connection, which other clients share.
+ */
+const KEPT = new Set(['content-length', 'host']);
+
 /** Names and values by turns, as `rawHeaders` are. */
 export function endToEnd(raw: readonly string[]): string[] {
   const fields = pairs(raw);
   const named = fields
     .filter(([name]) => name.toLowerCase() === 'connection')
-    .flatMap(([, value]) => value.toLowerCase().split(/[\s,]+/));
+    .flatMap(([, value]) => value.toLowerCase().split(/[\s,]+/))
+    .filter((name) => !KEPT.has(name));
   return fields
     .filter(([name]) => !OWN.has(name.toLowerCase()) && !named.includes(name.toLowerCase()))
     .flat();
