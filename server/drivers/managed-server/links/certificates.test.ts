@@ -2,11 +2,15 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { connect, createServer, type PeerCertificate } from 'node:tls';
 import { systemClock } from '../../../platform/clock.ts';
 import { makeAuthority, makeServerCertificate } from './certificates.ts';
+import { CERT_FILE, KEY_FILE, ServerTls } from './server-tls.ts';
 
 const now = systemClock.now();
 const span = { from: now - 60_000, until: now + 3_600_000 };
@@ -44,4 +48,27 @@ describe('certificates of our own', () => {
     const stranger = makeAuthority('An authority', span);
     await assert.rejects(subjectOf(stranger.cert));
   });
+});
+
+test("the operator's certificate and key are taken with a byte order mark and CRLF", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [certFile, keyFile] = Object.entries({ cert: server.cert, key: server.key }).map(([name, text]) => {
+    const path = join(folder, name);
+    writeFileSync(path, `\ufeff${text.replaceAll('\n', '\r\n')}`);
+    return path;
+  }) as [string, string];
+  const tls = new ServerTls({ host: 'db.example', certFile, keyFile, folder, clock: systemClock });
+  const home = join(folder, 'home');
+  mkdirSync(home);
+  tls.install(home, null);
+  for (const name of [CERT_FILE, KEY_FILE])
+    assert.match(readFileSync(join(home, name), 'utf8'), /^-----BEGIN /);
+  const listener = createServer(tls.certificate(), (socket) => socket.end());
+  listener.listen(0, '127.0.0.1');
+  t.after(() => listener.close());
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  const ca = authority.cert.replaceAll('\n', '\r\n');
+  await once(connect({ port, host: '127.0.0.1', ca }).resume(), 'secureConnect');
 });

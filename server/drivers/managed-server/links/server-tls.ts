@@ -34,6 +34,11 @@ const DAY_MS = 86_400_000;
 const SERVER_DAYS = 800;
 const AUTHORITY_DAYS = 15 * 365;
 
+/** A text of PEM, without the byte order mark of an editor, for programs that are not OpenSSL's. */
+export function pemText(path: string): string {
+  return new TextDecoder().decode(fs.readFileSync(path));
+}
+
 export class ServerTls {
   readonly host: string;
   readonly #options: ServerTlsOptions;
@@ -94,8 +99,7 @@ export class ServerTls {
   #given(): Certificate {
     const { certFile, keyFile } = this.#options;
     try {
-      const cert = fs.readFileSync(certFile, 'utf8');
-      const key = fs.readFileSync(keyFile, 'utf8');
+      const [cert, key] = [certFile, keyFile].map(pemText) as [string, string];
       new X509Certificate(cert);
       return { cert, key };
     } catch (error) {

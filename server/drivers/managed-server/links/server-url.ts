@@ -1,8 +1,8 @@
 /** Where a database server of the operator's is, by the URL in the settings. */
-import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { AppError } from '../../../platform/errors.ts';
+import { pemText } from './server-tls.ts';
 
 export interface ServerAddress {
   /** The setting, for humans. */
@@ -45,7 +45,7 @@ export function serverAddress(setting: string, text: string, defaultPort: number
 export function caOf({ setting, caFile }: ServerAddress): string | null {
   if (caFile === null) return null;
   try {
-    return readFileSync(caFile, 'utf8');
+    return pemText(caFile);
   } catch (error) {
     throw new AppError('engine_unavailable', `The certificate that sslrootcert names cannot be read`, {
       hint: `correct sslrootcert in ${setting}: the path of a PEM file that Cloudlet may read`,
