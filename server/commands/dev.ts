@@ -77,8 +77,11 @@ interface Database {
   readonly name: string;
   readonly engine: string;
   readonly state: string;
-  readonly state_reason: { readonly message: string } | null;
+  readonly state_reason: { readonly code: string; readonly message: string } | null;
 }
+
+/** Why a database of a recovery point is in `error` until its rows have been loaded. */
+const LOADING = 'restoring';
 
 /** Resolves with the exit code of the command, or 0. */
 async function run(given: Config, { positionals: command, values }: Words): Promise<number> {
@@ -225,7 +228,8 @@ async function untilReady(call: Call, id: string): Promise<void> {
   for (;;) {
     const { state, state_reason: reason, engine } = await call<Database>('GET', `/api/databases/${id}`);
     if (state === 'ready') return;
-    if (state !== 'creating') throw new Error(`The ${engine} database is ${state}: ${reason?.message ?? ''}`);
+    if (state !== 'creating' && reason?.code !== LOADING)
+      throw new Error(`The ${engine} database is ${state}: ${reason?.message ?? ''}`);
     if (!isTold && systemClock.monotonic() - began > SOON_MS) {
       isTold = true;
       console.error(`Waiting for ${engine}: ${reason?.message ?? 'the database is being created'}`);

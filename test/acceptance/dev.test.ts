@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -17,6 +26,13 @@ import { eventually } from '../harness/waiting.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 const CHILDREN = ['--with', 'sqlite,mongodb'];
+const HAS_POSTGRESQL = globSync('build/programs/postgresql-*/usr').length > 0;
+/** A program of the reader's. */
+const READ_KEPT = `import pg from 'pg';
+  const client = new pg.Client(process.env.DATABASE_URL);
+  await client.connect();
+  console.log((await client.query('SELECT word FROM kept')).rows[0].word);
+  await client.end();`;
 const PRINT = [process.execPath, '-p', 'JSON.stringify(process.env)'];
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-test-dev-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -190,6 +206,11 @@ test('it begins from a point of another cloud, whose keys stay unknown to it', a
     return json;
   };
   await call('/api/buckets', { name: 'photos' });
+  if (HAS_POSTGRESQL) {
+    const { database_id: id } = await call('/api/databases', { name: 'shop', engine: 'postgresql' });
+    const statement = "SELECT 'before the point' AS word INTO kept";
+    await call(`/api/databases/${id}/query`, { statement, read_only: false });
+  }
   writeFileSync(keyFile, String((await call('/api/admin/recovery-key', {})).recovery_key));
   const made = await runCloudlet(['recovery', 'create', '--data-dir', cloud.dataDir], {
     env: { CLOUDLET_RECOVERY_TARGET: target },
@@ -202,5 +223,11 @@ test('it begins from a point of another cloud, whose keys stay unknown to it', a
   assert.equal(ended.code, 0, ended.stderr);
   assert.match(ended.stdout, /"name":"photos"/);
   assert.doesNotMatch(ended.stdout, new RegExp(`${ADMIN_KEY}|cloudlet-development-key`));
+  assert.deepEqual(readdirSync(path), []);
+  if (!HAS_POSTGRESQL) return;
+  // The command gets the address of the database of the point.
+  const read = [process.execPath, '--input-type=module', '-e', READ_KEPT];
+  const found = await dev([...options.slice(0, -1), 'postgresql', '--', ...read], env);
+  assert.deepEqual([found.code, found.stdout], [0, 'before the point\n'], found.stderr);
   assert.deepEqual(readdirSync(path), []);
 });
