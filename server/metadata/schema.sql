@@ -25,7 +25,7 @@ CREATE TABLE accounts (
   created_at INTEGER NOT NULL,
   last_login INTEGER,
   closed_at INTEGER
-, canonical_id TEXT, removal_at INTEGER) STRICT;
+, canonical_id TEXT, removal_at INTEGER, invitation_id TEXT REFERENCES invitations(id), expires_at INTEGER, must_change INTEGER NOT NULL DEFAULT 0 CHECK (must_change IN (0, 1))) STRICT;
 
 CREATE TABLE api_keys (
   key_hash TEXT PRIMARY KEY,
@@ -178,6 +178,24 @@ CREATE TABLE images (
   created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE invitations (
+  id TEXT PRIMARY KEY,
+  token_hash TEXT NOT NULL UNIQUE,        -- SHA-256 of the link's token
+  host TEXT NOT NULL,                     -- the host name of the link, which is good nowhere else; '': any
+  label TEXT NOT NULL DEFAULT '',         -- for whom, in the administrator's words
+  username TEXT,                          -- null: whoever uses the link chooses it
+  email TEXT,                             -- null: likewise
+  plan TEXT NOT NULL,
+  credits_micro INTEGER NOT NULL,         -- granted at registration; the sign-up credits come on top
+  account_expires_at INTEGER,             -- null: the accounts do not end
+  max_uses INTEGER NOT NULL CHECK (max_uses > 0),
+  uses INTEGER NOT NULL DEFAULT 0 CHECK (uses <= max_uses),
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  revoked_at INTEGER,
+  created_by TEXT NOT NULL                -- name of the administrator, or the operator
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE job_runs (
   job TEXT PRIMARY KEY,
   started_at INTEGER NOT NULL,
@@ -304,7 +322,7 @@ CREATE TABLE settings (
 CREATE TABLE setup_links (
   token_hash TEXT PRIMARY KEY,
   expires_at INTEGER NOT NULL
-, account_id INTEGER REFERENCES accounts(id)) STRICT, WITHOUT ROWID;
+, account_id INTEGER REFERENCES accounts(id), host TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
 
 CREATE TABLE short_tokens (
   id INTEGER PRIMARY KEY,
@@ -524,6 +542,10 @@ CREATE TABLE webhooks (
 ) STRICT;
 
 CREATE UNIQUE INDEX accounts_canonical ON accounts(canonical_id);
+
+CREATE INDEX accounts_expires_at ON accounts(expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE INDEX accounts_invitation ON accounts(invitation_id) WHERE invitation_id IS NOT NULL;
 
 CREATE INDEX accounts_removal_at ON accounts(removal_at) WHERE removal_at IS NOT NULL;
 

@@ -3,7 +3,16 @@ import type { Reads } from '../../metadata/metadata.ts';
 
 /** Tables that a restore changes before the first start (restored-store.ts, journal-store.ts). */
 const CHANGED: ReadonlySet<string> = new Set([
-  ...['api_keys', 'identity', 'job_runs', 'migrations', 'recovery_holds', 'recovery_points', 'secrets'],
+  ...[
+    'api_keys',
+    'identity',
+    'invitations',
+    'job_runs',
+    'migrations',
+    'recovery_holds',
+    'recovery_points',
+    'secrets',
+  ],
   ...['sessions', 'settings', 'setup_links', 'steady_clock'],
 ]);
 const TABLE = /^[a-z_]+$/;

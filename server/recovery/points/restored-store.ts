@@ -25,6 +25,8 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
   return [
     'DELETE FROM sessions',
     'DELETE FROM setup_links',
+    // Otherwise a link that was used since the point could be used again.
+    `UPDATE invitations SET revoked_at = ${now} WHERE revoked_at IS NULL`,
     'DELETE FROM recovery_holds',
     'DELETE FROM recovery_points',
     FORGET_BLOB_LOCATION,
