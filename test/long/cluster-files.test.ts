@@ -1,7 +1,8 @@
 /**
- * The chart of deploy/helm, rendered by Go's own template engine (a package of npm has it as WebAssembly),
- * since Helm is no package of Debian or npm: its templates use no function that only Helm has. The values are
- * held against their schema, as Helm does. A front node then starts with the settings and rights of the pod.
+ * Files of deploy/ for Docker and Kubernetes, which no test runs. Helm is no package of Debian or npm:
+ * Go's own template engine, which a package of npm has as WebAssembly, renders the chart, whose templates
+ * use no function of Helm's own. The values are held against their schema, as Helm does, and a front node
+ * starts with the settings and rights of the pod.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +15,8 @@ import { Cluster, noCluster } from '../harness/cluster.ts';
 import { freePort } from '../harness/command.ts';
 import { NpmFolder } from './npm-folder.ts';
 
-const CHART = fileURLToPath(new URL('../../deploy/helm/cloudlet/', import.meta.url));
+const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
+const CHART = join(DEPLOY, 'helm/cloudlet/');
 const PACKAGES = ['@evertdespiegeleer/go-template@1.0.2', 'yaml@2.9.1', 'ajv@8.20.0'];
 const USER = 10001;
 
@@ -44,6 +46,13 @@ console.log(JSON.stringify({ refusals, objects }));
 process.exit();
 `;
 
+/** Prints a file of Compose, with its merges. */
+const COMPOSED = `
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+console.log(JSON.stringify(parse(readFileSync(process.argv[2], 'utf8'), { merge: true })));
+`;
+
 const VALUES = {
   publicUrl: 'https://cloud.example.org',
   dataUrl: 'https://data.example.org',
@@ -66,11 +75,11 @@ interface Rendered {
   readonly objects: readonly any[];
 }
 
-describe('the Helm chart', () => {
+describe('files for a cluster', () => {
   let npm: NpmFolder;
   let whole: Rendered;
   before(async () => {
-    npm = await NpmFolder.with(PACKAGES, { 'render.mjs': RENDER });
+    npm = await NpmFolder.with(PACKAGES, { 'render.mjs': RENDER, 'composed.mjs': COMPOSED });
     whole = await render(VALUES);
   });
   after(() => npm?.remove());
@@ -81,7 +90,34 @@ describe('the Helm chart', () => {
   const podOf = (rendered: Rendered) => found(rendered, 'Deployment').spec.template.spec;
   const variablesOf = (rendered: Rendered): Variable[] => podOf(rendered).containers[0].env;
 
-  test('it renders what it should, and each object finds its pods', () => {
+  test('compose.cluster.yaml has a host and two fronts, which the proxy knows', async () => {
+    const { services, volumes } = JSON.parse(
+      await npm.run(['composed.mjs', join(DEPLOY, 'compose.cluster.yaml')], {}),
+    );
+    const { CLOUDLET_API: apis, CLOUDLET_DATA: datas } = services.caddy.environment;
+    const nodes = ['host', 'front-1', 'front-2'];
+    assert.equal(apis, nodes.map((name) => `${name}:18080`).join(' '));
+    assert.equal(datas, nodes.map((name) => `${name}:19000`).join(' '));
+    for (const name of nodes) {
+      const { environment: env, restart, read_only, cap_drop, cap_add, healthcheck } = services[name];
+      assert.deepEqual([restart, read_only, cap_drop], ['always', true, ['ALL']], name);
+      assert.match(healthcheck.test.join(' '), /:18080\/readyz/);
+      assert.equal(env.CLOUDLET_NODE_URL, `http://${name}:18080`);
+      assert.equal(env.CLOUDLET_COMPUTE, name === 'host' ? undefined : 'off');
+      assert.equal(cap_add === undefined, name !== 'host');
+      for (const shared of ['PUBLIC_URL', 'DATA_URL', 'TRUSTED_PROXIES', 'METADATA_URL', 'BLOBS_URL'])
+        assert.equal(env[`CLOUDLET_${shared}`], services.host.environment[`CLOUDLET_${shared}`]);
+    }
+    const proxy = services.caddy.networks.inside.ipv4_address;
+    assert.equal(services.host.environment.CLOUDLET_TRUSTED_PROXIES, proxy);
+    const mounts = Object.values<{ volumes: string[] }>(services).flatMap((service) => service.volumes);
+    for (const mount of mounts) {
+      const [source = ''] = mount.split(':');
+      assert.ok(source.startsWith('./') || source in volumes, mount);
+    }
+  });
+
+  test('the chart renders what it should, and each object finds its pods', () => {
     assert.deepEqual(whole.refusals, []);
     const kinds = whole.objects.map(({ kind, apiVersion }) => `${apiVersion} ${kind}`).sort();
     assert.deepEqual(kinds, [
