@@ -110,10 +110,12 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     await Promise.all([knows(one, 2), knows(two, 2)]);
     const lease = await firstHeld(one, 'lease');
     proxy.block();
+    const change = assert.rejects(one.membership.change('nod-2', 'drained'), { code: 'overloaded' });
     await eventually(async () => !one.membership.isCurrent());
     assert.equal(await one.membership.holds(lease), false);
     await eventually(async () => two.membership.isGone(one.membership.nodeId));
     await two.commit([put('meanwhile')]);
+    await change;
     proxy.unblock();
     await assert.rejects(one.commit([put('after')]));
     await eventually(async () => cutOff.ended.length === 1);

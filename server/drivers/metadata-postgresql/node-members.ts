@@ -9,7 +9,8 @@ import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
 import type { Membership, NodeChange, NodeReport, NodeView } from '../../platform/membership.ts';
-import { connect, cut } from './connections.ts';
+import { unreachable } from './commit-answers.ts';
+import { codeOf, connect, cut } from './connections.ts';
 import { awaitFree, endWriter, type Holder, nameOf, SILENT_MS } from './holders.ts';
 import { OwnReport, readReport } from './node-reports.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
@@ -348,11 +349,15 @@ export class NodeMembers implements Membership {
   }
 
   async change(nodeId: string, to: NodeChange): Promise<boolean> {
-    const client = await this.#connected();
-    const { rowCount } = await client.query(CHANGES[to], [nodeId]);
-    // So that this node lists the change at once.
-    this.#rows = (await client.query<Row>(NODES)).rows;
-    return rowCount === 1;
+    try {
+      const client = await this.#connected();
+      const { rowCount } = await client.query(CHANGES[to], [nodeId]);
+      // So that this node lists the change at once.
+      this.#rows = (await client.query<Row>(NODES)).rows;
+      return rowCount === 1;
+    } catch (error) {
+      throw codeOf(error) === '' ? unreachable(error) : error;
+    }
   }
 }
 
