@@ -18,6 +18,7 @@ import { randomSecret } from '../../platform/ids.ts';
 import type { BlobStore, BlobWriter } from '../blobs/blobs.ts';
 import type { ByteCipher } from '../keys/customer-key.ts';
 import type { DataKeys, Encryption } from '../keys/encryption.ts';
+import { KeyedDigest } from '../keys/keyed-digest.ts';
 import type { NewBlob } from '../objects/object-sql.ts';
 
 export const INLINE_MAX_BYTES = 16 * 1024;
@@ -36,7 +37,7 @@ export interface UploadDeps {
   /** Most bytes that are kept in the row; default: INLINE_MAX_BYTES. */
   readonly maxInlineBytes?: number | undefined;
   /**
-   * The key that makes the ETag of the MD5 where somebody's key hides the bytes, so that the same part has
+   * The key of the digest that is the ETag where somebody's key hides the bytes, so that the same part has
    * the same ETag again. Absent: the ETag is random.
    */
   readonly etagKey?: Uint8Array | undefined;
@@ -63,6 +64,8 @@ export class Upload {
   readonly #digests = new Set<DigestName>();
   /** The digests of what a client's key encrypts here: threads see the plaintext of everything else. */
   readonly #own = new Map<DigestName, Digest>();
+  /** The ETag of such bytes, where they are to have one: an MD5 would take most of the time here. */
+  readonly #keyed: KeyedDigest | undefined;
   #head: { readonly bytes: Buffer; readonly endsPiece: boolean }[] = [];
   #onPieces: ((hashes: readonly string[]) => void) | undefined;
   #sizeBytes = 0;
@@ -78,7 +81,9 @@ export class Upload {
     this.#customer = encryption.kind === 'customer' ? encryption.key.record() : null;
     this.#cipher =
       encryption.kind === 'customer' ? encryption.key.cipher(this.#customer ?? Buffer.alloc(0)) : null;
-    if (!this.#hidesMd5 || deps.etagKey !== undefined) this.digest(['MD5']);
+    const { etagKey } = deps;
+    if (this.#cipher !== null && etagKey !== undefined) this.#keyed = new KeyedDigest(etagKey);
+    else if (!this.#hidesMd5 || etagKey !== undefined) this.#digests.add('MD5');
   }
 
   /** Asks for digests of the plaintext; before the first byte. */
@@ -110,6 +115,7 @@ export class Upload {
       throw new AppError('payload_too_large', `An object can have at most ${this.#deps.maxBytes} bytes`);
     }
     for (const digest of this.#own.values()) digest.update(chunk);
+    this.#keyed?.update(chunk);
     const bytes = this.#cipher?.(chunk) ?? chunk;
     if (this.#writer) {
       const waiting = this.#writer.write(bytes, endsPiece);
@@ -153,6 +159,7 @@ export class Upload {
   #etag(md5: string): string {
     const { etagKey } = this.#deps;
     if (!this.#hidesMd5) return md5;
+    if (this.#keyed !== undefined) return this.#keyed.digest();
     if (etagKey === undefined) return randomSecret(16).toString('hex');
     return createHmac('sha256', etagKey).update(md5).digest('hex').slice(0, 32);
   }
