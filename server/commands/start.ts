@@ -16,6 +16,7 @@ import { StartupError } from '../platform/data-directory.ts';
 import { withSourceFrames } from '../platform/stacks/source-frames.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { startReport } from './start-report.ts';
+import { listenForNodes, Workers } from './workers.ts';
 
 const HELP = `Usage: cloudlet start [--port PORT]
 
@@ -31,10 +32,10 @@ const DRAIN_MS = 5000;
 const FENCED = 75;
 const IDLE_SWEEP_MS = 50;
 
-export const START: Command = { help: HELP, options: ['port'], run };
+export const START: Command = { help: HELP, options: ['port'], flags: ['worker'], run };
 
 /** Resolves after the cloud has stopped. */
-async function run(config: Config, { positionals }: Words): Promise<number> {
+async function run(config: Config, { positionals, values }: Words): Promise<number> {
   if (positionals.length > 0) throw new UsageError('start takes no arguments; see cloudlet start --help');
   outliveTerminal();
   const began = systemClock.monotonic();
@@ -47,7 +48,10 @@ async function run(config: Config, { positionals }: Words): Promise<number> {
     report.opened(name, Math.round(systemClock.monotonic() - from));
     return result;
   };
-  const running = await startCloud(config, step, log);
+  const isWorker = values['worker'] !== undefined;
+  const running = await startCloud(config, step, { log, isWorker });
+  const workers = new Workers(config, log);
+  workers.start();
   const stopped = stopSignal(); // who reads that it is ready may stop it at once
   await report.ready(running.cloud, (systemClock.monotonic() - began) / 1000);
   flushCompileCache(); // else only an orderly stop would keep it
@@ -55,7 +59,7 @@ async function run(config: Config, { positionals }: Words): Promise<number> {
   await stopped;
   endPreparing();
   report.stopping();
-  const machines = await running.stop();
+  const [machines] = await Promise.all([running.stop(), workers.stop()]);
   if (machines > 0) report.stopped(machinesRunOn(machines));
   return 0;
 }
@@ -70,24 +74,28 @@ interface RunningCloud {
 export async function startCloud(
   config: Config,
   step: BuildOptions['step'],
-  log = openLog(config),
+  { log = openLog(config), isWorker = false }: { readonly log?: Logger; readonly isWorker?: boolean } = {},
 ): Promise<RunningCloud> {
+  const { host, port, dataPort, workers } = config;
+  // With workers any process may take a connection.
+  const shared = { host, reusePort: isWorker || workers > 0 };
   const onFenced = () => {
     log.flush(() => process.exit(FENCED));
   };
   const cloud = await buildCloud({ config, clock: systemClock, log, step, onFenced });
   try {
     const control = await startControl(cloud);
-    const api = await listen(cloud.api, { host: config.host, port: config.port, setting: 'CLOUDLET_PORT' });
-    const data = await listen(cloud.data, {
-      host: config.host,
-      port: config.dataPort,
-      setting: 'CLOUDLET_DATA_PORT',
-    });
+    const api = await listen(cloud.api, { ...shared, port, setting: 'CLOUDLET_PORT' });
+    const data = await listen(cloud.data, { ...shared, port: dataPort, setting: 'CLOUDLET_DATA_PORT' });
+    const nodes = workers > 0 ? await listenForNodes(config, cloud.api.server) : undefined;
     cloud.addresses.listenAt({ apiUrl: api, dataUrl: data });
     cloud.serve();
     process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled promise rejection'));
-    return { cloud, stop: () => stop(cloud, control) };
+    const end = async () => {
+      nodes?.close();
+      return stop(cloud, control);
+    };
+    return { cloud, stop: end };
   } catch (error) {
     await cloud.close();
     throw error;
@@ -103,13 +111,16 @@ export async function startControl(cloud: Cloud): Promise<Server> {
 interface ListenAddress {
   readonly host: string;
   readonly port: number;
+  /** Others may listen there too, and the kernel spreads connections over them. */
+  readonly reusePort: boolean;
   /** Setting to change when the port is unavailable. */
   readonly setting: string;
 }
 
-async function listen(app: FastifyInstance, { host, port, setting }: ListenAddress): Promise<string> {
+async function listen(app: FastifyInstance, { setting, ...at }: ListenAddress): Promise<string> {
+  const { host, port } = at;
   try {
-    await app.listen({ host, port });
+    await app.listen(at);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : '';
     if (code === 'EADDRINUSE')

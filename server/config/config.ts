@@ -71,11 +71,13 @@ function assertOwnNames({ appsDomain, publicUrl, dataUrl, s3Domain }: Config): v
 }
 
 /** Nodes share rows and bytes, so neither may be in the directory of one. */
-function assertNode({ nodeUrl, metadataUrl, blobsUrl, compute, masterKeyFile }: Config): void {
+function assertNode(config: Config): void {
+  const { nodeUrl, metadataUrl, blobsUrl, compute, masterKeyFile, workers, port, dataPort } = config;
   if (nodeUrl === '') {
     const lone = [
       ['CLOUDLET_COMPUTE=off', compute === 'off'],
       ['CLOUDLET_MASTER_KEY_FILE', masterKeyFile !== ''],
+      ['CLOUDLET_WORKERS', workers > 0],
     ] as const;
     const [name] = lone.find(([, isSet]) => isSet) ?? [];
     if (name !== undefined)
@@ -85,6 +87,14 @@ function assertNode({ nodeUrl, metadataUrl, blobsUrl, compute, masterKeyFile }: 
   if (metadataUrl === '' || blobsUrl === '')
     throw new ConfigError(
       'CLOUDLET_NODE_URL needs CLOUDLET_METADATA_URL and CLOUDLET_BLOBS_URL: see docs/growth.md',
+    );
+  if (workers === 0) return;
+  if (port === 0 || dataPort === 0)
+    throw new ConfigError('CLOUDLET_WORKERS needs a CLOUDLET_PORT and a CLOUDLET_DATA_PORT other than 0');
+  const own = new URL(nodeUrl).port;
+  if (own === '' || own === String(port) || own === String(dataPort))
+    throw new ConfigError(
+      `CLOUDLET_WORKERS needs a CLOUDLET_NODE_URL with a port of its own, such as ${port + 1}: workers share ${port}`,
     );
 }
 

@@ -39,6 +39,13 @@ export const SETTINGS = {
     url,
   ),
   nodeName: text('CLOUDLET_NODE_NAME', '', 'Name of this node in lists; empty: the name of its host'),
+  workers: integer(
+    'CLOUDLET_WORKERS',
+    0,
+    0,
+    64,
+    'Front nodes of a cluster on this host, for its other cores: they share CLOUDLET_PORT and CLOUDLET_DATA_PORT; needs CLOUDLET_NODE_URL with a port of its own',
+  ),
   compute: oneOf(
     'CLOUDLET_COMPUTE',
     'on',

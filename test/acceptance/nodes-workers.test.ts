@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
+import { Cluster, freePort, noCluster } from '../harness/cluster.ts';
+
+interface Node {
+  readonly name: string;
+  readonly role: string;
+  readonly state: string;
+  readonly is_this: boolean;
+}
+
+describe('workers of one host', { skip: noCluster }, () => {
+  let cluster: Cluster;
+  let cloud: CloudProcess;
+  before(async () => {
+    cluster = await Cluster.start(1, {
+      CLOUDLET_WORKERS: '2',
+      CLOUDLET_NODE_URL: `http://127.0.0.1:${await freePort()}`,
+      CLOUDLET_DATA_PORT: String(await freePort()),
+    });
+    [cloud] = cluster.nodes as [CloudProcess];
+    while ((await up()).length < 3) await sleep(100);
+  });
+  after(() => cluster?.stop());
+
+  // A connection of its own each time: the kernel gives it to any of the processes.
+  async function json<T>(path: string, init: RequestInit = {}): Promise<T> {
+    const headers = { 'x-api-key': ADMIN_KEY, 'content-type': 'application/json', connection: 'close' };
+    const response = await fetch(`${cloud.api}${path}`, { ...init, headers });
+    assert.ok(response.ok, `${path}: ${response.status}`);
+    return (await response.json()) as T;
+  }
+  const up = async () =>
+    (await json<Node[]>('/api/admin/nodes')).filter(({ state }) => state === 'up').map(({ name }) => name);
+
+  test('share the port, and pass on what the host node has', async () => {
+    assert.deepEqual((await up()).sort(), ['host', 'host-worker-1', 'host-worker-2']);
+    const answered = new Set<string>();
+    while (answered.size < 3) {
+      for (const { name, is_this } of await json<Node[]>('/api/admin/nodes')) if (is_this) answered.add(name);
+    }
+    for (let i = 0; i < 12; i++) {
+      await json('/api/buckets', { method: 'POST', body: JSON.stringify({ name: `bucket-${i}` }) });
+      assert.equal((await json<unknown[]>('/api/buckets')).length, i + 1);
+      await json('/api/databases');
+    }
+  });
+
+  test('are started again when they are killed, and end with the process that started them', async () => {
+    const pids = workersOf(cloud.pid);
+    assert.equal(pids.length, 2);
+    process.kill(pids[0] as number, 'SIGKILL');
+    while (workersOf(cloud.pid).filter((pid) => !pids.includes(pid)).length === 0) await sleep(100);
+    while ((await up()).length < 3) await sleep(100);
+    const last = workersOf(cloud.pid);
+    assert.equal(await cloud.end(), 0);
+    for (const pid of last) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+  });
+});
+
+function workersOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text
+    .split(' ')
+    .map(Number)
+    .filter((child) => child > 0 && readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('--worker'));
+}
