@@ -216,6 +216,8 @@ function settingsOf({ seen, port, connections }: Settings): Readonly<Record<stri
     temp_file_limit: `${TEMP_FILE_MB}MB`,
     max_wal_size: `${MAX_WAL_MB}MB`,
     min_wal_size: '4MB',
+    // A server that wrote much once would keep all of that for ever, and nobody is charged for it.
+    wal_recycle: 'off',
     wal_level: 'minimal',
     max_wal_senders: 0,
     max_worker_processes: 4,

@@ -50,6 +50,19 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     await (await connect(next, database, 'other')).end();
   });
 
+  test('its log gives the disk back when it sleeps', async (t) => {
+    const { fixture, client } = await used(t, newDatabase({ sizeLimitBytes: 2 ** 30 }));
+    const log = pathOf(fixture, 'home', 'data', 'pg_wal');
+    const sizeOf = () =>
+      fs.readdirSync(log).reduce((sum, name) => sum + fs.statSync(join(log, name)).size, 0);
+    await client.query("CREATE TABLE large AS SELECT repeat('x', 1000) FROM generate_series(1, 24000)");
+    await client.query('INSERT INTO large SELECT * FROM large');
+    assert.ok(sizeOf() > 16 * 2 ** 20, `${sizeOf()}`);
+    await client.end();
+    await fixture.engine.serverOf(1)?.engine.server.stop();
+    assert.ok(sizeOf() < 8 * 2 ** 20, `${sizeOf()}`);
+  });
+
   test('a session that computes for long stays off one processor, and comes last, until it rests', async (t) => {
     const limits = { connections: 5, statementMs: 300_000 };
     const { fixture, database, client } = await used(t, newDatabase({ limits }));
