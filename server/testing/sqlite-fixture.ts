@@ -45,7 +45,7 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteFi
     readOnly: false,
     maxRows: 100_000,
     maxBytes: 2 ** 26,
-    timeoutMs: 20_000,
+    timeoutMs: 120_000,
     signal,
   };
   return {

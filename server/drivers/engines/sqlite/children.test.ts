@@ -24,6 +24,8 @@ const NOBODY_LEAVES = new AbortController().signal;
 const ENDLESS = 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c';
 const HUGE = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 100000)
   SELECT count(DISTINCT randomblob(1000000)) FROM c`;
+/** For statements that need long on a busy host, where they come last. */
+const PATIENT = { connections: 20, statementMs: 120_000 };
 const WHOLE = { maxRows: 10, maxBytes: 1000, timeoutMs: 20_000, signal: NOBODY_LEAVES } as const;
 
 function allowedProcessors(pid: number | 'self' | null): string {
@@ -112,7 +114,7 @@ describe('whom one holds up', () => {
 
   test('one that computes for long yields the processor to others, until it has answered', async (t) => {
     const { engine, make, run } = fixture();
-    const [slow, neighbour] = [await make(), await make()];
+    const [slow, neighbour] = [await make({ limits: PATIENT }), await make()];
     for (const database of [slow, neighbour]) await run(database, 'SELECT 1');
     const niceOf = (database: EngineDatabase) => getPriority(engine.processOf(database) ?? 0);
     const processorsOf = (database: EngineDatabase) => allowedProcessors(engine.processOf(database));
@@ -167,7 +169,7 @@ describe('whom one holds up', () => {
 
   test('one that wants all the memory fails alone', async () => {
     const { make, run } = fixture();
-    const [hungry, neighbour] = [await make(), await make()];
+    const [hungry, neighbour] = [await make({ limits: PATIENT }), await make()];
     await assert.rejects(run(hungry, HUGE), { name: 'QueryFailed', engineCode: 'SQLITE_NOMEM' });
     assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
     assert.deepEqual(await run(hungry, 'SELECT 1'), [[1]]);
