@@ -7,10 +7,19 @@ import { dirname } from 'node:path';
 
 const LOOK_MS = 200;
 
+/** One that has ended stays in the table of processes until its parent asks, which not every parent does. */
+function hasEnded(pid) {
+  try {
+    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return false;
+  }
+}
+
 function isAlive(pid) {
   try {
     process.kill(pid, 0);
-    return true;
+    return !hasEnded(pid);
   } catch (error) {
     return error.code === 'EPERM';
   }
