@@ -43,7 +43,15 @@ export interface HostDeps {
   readonly log: Logger;
   readonly base: Pick<
     Foundations,
-    'claim' | 'metadata' | 'tickets' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
+    | 'claim'
+    | 'membership'
+    | 'metadata'
+    | 'tickets'
+    | 'assertSpace'
+    | 'diskSpace'
+    | 'alarms'
+    | 'outbound'
+    | 'sweepGuard'
   >;
   readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
   readonly billing: VmBilling;
@@ -131,7 +139,7 @@ export async function buildCompute(deps: HostDeps) {
 }
 
 function buildHypervisor(
-  { config, clock, log, drill, base: { assertSpace, diskSpace } }: HostDeps,
+  { config, clock, log, drill, base: { assertSpace, diskSpace, membership } }: HostDeps,
   {
     noUsers,
     guard,
@@ -140,6 +148,7 @@ function buildHypervisor(
 ) {
   const hypervisor = new QemuHypervisor({
     vmsDirectory: join(config.dataDir, 'vms'),
+    isElsewhere: !membership.isHost,
     imagesDirectory: join(config.dataDir, 'images'),
     tiny: tinyIn(TINY_FOLDER),
     clock,

@@ -62,11 +62,12 @@ async function openNode(
     { method: 'GET', path: '/api/hold', name: 'holdRead', handler: held1, livesOn: 'host' },
   ].map((route) => defineRoute({ ...answered, summary: '', isRepeatable: true, ...route } as never));
   const control = new WeakSet<object>();
+  const gone = new Set<string>();
   const runId = `${name}-1`;
   const membership = {
     nodeId: runId,
     isHost,
-    isGone: (id: string) => !/^(host|front)-1$/.test(id),
+    isGone: (id: string) => gone.has(id) || !/^(host|front)-1$/.test(id),
     nodes: others,
   };
   const calls = new SignedCalls(SECRET, membership);
@@ -134,7 +135,7 @@ async function openNode(
   };
   t.after(close);
   const urlOf = ({ server }: typeof api) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { seen, held, calls, control, api: urlOf(api), data: urlOf(data), server: api.server };
+  return { seen, held, gone, calls, control, api: urlOf(api), data: urlOf(data), server: api.server };
 }
 
 async function openCluster(t: TestContext) {
@@ -145,7 +146,7 @@ async function openCluster(t: TestContext) {
   const lose = (to: readonly NodeView[]) => {
     nodes = to;
   };
-  return { host, front, view, lose };
+  return { host, front, view, lose, gone: front.gone };
 }
 
 const asAlice = { 'x-api-key': 'alice' };
@@ -262,6 +263,28 @@ test('when the connection breaks after the call its outcome is unknown, but a re
     const answer = await asked;
     assert.deepEqual([answer.status, ((await answer.json()) as { code: string }).code], [503, code]);
   }
+});
+
+test('calls at a host that stands still end once it is lost', async (t) => {
+  const { host, front, gone } = await openCluster(t);
+  const asked = call(`${front.api}/api/hold`, { method: 'POST' });
+  const socket = new WebSocket(`${front.api.replace('http', 'ws')}/api/socket`, { headers: asAlice });
+  const closed = once(socket, 'close');
+  await once(socket, 'message');
+  await eventually(() => host.held.length > 0);
+  gone.add('host-1');
+  const answer = await asked;
+  const { code } = (await answer.json()) as { code: string };
+  assert.deepEqual([answer.status, code], [503, 'operation_interrupted']);
+  await closed;
+});
+
+test('connections to the host are kept for the next call', async (t) => {
+  const { host, front } = await openCluster(t);
+  let connections = 0;
+  host.server.on('connection', () => connections++);
+  for (let i = 0; i < 5; i++) await (await act(front.api)).text();
+  assert.equal(connections, 1);
 });
 
 test('a client that goes away ends its call at the host', async (t) => {

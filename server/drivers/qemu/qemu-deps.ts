@@ -35,6 +35,8 @@ export interface QemuDeps {
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
   /** Control group of a restore drill, whose one guest ends with us and has no network; default: no drill. */
   readonly drillGroup?: string;
+  /** Another node of the cluster has the guests: none is started, stopped or removed here. */
+  readonly isElsewhere?: boolean;
   /** Folders searched for QEMU instead of the usual ones. */
   readonly programDirectories?: readonly string[];
 }

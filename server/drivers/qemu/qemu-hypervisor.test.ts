@@ -133,6 +133,26 @@ describe('QEMU guests', { skip: noQemu }, () => {
     await hypervisor.stop(spec.vmId, { graceMs: 0 });
   });
 
+  test('where another node has the guests none is touched', async () => {
+    const spec = fixture.newSpec();
+    await hypervisor.start(spec);
+    const front = fixture.open({ isElsewhere: true });
+    const other = fixture.newSpec();
+    for (const work of [
+      () => front.prepare(other),
+      () => front.start(other),
+      () => front.stop(spec.vmId, { graceMs: 0 }),
+      () => front.discard(spec.vmId),
+      () => front.stageImage('img-x'),
+    ]) {
+      await assert.rejects(work, (error) => isAppError(error, 'host_unreachable'));
+    }
+    await front.close();
+    assert.ok(!fs.existsSync(file(other.vmId, '')));
+    assert.equal(processesOf(spec).length, 1);
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+  });
+
   test('two starts at once give one process', async () => {
     const spec = fixture.newSpec();
     await Promise.all([hypervisor.start(spec), hypervisor.start(spec), hypervisor.start(spec)]);

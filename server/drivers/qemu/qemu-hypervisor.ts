@@ -122,6 +122,17 @@ export class QemuHypervisor implements hv.Hypervisor {
     return { ...problem, ...how, preparing: noTiny?.preparing };
   }
 
+  /** One at a time for each guest. Rejects with `host_unreachable` where no guest may be. */
+  async #inTurn<T>(vmId: string, work: () => Promise<T>): Promise<T> {
+    this.#assertHere();
+    return this.#locks.run(vmId, work);
+  }
+
+  #assertHere(): void {
+    if (this.#deps.isElsewhere !== true) return;
+    throw new AppError('host_unreachable', 'Virtual machines are on another node of this cloud');
+  }
+
   #warn(vmId: string, text: string): void {
     this.#deps.warn?.(vmId, text);
   }
@@ -143,7 +154,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   prepare(spec: hv.GuestSpec, origin?: hv.GuestOrigin): Promise<void> {
-    return this.#locks.run(spec.vmId, async () => {
+    return this.#inTurn(spec.vmId, async () => {
       if (!origin && spec.image.boot === 'disk' && (await this.#programs.image()) === null) return;
       await this.#prepared(spec, origin);
     });
@@ -168,7 +179,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   start(spec: hv.GuestSpec): Promise<hv.StartedGuest> {
-    return this.#locks.run(spec.vmId, async () => {
+    return this.#inTurn(spec.vmId, async () => {
       const program = await this.#programs.detect();
       if ('problem' in program)
         throw new AppError('engine_unavailable', program.problem, { hint: program.fix });
@@ -254,7 +265,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   stop(vmId: string, { graceMs, signal }: hv.StopOptions): Promise<hv.StopMethod> {
-    return this.#locks.run(vmId, async () => {
+    return this.#inTurn(vmId, async () => {
       const run = this.#runs.find(vmId);
       const method = run === null ? 'was_stopped' : await stopRun(run, graceMs, signal);
       if (run !== null) this.#runs.forget(run);
@@ -272,7 +283,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   discard(vmId: string): Promise<void> {
-    return this.#locks.run(vmId, async () => {
+    return this.#inTurn(vmId, async () => {
       const run = this.#runs.find(vmId);
       if (run !== null) {
         const { running } = await this.#runs.fact(vmId, run);
@@ -329,7 +340,8 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#runs.find(vmId)?.privateSocket() ?? null;
   }
 
-  stageImage(imageId: string): Promise<hv.ImageStage> {
+  async stageImage(imageId: string): Promise<hv.ImageStage> {
+    this.#assertHere();
     return this.#images.stage(imageId);
   }
 

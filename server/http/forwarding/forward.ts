@@ -31,7 +31,7 @@ export interface NodeLinks {
 }
 
 export interface ForwardDeps {
-  readonly membership: Pick<Membership, 'nodes'>;
+  readonly membership: Pick<Membership, 'nodes' | 'isGone'>;
   readonly calls: Pick<SignedCalls, 'sign'>;
   readonly links: NodeLinks;
   readonly proxies: Pick<TrustedProxies, 'isSecure'>;
@@ -54,10 +54,13 @@ export interface Upgraded {
 }
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
+const CHECK_MS = 1000;
 
 export class Forward {
   readonly #deps: ForwardDeps;
-  readonly #piped = new Set<Duplex>();
+  /** Requests and connections that are passed on, with the run of the host that has them. */
+  readonly #underWay = new Map<ClientRequest | Duplex, string>();
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: ForwardDeps) {
     this.#deps = deps;
@@ -92,13 +95,14 @@ export class Forward {
     const fields = ['Upgrade', raw.headers.upgrade ?? '', 'Connection', 'Upgrade'];
     const upstream = this.#begin(incoming, fields);
     if (upstream === undefined) throw hostUnreachable();
+    const runId = this.#underWay.get(upstream) ?? '';
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     client.once('close', () => upstream.destroy());
     const switched = new Promise<boolean>((resolve) => {
       upstream.once('upgrade', (answer, host, hostHead) => {
         onSwitch();
-        this.#join({ client, head }, { answer, host, hostHead });
+        this.#join({ client, head }, { answer, host, hostHead, runId });
         resolve(true);
       });
     });
@@ -113,7 +117,25 @@ export class Forward {
 
   /** Ends the connections that are passed on. */
   close(): void {
-    for (const client of this.#piped) client.destroy();
+    clearInterval(this.#timer);
+    for (const each of this.#underWay.keys()) each.destroy();
+  }
+
+  /** A host that stands still, or whose network is gone, closes nothing: once it is lost, we do. */
+  #note(passed: ClientRequest | Duplex, runId: string): void {
+    this.#underWay.set(passed, runId);
+    passed.once('close', () => {
+      this.#underWay.delete(passed);
+      if (this.#underWay.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    });
+    this.#timer ??= setInterval(() => this.#cutLost(), CHECK_MS).unref();
+  }
+
+  #cutLost(): void {
+    const { membership } = this.#deps;
+    for (const [passed, runId] of this.#underWay) if (membership.isGone(runId)) passed.destroy();
   }
 
   #begin({ exchange, origin, calledAs }: Incoming, fields: readonly string[]): ClientRequest | undefined {
@@ -133,10 +155,13 @@ export class Forward {
     };
     const signed = [FORWARDED_HEADER, calls.sign({ method, url: path }, call, host.runId)];
     const headers = [...endToEnd(raw.rawHeaders), ...fields, ...signed];
-    return links.request(host.url, { method, path, headers, isUpgrade: fields.includes('Upgrade') });
+    const isUpgrade = fields.includes('Upgrade');
+    const upstream = links.request(host.url, { method, path, headers, isUpgrade });
+    this.#note(upstream, host.runId);
+    return upstream;
   }
 
-  #join({ client, head }: Upgraded, { answer, host, hostHead }: Switched): void {
+  #join({ client, head }: Upgraded, { answer, host, hostHead, runId }: Switched): void {
     if (client.destroyed) {
       host.destroy();
       return;
@@ -148,11 +173,10 @@ export class Forward {
     (client as Socket).setNoDelay?.(true);
     host.write(head);
     const cut = () => {
-      this.#piped.delete(client);
       client.destroy();
       host.destroy();
     };
-    this.#piped.add(client);
+    this.#note(client, runId);
     for (const side of [client, host]) side.once('error', cut).once('close', cut);
     host.pipe(client).pipe(host);
   }
@@ -162,6 +186,7 @@ interface Switched {
   readonly answer: IncomingMessage;
   readonly host: Socket;
   readonly hostHead: Buffer;
+  readonly runId: string;
 }
 
 function isLiveHost({ isHost, state }: NodeView): boolean {
