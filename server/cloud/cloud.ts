@@ -142,7 +142,7 @@ export async function buildCloud(given: BuildOptions): Promise<Cloud> {
     sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,
-    forwarding: await openForwarding(base),
+    forwarding: await openForwarding(base, clock),
   });
   gaugesOf(meters, { parts, base, guard: edges.guard });
   const jobs = new Jobs(log, base.membership);

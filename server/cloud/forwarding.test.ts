@@ -61,6 +61,7 @@ async function openNode(
     { method: 'POST', path: '/api/hold', name: 'hold', handler: held1, livesOn: 'host' },
     { method: 'GET', path: '/api/hold', name: 'holdRead', handler: held1, livesOn: 'host' },
   ].map((route) => defineRoute({ ...answered, summary: '', isRepeatable: true, ...route } as never));
+  const clock = new FakeClock(1e12);
   const control = new WeakSet<object>();
   const gone = new Set<string>();
   const runId = `${name}-1`;
@@ -70,10 +71,10 @@ async function openNode(
     isGone: (id: string) => gone.has(id) || !/^(host|front)-1$/.test(id),
     nodes: others,
   };
-  const calls = new SignedCalls(SECRET, membership);
+  const calls = new SignedCalls({ secret: SECRET, membership, clock });
   const links = new NodeLinks();
   const { api, data, guard } = buildEdges(loadConfig({ CLOUDLET_RATE_REQUESTS: '10' }), {
-    clock: new FakeClock(1e12),
+    clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),
     accounts: {

@@ -2,6 +2,7 @@
 import { NodeLinks } from '../drivers/node-proxy/node-links.ts';
 import { Forward, type ForwardDeps } from '../http/forwarding/forward.ts';
 import { type Forwarded, NOT_FORWARDED, SignedCalls } from '../http/forwarding/signed-calls.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Foundations } from './foundations.ts';
 
 export interface Forwarding {
@@ -21,12 +22,12 @@ export const NO_OTHER_NODE: Forwarding = {
 const SECRET = 'nodes';
 
 /** Rejects with AppError `data_corrupted` if the secret of the nodes cannot be unsealed. */
-export async function openForwarding({
-  membership,
-  secrets,
-}: Pick<Foundations, 'membership' | 'secrets'>): Promise<Forwarding> {
+export async function openForwarding(
+  { membership, secrets }: Pick<Foundations, 'membership' | 'secrets'>,
+  clock: Clock,
+): Promise<Forwarding> {
   if (!membership.isShared) return NO_OTHER_NODE;
-  const calls = new SignedCalls(await secrets.get(SECRET), membership);
+  const calls = new SignedCalls({ secret: await secrets.get(SECRET), membership, clock });
   const links = new NodeLinks();
   return {
     forwarded: calls,

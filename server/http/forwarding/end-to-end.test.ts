@@ -32,7 +32,7 @@ async function openPair(t: TestContext) {
   const links = new NodeLinks();
   t.after(() => links.close());
   const forward = new Forward({
-    membership: { nodes: () => [view] },
+    membership: { nodes: () => [view], isGone: () => false },
     calls: { sign: () => 'signed' },
     links,
     proxies: { isSecure: () => false },

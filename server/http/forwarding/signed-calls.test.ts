@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
+import { FakeClock } from '../../platform/clock.ts';
 import { FORWARDED_HEADER, type PassedCall, SeenNumbers, SignedCalls } from './signed-calls.ts';
 
 const SECRET = Buffer.alloc(32, 7);
@@ -18,8 +19,11 @@ const membersOf = (nodeId: string, isHost: boolean, live = ['front', 'host']) =>
   isHost,
   isGone: (other: string) => !live.includes(other),
 });
-const front = () => new SignedCalls(SECRET, membersOf('front', false));
-const host = (live?: string[]) => new SignedCalls(SECRET, membersOf('host', true, live));
+const clock = new FakeClock(1e12);
+const openCalls = (membership: ReturnType<typeof membersOf>, secret = SECRET) =>
+  new SignedCalls({ secret, membership, clock });
+const front = () => openCalls(membersOf('front', false));
+const host = (live?: string[]) => openCalls(membersOf('host', true, live));
 
 function request(value: unknown, { method = 'POST', url = '/api/vms?x=1' } = {}): IncomingMessage {
   const socket = { remoteAddress: '10.0.0.3' };
@@ -44,7 +48,7 @@ test('what a client writes there is passed over', () => {
   const good = signed();
   const [text = '', signature = ''] = good.split('.');
   const operator = Buffer.from(JSON.stringify({ ...CALL, isOperator: true, from: 'front', to: 'host' }));
-  const other = new SignedCalls(Buffer.alloc(32, 8), membersOf('front', false));
+  const other = openCalls(membersOf('front', false), Buffer.alloc(32, 8));
   for (const value of [
     '',
     'x',
@@ -72,9 +76,26 @@ test('a header counts once, and is read as often as is wanted', () => {
 
 test('it is for one process, from one that lives, and never goes on from there', () => {
   assert.equal(host().of(request(signed(front(), 'host-before')))?.refusal?.code, 'host_unreachable');
-  assert.equal(host(['host']).of(request(signed()))?.refusal?.code, 'host_unreachable');
-  const otherFront = new SignedCalls(SECRET, membersOf('host', false));
+  const otherFront = openCalls(membersOf('host', false));
   assert.equal(otherFront.of(request(signed()))?.refusal?.code, 'host_unreachable');
+});
+
+test('a node that has just come is believed before it is listed, for ten seconds; one that has gone never', () => {
+  const live: string[] = [];
+  const sender = front();
+  const codeAt = (at: SignedCalls) => at.of(request(signed(sender)))?.refusal?.code;
+  const never = host(live);
+  assert.equal(codeAt(never), undefined);
+  clock.advance(9999);
+  assert.equal(codeAt(never), undefined);
+  clock.advance(1);
+  assert.equal(codeAt(never), 'host_unreachable', 'never listed');
+  assert.equal(codeAt(never), 'host_unreachable');
+  const at = host(live);
+  live.push('front');
+  assert.equal(codeAt(at), undefined);
+  live.pop();
+  assert.equal(codeAt(at), 'host_unreachable', 'gone');
 });
 
 test('numbers may overtake each other by a window, and each is taken once', () => {

@@ -1,12 +1,13 @@
 /**
  * Requests that a node passes to another carry who asked, in a header that is signed with the cluster's
  * secret: only what has read that secret, which lies sealed in the metadata, can write one. The signature
- * covers method and path. A header counts once, at the one process that it names, and only while the process
- * that wrote it is a live node: one that was read on its way is worth nothing. Clocks of nodes may differ, so
- * no time is part of it.
+ * covers method and path. A header counts once, at the one process that it names, and not after the process
+ * that wrote it has ended: one that was read on its way is worth nothing. Clocks of nodes may differ, so no
+ * time is part of it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Membership } from '../../platform/membership.ts';
 
@@ -53,17 +54,38 @@ export type CallsMembership = Pick<Membership, 'nodeId' | 'isHost' | 'isGone'>;
 
 type Signed = Pick<IncomingMessage, 'method' | 'url'>;
 
+export interface SignedCallsDeps {
+  /** The cluster's. */
+  readonly secret: Uint8Array;
+  readonly membership: CallsMembership;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+interface Sender {
+  readonly numbers: SeenNumbers;
+  /** Monotonic time of its first call, ms. */
+  readonly since: number;
+  wasListed: boolean;
+}
+
+/** Time in which a node that has come is listed at the others, at a beat a second. */
+const NEW_MS = 10_000;
+
 export class SignedCalls implements Forwarded {
   readonly #secret: Uint8Array;
   readonly #membership: CallsMembership;
   readonly #known = new WeakMap<IncomingMessage, { readonly call: ForwardedCall | undefined }>();
-  readonly #seen = new Map<string, SeenNumbers>();
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #senders = new Map<string, Sender>();
+  /** Runs of nodes that were senders and live no more. */
+  readonly #ended = new Set<string>();
   readonly #addresses = new Set<string>();
   #number = 0;
 
-  constructor(secret: Uint8Array, membership: CallsMembership) {
+  constructor({ secret, membership, clock }: SignedCallsDeps) {
     this.#secret = secret;
     this.#membership = membership;
+    this.#clock = clock;
   }
 
   /** The header's value for this request to the process `to`. */
@@ -104,14 +126,27 @@ export class SignedCalls implements Forwarded {
     if (!members.isHost)
       return refused('The node that it was passed to does not have the machines and databases');
     if (to !== members.nodeId) return refused('The node with the machines and databases was started again');
-    if (members.isGone(from)) return refused('The node that passed it on is not known yet');
-    let seen = this.#seen.get(from);
-    if (seen === undefined) {
-      for (const earlier of this.#seen.keys()) if (members.isGone(earlier)) this.#seen.delete(earlier);
-      seen = new SeenNumbers();
-      this.#seen.set(from, seen);
+    const sender = this.#senderOf(from);
+    if (sender === undefined) return refused('The node that passed it on is no longer one of the cluster');
+    return sender.numbers.take(number) ? null : refused('It was passed on before');
+  }
+
+  /** undefined: it has ended. A node that has just come is not listed yet. */
+  #senderOf(from: string): Sender | undefined {
+    if (this.#ended.has(from)) return undefined;
+    const now = this.#clock.monotonic();
+    const isListed = !this.#membership.isGone(from);
+    const known = this.#senders.get(from);
+    const sender = known ?? { numbers: new SeenNumbers(), since: now, wasListed: false };
+    sender.wasListed ||= isListed;
+    const isNew = !sender.wasListed && now - sender.since < NEW_MS;
+    if (isListed || isNew) {
+      if (known === undefined) this.#senders.set(from, sender);
+      return sender;
     }
-    return seen.take(number) ? null : refused('It was passed on before');
+    this.#senders.delete(from);
+    this.#ended.add(from);
+    return undefined;
   }
 
   #signatureOf({ method, url }: Signed, text: string): Buffer {
