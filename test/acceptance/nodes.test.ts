@@ -127,6 +127,18 @@ describe('two nodes', { skip: noCluster }, () => {
     await assert.rejects(nodesCommand(host, 'drain', 'front-9'), /no node is named front-9/);
   });
 
+  test('a node is not ready while the database does not hear it, and is again once it does', async () => {
+    const [, way] = cluster.ways;
+    way?.block();
+    try {
+      await waitFor(async () => (await readiness(front)) === 'node_cut_off');
+      assert.equal(await readiness(host), 'ok');
+    } finally {
+      way?.unblock();
+    }
+    await waitFor(async () => (await readiness(front)) === 'ok');
+  });
+
   test('a node that stands still for long is ended by the others, and stores nothing more', async () => {
     const stuck = await cluster.add({ CLOUDLET_LOG_LEVEL: 'error' });
     process.kill(stuck.pid, 'SIGSTOP');
@@ -152,6 +164,12 @@ interface Listed {
   readonly url: string;
   readonly is_this: boolean;
   readonly code?: string;
+}
+
+/** `ok`, or why it is not ready. */
+async function readiness(node: CloudProcess): Promise<string> {
+  const { status, code } = (await (await call(node, '/readyz')).json()) as { status: string; code?: string };
+  return code ?? status;
 }
 
 interface Status {
