@@ -2,6 +2,7 @@
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
+import { turnAt } from '../metadata/turns.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError, assertFields, type FieldProblem } from '../platform/errors.ts';
@@ -56,6 +57,7 @@ export class Webhooks {
     const isNew = { is_enabled: 1, disabled_code: null, disabled_message: null } as const;
     const fresh = { ...isNew, failing_since: null, pending: 0 };
     return changes.run(call, (change) => {
+      change.add(turnAt('accounts', row.account_id));
       change.expect(webhookStore.insert(row, MAX_WEBHOOKS), tooManyWebhooks);
       return { ...present({ ...row, ...fresh }), secret };
     });

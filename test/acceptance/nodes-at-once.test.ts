@@ -1,6 +1,8 @@
 /** The same asked of two nodes at once, or begun at one and ended at the other. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CreateMultipartUploadCommand, DeleteBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import type { Answer, Call } from '../harness/client.ts';
 import { Client } from '../harness/client.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
@@ -62,6 +64,59 @@ describe('two nodes at once', { skip: noCluster }, () => {
     }
     const { body } = await nodes[0].call('/api/buckets/uploads/files?include_versions=true');
     assert.equal(body.length, ROUNDS, JSON.stringify(body));
+  });
+
+  test('what an account may have in all is had by nobody at both, also at the edge', async () => {
+    const of = { url: 'https://example.org/', scopes: ['storage:read'] };
+    const limits = [
+      ['/api/account/access-keys', 200, (name: string) => ({ name, scopes: of.scopes })],
+      ['/api/encryption-keys', 100, (id: string) => ({ id })],
+      ['/api/webhooks', 20, (name: string) => ({ url: of.url + name })],
+    ] as const;
+    for (const [path, most, json] of limits) {
+      const { api_key: key } = await nodes[0].register();
+      const make = (count: number, prefix: string) =>
+        Promise.all(
+          Array.from({ length: count }, (_, i) =>
+            nodes[i % 2]?.as(key).call(path, { json: json(`${prefix}-${i}`) }),
+          ),
+        );
+      await make(most - 1, 'early');
+      const late = await make(12, 'late');
+      const made = late.filter((answer) => answer?.status === 201);
+      assert.equal(made.length, 1, `${path}: ${late.map((answer) => answer?.status)}`);
+    }
+  });
+
+  test('a bucket that is deleted at one leaves no upload that begins at the other', async () => {
+    const { api_key: key } = await nodes[0].register();
+    const owner = nodes[0].as(key);
+    const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = (
+      await owner.call('/api/account/access-keys', { json: { name: 'S3', scopes: ['*'] } })
+    ).body;
+    const credentials = { accessKeyId, secretAccessKey };
+    const ends = cluster.nodes.map(
+      ({ data }) =>
+        new S3Client({
+          endpoint: data,
+          region: 'us-east-1',
+          forcePathStyle: true,
+          maxAttempts: 1,
+          credentials,
+        }),
+    ) as [S3Client, S3Client];
+    const free = await storedBytes(owner);
+    for (let i = 0; i < 3 * ROUNDS; i++) {
+      const Bucket = `brief-${i}`;
+      await owner.call('/api/buckets', { json: { name: Bucket } });
+      const begun = new CreateMultipartUploadCommand({ Bucket, Key: 'file', Metadata: { note: 'x' } });
+      await Promise.all([
+        sleep(i % 8).then(() => ends[0].send(new DeleteBucketCommand({ Bucket }))),
+        ends[1].send(begun).catch(({ name }: Error) => assert.equal(name, 'NoSuchBucket')),
+      ]);
+    }
+    for (const end of ends) end.destroy();
+    assert.equal(await storedBytes(owner), free, 'an upload without a bucket counts for ever');
   });
 
   test('what both delete is deleted by one, and unknown to the other', async () => {
@@ -154,4 +209,9 @@ describe('two nodes at once', { skip: noCluster }, () => {
 
 function statuses(answers: readonly Answer[]): number[] {
   return answers.map(({ status }) => status).sort();
+}
+
+async function storedBytes(owner: Client): Promise<number> {
+  const { body } = await owner.call('/api/billing/quotas');
+  return body.quotas.storage_bytes.used;
 }

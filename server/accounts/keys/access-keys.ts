@@ -1,6 +1,7 @@
 /** Further keys of an account, each with a name, scopes, limits and an S3 key pair. */
 import type { BucketLimit, Call, Principal, Scope } from '../../calls/principal.ts';
 import type { Changes } from '../../metadata/change.ts';
+import { turnAt } from '../../metadata/turns.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { newId, randomBase62, randomSecret } from '../../platform/ids.ts';
@@ -83,6 +84,7 @@ export class AccessKeys {
       s3_endpoint: dataUrl(),
     };
     return changes.run(call, (change) => {
+      change.add(turnAt('accounts', row.accountId));
       change.expect(store.insertAccessKey(row, maxKeys), () => tooManyKeys(maxKeys));
       return response;
     });

@@ -5,6 +5,7 @@ import type { Ages } from '../../metadata/ages.ts';
 import type { Bus } from '../../metadata/bus.ts';
 import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
+import { turnAt } from '../../metadata/turns.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { plural } from '../../platform/plural.ts';
@@ -102,6 +103,7 @@ export class Plans {
     }
     return changes.run(call, async (change) => {
       const row = await this.#find(name);
+      change.add(turnAt('plans', name));
       change.expect(store.deletePlan(name), async () => {
         const count = await store.countAccounts(name);
         if (count === 0) return planNotFound(name);
@@ -132,7 +134,10 @@ export class Plans {
       const terms = isOpen ? await quotas.termsOf(accountId, { plan, own }) : undefined;
       if (terms === undefined) throw accountNotFound();
       // The plan was deleted, or the account closed, since they were read.
-      if (plan !== undefined) change.expect(store.assignPlan(accountId, plan.name), 'retry');
+      if (plan !== undefined) {
+        change.add(turnAt('plans', plan.name));
+        change.expect(store.assignPlan(accountId, plan.name), 'retry');
+      }
       if (own !== undefined) change.expect(quotas.setOwn(accountId, own), 'retry');
       change.forgets({ kind: 'quota', id: '' });
       return { id: accountId, ...terms };

@@ -3,6 +3,7 @@ import type { Call, Principal } from '../../calls/principal.ts';
 import type { Change, Changes } from '../../metadata/change.ts';
 import { Listed, listRows } from '../../metadata/list.ts';
 import { REST_MS, type RestingNamesStore } from '../../metadata/resting-names-store.ts';
+import { turnAt } from '../../metadata/turns.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { formatSize } from '../listing/entries.ts';
@@ -293,6 +294,8 @@ export class Buckets {
     return changes.run(call, async (change) => {
       const row = await this.findAny(call.principal, name);
       change.addAll(resting.restBucket(row, clock.now()), 'retry');
+      // An upload that begins at another node changes the bucket's row, too.
+      change.add(turnAt('buckets', row.id));
       change.add(store.delete(row.id), async () => {
         const isThere = (await store.find(row.account_id, name))?.id === row.id;
         return isThere ? notEmpty(name) : bucketNotFound(name);

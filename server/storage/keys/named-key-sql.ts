@@ -42,11 +42,13 @@ export class NamedKeySql {
     );
   }
 
-  /** Refuses (unique) when the account has that name. */
-  insert(key: Omit<NamedKeyRow, 'id' | 'disabled_at'>): Statement {
+  /** Refuses (unique) when the account has that name, and when it has `most` already. */
+  insert(key: Omit<NamedKeyRow, 'id' | 'disabled_at'>, most: number): Statement {
     return {
-      sql: 'INSERT INTO encryption_keys (account_id, key_id, sealed, created_at) VALUES (?, ?, ?, ?)',
-      params: [key.account_id, key.key_id, key.sealed, key.created_at],
+      sql: `INSERT INTO encryption_keys (account_id, key_id, sealed, created_at) SELECT ?, ?, ?, ?
+            WHERE (SELECT count(*) FROM encryption_keys WHERE account_id = ?) < ?`,
+      params: [key.account_id, key.key_id, key.sealed, key.created_at, key.account_id, most],
+      expectChanges: 1,
     };
   }
 

@@ -4,6 +4,7 @@
  */
 import type { Call, Principal } from '../../calls/principal.ts';
 import type { Changes } from '../../metadata/change.ts';
+import { turnAt } from '../../metadata/turns.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
@@ -34,11 +35,13 @@ export class NamedKeys {
     const { store, changes, clock, sealer } = this.#deps;
     assertUnlimited(call.principal);
     const { accountId } = call.principal;
-    return changes.run(call, async (change) => {
-      if ((await store.list(accountId, MAX_KEYS)).length === MAX_KEYS) throw tooMany();
+    return changes.run(call, (change) => {
       const sealed = sealer.seal(randomSecret(KEY_BYTES), sealingContext(keyId));
       const row = { account_id: accountId, key_id: keyId, sealed, created_at: clock.now() };
-      change.add(store.insert(row), () => keyExists(keyId));
+      change.add(turnAt('accounts', accountId));
+      change.add(store.insert(row, MAX_KEYS), (reason) =>
+        reason === 'unique' ? keyExists(keyId) : tooMany(),
+      );
       return present({ ...row, disabled_at: null });
     });
   }
