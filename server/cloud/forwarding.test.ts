@@ -38,6 +38,11 @@ async function openNode(
   const isHost = name === 'host';
   const seen: Seen[] = [];
   const held: AbortSignal[] = [];
+  const logged: string[] = [];
+  const note = (line: string) => {
+    const { msg, request_id: id } = JSON.parse(line);
+    if (msg === 'request') logged.push(id);
+  };
   const answer = async ({ request, principal, body }: Parameters<Route['handler']>[0]) => {
     const { address, id, raw } = request;
     seen.push({ address, principal, requestId: id, body, headers: raw.headers });
@@ -73,9 +78,9 @@ async function openNode(
   };
   const calls = new SignedCalls({ secret: SECRET, membership, clock });
   const links = new NodeLinks();
-  const { api, data, guard } = buildEdges(loadConfig({ CLOUDLET_RATE_REQUESTS: '10' }), {
+  const { api, data, guard } = buildEdges(loadConfig({ CLOUDLET_RATE_REQUESTS: isHost ? '2' : '10' }), {
     clock,
-    log: pino({ level: 'silent' }),
+    log: pino({ level: 'debug' }, { write: note }),
     meters: new Meters(),
     accounts: {
       authenticate: ({ apiKey }) => (apiKey === 'alice' ? ALICE : NOBODY),
@@ -136,7 +141,7 @@ async function openNode(
   };
   t.after(close);
   const urlOf = ({ server }: typeof api) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { seen, held, gone, calls, control, api: urlOf(api), data: urlOf(data), server: api.server };
+  return { seen, held, logged, gone, calls, control, api: urlOf(api), data: urlOf(data), server: api.server };
 }
 
 async function openCluster(t: TestContext) {
@@ -166,6 +171,8 @@ test('the host answers as if it had been asked, and both know the request by one
   assert.deepEqual([answer.status, await answer.json()], [200, { by: 'host' }]);
   const [seen] = host.seen;
   assert.equal(seen?.requestId, answer.headers.get('x-request-id'));
+  await eventually(() => front.logged.length > 0 && host.logged.length > 0);
+  assert.deepEqual([front.logged, host.logged], [[seen?.requestId], [seen?.requestId]]);
   assert.deepEqual([seen?.body, seen?.principal.accountId], [{ a: 1 }, 7]);
   assert.equal(seen?.headers['x-note'], 'kept');
   assert.equal(seen?.headers['x-forwarded-for'], undefined);
