@@ -16,7 +16,14 @@ import type { Target } from './target.ts';
 
 export type S3Storage = Pick<
   ObjectServices,
-  'buckets' | 'bucketEmptier' | 'objects' | 'removals' | 'partUploads' | 'downloads' | 'dataKeys'
+  | 'buckets'
+  | 'bucketEmptier'
+  | 'objects'
+  | 'removals'
+  | 'partUploads'
+  | 'downloads'
+  | 'dataKeys'
+  | 'storedEncryption'
 > & { readonly names: NameListing };
 
 /** The sender of a request, and what it may do. */

@@ -115,6 +115,14 @@ export type BucketEntry = Static<typeof BucketEntry>;
 export const MIME_TYPE = '^[\\w!#$&^.+-]+/[\\w!#$&^.+-]+(; charset=[\\w.:+-]+)?$';
 export const MIME_TYPE_MAX_LENGTH = 255;
 
+export const ObjectPlace = namedObject('ObjectPlace', {
+  bucket: Type.Optional(Type.String({ description: 'Default: the bucket of the object' })),
+  name: Type.Optional(Type.String({ description: 'Default: the name of the object' })),
+  overwrite: Type.Optional(
+    Type.Boolean({ description: 'Whether an object that is there is replaced; default: 412' }),
+  ),
+});
+
 export const ObjectChange = namedObject('ObjectChange', {
   metadata: Type.Optional(
     Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {

@@ -7,6 +7,7 @@ import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { ADMIN_OPERATIONS } from './admin-operations.ts';
 import { PUBLIC } from './public-operations.ts';
 import { RECOVERY_OPERATIONS } from './recovery-operations.ts';
+import { STORAGE_OPERATIONS } from './storage-operations.ts';
 
 interface Case {
   /** A body the operation would accept, so that only the credential can be what is refused. */
@@ -44,27 +45,7 @@ const CASES: Readonly<Record<string, Case>> = {
   endSession: { foreign: 'session_not_found' },
   endOtherSessions: {},
   createTicket: { json: { path: '/api/account' } },
-  createBucket: { json: { name: 'a-new-bucket' } },
-  listBuckets: {},
-  getBucket: { foreign: 'bucket_not_found' },
-  changeBucket: { json: { versioning: true }, foreign: 'bucket_not_found' },
-  deleteBucket: { foreign: 'bucket_not_found' },
-  listBucketPoints: { foreign: 'bucket_not_found' },
-  restoreBucket: { json: { point_id: 'drp-1' }, foreign: 'point_not_found' },
-  createEncryptionKey: { json: { id: 'a-new-key' } },
-  listEncryptionKeys: {},
-  changeEncryptionKey: { json: { enabled: true }, foreign: 'encryption_key_not_found' },
-  deleteEncryptionKey: { foreign: 'encryption_key_not_found' },
-  uploadObject: { form: true, foreign: 'bucket_not_found' },
-  listObjects: { foreign: 'bucket_not_found' },
-  downloadFolder: { foreign: 'bucket_not_found' },
-  browseBucket: { foreign: 'bucket_not_found' },
-  changeObject: { json: { metadata: null }, foreign: 'object_not_found' },
-  restoreObject: { json: { version_id: 'ver-1' }, foreign: 'object_not_found' },
-  getObject: { foreign: 'object_not_found' },
-  deleteObject: { foreign: 'object_not_found' },
-  downloadObject: { foreign: 'object_not_found' },
-  getCdnUrl: { foreign: 'object_not_found' },
+  ...STORAGE_OPERATIONS,
   ...ADMIN_OPERATIONS,
   adminListPlans: {},
   adminCreatePlan: { json: { name: 'plan' } },

@@ -71,6 +71,8 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   changeObject: { body: { metadata: { camera: 'X100' }, mime_type: 'image/jpeg' } },
   listBucketPoints: BUCKET,
   restoreBucket: { ...BUCKET, body: { point_id: '$POINT_ID', prefix: 'photos/', preview: true } },
+  copyObject: { body: { name: 'copies/photo.jpg' } },
+  moveObject: { body: { name: '2026/photo.jpg' } },
   restoreObject: { body: { version_id: '$VERSION_ID' } },
   downloadFolder: { ...BUCKET, query: '?prefix=2026/', options: '-o 2026.zip' },
   downloadObject: { options: '-o photo.jpg' },

@@ -128,12 +128,7 @@ export async function storedEncryption(
   { row, key }: Content,
 ): Promise<Encryption> {
   if (key !== undefined) return { kind: 'customer', key };
-  if (row.named_key !== null) {
-    return { kind: 'named', key: await storage.dataKeys.keyring.byRow(row.named_key) };
-  }
-  if (row.upload === null) return { kind: row.wrapped_key === null ? 'none' : 'cloud' };
-  const [first] = await storage.partUploads.assembledFrom(row.upload, 1);
-  return { kind: first !== undefined && first.wrapped_key !== null ? 'cloud' : 'none' };
+  return storage.storedEncryption.of(row);
 }
 
 /** The headers that name the encryption of an upload in parts; `key`: the client's, if it was sent. */
@@ -205,11 +200,4 @@ export function assertReadsPlainly(call: S3Call): void {
       throw refused(name, value, `${name} header is not supported for this operation.`);
     }
   }
-}
-
-/** Whether both encrypt alike, so that a copy may share the bytes. `source`: what is stored. */
-export function isSameEncryption(source: Encryption, target: Encryption, { row }: Content): boolean {
-  if (target.kind === 'named') return source.kind === 'named' && source.key.id === target.key.id;
-  if (target.kind === 'customer') return row.customer !== null && target.key.fits(row.customer);
-  return source.kind === target.kind;
 }

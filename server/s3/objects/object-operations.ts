@@ -10,6 +10,7 @@ import type { Filtered } from '../../storage/lifecycle/lifecycle-rules.ts';
 import type { Published } from '../../storage/listing/entries.ts';
 import type { Content } from '../../storage/objects/downloads.ts';
 import type { Naming, VersionContent } from '../../storage/objects/objects.ts';
+import { isSameEncryption } from '../../storage/objects/stored-encryption.ts';
 import type { Upload } from '../../storage/uploads/upload.ts';
 import { openBucket, permittedContent } from '../access/access.ts';
 import { newAcl } from '../access/new-acl.ts';
@@ -22,13 +23,7 @@ import {
   type S3Operation,
   type S3Request,
 } from '../s3-call.ts';
-import {
-  askedEncryption,
-  isSameEncryption,
-  shownEncryption,
-  storedEncryption,
-  unlocked,
-} from './encryption-headers.ts';
+import { askedEncryption, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import {
   checksumHeaders,
   checksumOf,
@@ -198,7 +193,7 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
     const stored = await storedEncryption(call, content);
     const copied = await copiedContent(call, content, {
       upload,
-      isSame: isSameEncryption(stored, encryption, content),
+      isSame: isSameEncryption(stored, encryption, content.row),
     });
     const published = await storage.objects.publish(
       call,

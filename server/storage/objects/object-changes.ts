@@ -128,6 +128,18 @@ export class ObjectChanges {
     return this.#locks.run(`${bucketId}/${name}`, () => this.#deps.changes.run(recorder, build));
   }
 
+  /** The same for changes of several names, in one commit. */
+  inTurns<T>(
+    recorder: Recorder,
+    places: readonly { readonly bucketId: number; readonly name: string }[],
+    build: (change: Change) => Promise<T>,
+  ): Promise<T> {
+    // In one order, so that two never wait for each other.
+    const keys = [...new Set(places.map(({ bucketId, name }) => `${bucketId}/${name}`))].sort();
+    const work = () => this.#deps.changes.run(recorder, build);
+    return keys.reduceRight<() => Promise<T>>((inner, key) => () => this.#locks.run(key, inner), work)();
+  }
+
   /**
    * Adds a version and makes it current; without versioning it replaces the null version. Throws
    * `scope_required` where the principal may only append.

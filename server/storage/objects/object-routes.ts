@@ -13,11 +13,13 @@ import {
   ObjectDetails,
   ObjectEntry,
   ObjectPath,
+  ObjectPlace,
   Uploaded,
   VersionChoice,
 } from '../schema.ts';
 import { metadataText } from '../uploads/upload-fields.ts';
 import type { Objects } from './objects.ts';
+import type { Relocations } from './relocations.ts';
 import type { Removals } from './removals.ts';
 
 export interface ObjectRoutesDeps {
@@ -26,6 +28,7 @@ export interface ObjectRoutesDeps {
   readonly listing: Listing;
   readonly browsing: Browsing;
   readonly objectInspector: ObjectInspector;
+  readonly relocations: Relocations;
 }
 
 const MOST_VERSIONS = 1000;
@@ -41,7 +44,7 @@ const VersionLimit = Type.Optional(
 );
 
 export function objectRoutes(deps: ObjectRoutesDeps): Route[] {
-  return [...listRoutes(deps), ...singleRoutes(deps), changeRoute(deps)];
+  return [...listRoutes(deps), ...singleRoutes(deps), changeRoute(deps), ...placeRoutes(deps)];
 }
 
 function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
@@ -216,6 +219,47 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
       return changed;
     },
   });
+}
+
+function placeRoutes({ relocations }: ObjectRoutesDeps): Route[] {
+  const common = {
+    method: 'POST',
+    tag: 'storage',
+    permission: 'storage:write',
+    params: ObjectPath,
+    body: ObjectPlace,
+    errors: [
+      'object_not_found',
+      'bucket_not_found',
+      'precondition_failed',
+      'insufficient_credits',
+      'quota_exceeded',
+      'write_conflict',
+    ],
+  } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: '/api/storage/{id}/copy',
+      name: 'copyObject',
+      summary: 'Copy an object to another name or bucket',
+      description:
+        'Its current version with type, metadata and tags. Bytes are shared, unless the bucket encrypts them otherwise.',
+      responses: { 201: Uploaded },
+      handler: (call) => relocations.copy(call, call.params.id, call.body),
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/storage/{id}/move',
+      name: 'moveObject',
+      summary: 'Move or rename an object',
+      description:
+        'As a copy, and deletes the object in the same commit. In a versioned bucket its versions stay behind a marker.',
+      responses: { 200: Uploaded },
+      errors: [...common.errors, 'object_locked'],
+      handler: (call) => relocations.move(call, call.params.id, call.body),
+    }),
+  ];
 }
 
 /** True if the version named in the body is the current one and `more` holds. */

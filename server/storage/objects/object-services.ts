@@ -26,7 +26,9 @@ import { ObjectChanges } from './object-changes.ts';
 import { lockClock } from './object-lock.ts';
 import { ObjectSql } from './object-sql.ts';
 import { Objects } from './objects.ts';
+import { Relocations } from './relocations.ts';
 import { Removals } from './removals.ts';
+import { StoredEncryption } from './stored-encryption.ts';
 
 export interface ObjectServicesDeps {
   readonly metadata: Metadata;
@@ -84,8 +86,27 @@ export function objectServices(deps: ObjectServicesDeps) {
     buckets,
     objects,
   });
+  const storedEncryption = new StoredEncryption(dataKeys.keyring, partUploads);
+  const downloads = new Downloads({
+    ...shared,
+    named: new NamedSql(metadata),
+    partUploads: partUploadSql,
+    accessTimes,
+    egress,
+  });
+  const relocating = {
+    objects,
+    removals,
+    objectChanges,
+    downloads,
+    buckets,
+    store,
+    stored: storedEncryption,
+  };
   return {
     lockTime,
+    storedEncryption,
+    relocations: new Relocations(relocating),
     store,
     partUploadSql,
     accessTimes,
@@ -99,12 +120,6 @@ export function objectServices(deps: ObjectServicesDeps) {
     bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store, lockTime }),
     names: new NameListing({ store, partUploadSql, pageEndSql: new PageEndSql(metadata) }),
     listing: new Listing({ store, buckets, accessTimes }),
-    downloads: new Downloads({
-      ...shared,
-      named: new NamedSql(metadata),
-      partUploads: partUploadSql,
-      accessTimes,
-      egress,
-    }),
+    downloads,
   };
 }

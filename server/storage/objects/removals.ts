@@ -90,6 +90,17 @@ export class Removals {
     );
   }
 
+  /** Deletes a live object within a change that has its turn. Throws `object_locked`, `scope_required`. */
+  async removeWithin(
+    change: Change,
+    principal: Principal,
+    object: ObjectRow & { readonly bucket: string },
+  ): Promise<void> {
+    const bucket = await this.#deps.buckets.find(principal, object.bucket);
+    assertMayRemove(principal, bucket, undefined);
+    await this.#remove(change, { bucket, object }, {});
+  }
+
   /**
    * Removes by name, as S3 does: a missing object is no error, and where versions are or were kept a delete
    * without a version id always adds a marker. null: nothing was there. Throws `version_not_found`,
