@@ -99,7 +99,9 @@ export function buildEdges(
   const bodies = new BodyMemory(REQUEST_BODIES_BYTES, clock);
   const { forwarded } = deps.forwarding;
   const proxies = new TrustedProxies(trustedProxies, forwarded);
-  const forward = deps.forwarding.begin({ proxies, control: deps.control });
+  // Each takes two descriptors here.
+  const most = Math.ceil(Math.min(config.maxConnections, deps.connections) / 2);
+  const forward = deps.forwarding.begin({ proxies, control: deps.control, most });
   const doors = openDoors(config, {
     ...deps,
     proxies,

@@ -20,6 +20,7 @@ import { eventually } from '../testing/eventually.ts';
 import { buildEdges } from './edges.ts';
 
 const SECRET = Buffer.alloc(32, 7);
+const BOB: Principal = { ...OPERATOR, via: 'key', accountId: 8, credentialId: 'key-8', isAdmin: false };
 const ALICE: Principal = { ...OPERATOR, via: 'key', accountId: 7, credentialId: 'key-7', isAdmin: false };
 
 interface Seen {
@@ -78,12 +79,13 @@ async function openNode(
   };
   const calls = new SignedCalls({ secret: SECRET, membership, clock });
   const links = new NodeLinks();
-  const { api, data, guard } = buildEdges(loadConfig({ CLOUDLET_RATE_REQUESTS: isHost ? '2' : '10' }), {
+  const config = { CLOUDLET_RATE_REQUESTS: isHost ? '2' : '10', CLOUDLET_MAX_CONNECTIONS: '16' };
+  const { api, data, guard } = buildEdges(loadConfig(config), {
     clock,
     log: pino({ level: 'debug' }, { write: note }),
     meters: new Meters(),
     accounts: {
-      authenticate: ({ apiKey }) => (apiKey === 'alice' ? ALICE : NOBODY),
+      authenticate: ({ apiKey }) => (apiKey === 'alice' ? ALICE : apiKey === 'bob' ? BOB : NOBODY),
       isCurrent: () => true,
       holderOf: () => ALICE,
     },
@@ -303,6 +305,20 @@ test('a client that goes away ends its call at the host', async (t) => {
   left.abort();
   await assert.rejects(asked);
   await eventually(() => signal.aborted);
+});
+
+test('who has taken all places gives way to others', async (t) => {
+  const { host, front } = await openCluster(t);
+  const held = Array.from({ length: 8 }, () => call(`${front.api}/api/hold`, { method: 'POST' }));
+  await eventually(() => host.held.length === held.length);
+  const more = await act(front.api);
+  assert.deepEqual([more.status, ((await more.json()) as { code: string }).code], [503, 'overloaded']);
+  const answer = await act(front.api, { 'x-api-key': 'bob' });
+  assert.equal(answer.status, 200);
+  const given = await Promise.race(held);
+  assert.deepEqual(((await given.json()) as { code: string }).code, 'operation_interrupted');
+  host.server.closeAllConnections();
+  await Promise.all(held);
 });
 
 test('a body that waits for 100 Continue gets it, and comes whole', async (t) => {

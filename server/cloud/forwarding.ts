@@ -8,7 +8,7 @@ import type { Foundations } from './foundations.ts';
 export interface Forwarding {
   readonly forwarded: Forwarded;
   /** undefined: machines and databases are here. */
-  begin(deps: Pick<ForwardDeps, 'proxies' | 'control'>): Forward | undefined;
+  begin(deps: Pick<ForwardDeps, 'proxies' | 'control' | 'most'>): Forward | undefined;
   close(): void;
 }
 

@@ -216,7 +216,8 @@ export type Sender = Pick<Exchange, 'principal' | 'address' | 'raw'>;
 /** The owner of bytes that wait: an account, or else the sender of a request. */
 export type Owner = number | Pick<Exchange, 'principal' | 'address'>;
 
-function ownerName(owner: Owner): number | string {
+/** A name by which places are shared between owners. */
+export function ownerName(owner: Owner): number | string {
   if (typeof owner === 'number') return owner;
   const { principal, address } = owner;
   return principal.via === 'nobody' ? sourceOf(address) : principal.accountId;

@@ -1,4 +1,4 @@
-/** HTTP connections to other nodes of the cluster: kept, and so many at most. */
+/** HTTP connections to other nodes of the cluster, which are kept. Forward limits their number. */
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
@@ -15,12 +15,11 @@ interface Head {
 const CONNECT_MS = 3000;
 /** Shorter than a node keeps an idle connection, which it would otherwise close under a request. */
 const IDLE_MS = 30_000;
-const MAX_CONNECTIONS = 512;
 
 export class NodeLinks {
   readonly #agents = {
-    http: new HttpAgent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_MS }),
-    https: new HttpsAgent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, timeout: IDLE_MS }),
+    http: new HttpAgent({ keepAlive: true, timeout: IDLE_MS }),
+    https: new HttpsAgent({ keepAlive: true, timeout: IDLE_MS }),
   };
 
   /** Begins a request to the node at `url`. One that cannot be connected fails within seconds. */

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { NOBODY } from '../../calls/principal.ts';
 import { NodeLinks } from '../../drivers/node-proxy/node-links.ts';
 import type { NodeView } from '../../platform/membership.ts';
 import type { Exchange } from '../exchange.ts';
@@ -37,10 +38,11 @@ async function openPair(t: TestContext) {
     links,
     proxies: { isSecure: () => false },
     control: new WeakSet(),
+    most: 10,
   });
   const front = createServer((raw, response) => {
-    const exchange = { id: 'req-1', raw, address: '192.0.2.1', responseHeaders: {} } as Exchange;
-    void forward.pass({ exchange, origin: 'api' }, response);
+    const exchange = { id: 'req-1', raw, address: '192.0.2.1', principal: NOBODY, responseHeaders: {} };
+    void forward.pass({ exchange: exchange as unknown as Exchange, origin: 'api' }, response);
   });
   return { arrived, port: Number(new URL(await listening(t, front)).port) };
 }

@@ -6,11 +6,12 @@
 import { type ClientRequest, type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, isAppError } from '../../platform/errors.ts';
 import type { Membership, NodeView } from '../../platform/membership.ts';
+import { SharedSlots } from '../../platform/shared-slots.ts';
 import { dropRest } from '../bodies/body.ts';
 import type { ControlSockets } from '../caller.ts';
-import type { Exchange, TrustedProxies } from '../exchange.ts';
+import { type Exchange, ownerName, type TrustedProxies } from '../exchange.ts';
 import { endToEnd, framing, pairs } from './end-to-end.ts';
 import { FORWARDED_HEADER, type PassedCall, type SignedCalls } from './signed-calls.ts';
 
@@ -36,6 +37,8 @@ export interface ForwardDeps {
   readonly links: NodeLinks;
   readonly proxies: Pick<TrustedProxies, 'isSecure'>;
   readonly control: ControlSockets;
+  /** Requests and connections that are passed on at a time. */
+  readonly most: number;
 }
 
 /** A request that came in here. */
@@ -60,20 +63,23 @@ export class Forward {
   readonly #deps: ForwardDeps;
   /** Requests and connections that are passed on, with the run of the host that has them. */
   readonly #underWay = new Map<ClientRequest | Duplex, string>();
+  /** All go to one process: nobody can keep others from it. */
+  readonly #slots: SharedSlots<number | string>;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: ForwardDeps) {
     this.#deps = deps;
+    this.#slots = new SharedSlots(deps.most);
   }
 
   /**
    * Resolves once the host's answer is on its way to the client, or with false when the host cannot be
    * reached: nothing was sent then, and nothing read of the body. Rejects with the AppError to answer.
    */
-  pass(incoming: Incoming, response: ServerResponse): Promise<boolean> {
+  async pass(incoming: Incoming, response: ServerResponse): Promise<boolean> {
     const { raw } = incoming.exchange;
-    const upstream = this.#begin(incoming, framing(raw));
-    if (upstream === undefined) return Promise.resolve(false);
+    const upstream = this.#begin(incoming, framing(raw), response);
+    if (upstream === undefined) return false;
     response.once('close', () => upstream.destroy());
     upstream.once('upgrade', (_, socket) => socket.destroy());
     whenConnected(upstream, () => {
@@ -93,7 +99,7 @@ export class Forward {
   async upgrade(incoming: Incoming, { client, head }: Upgraded, onSwitch: () => void): Promise<void> {
     const { raw } = incoming.exchange;
     const fields = ['Upgrade', raw.headers.upgrade ?? '', 'Connection', 'Upgrade'];
-    const upstream = this.#begin(incoming, fields);
+    const upstream = this.#begin(incoming, fields, client);
     if (upstream === undefined) throw hostUnreachable();
     const runId = this.#underWay.get(upstream) ?? '';
     const response = new ServerResponse(raw);
@@ -138,10 +144,24 @@ export class Forward {
     for (const [passed, runId] of this.#underWay) if (membership.isGone(runId)) passed.destroy();
   }
 
-  #begin({ exchange, origin, calledAs }: Incoming, fields: readonly string[]): ClientRequest | undefined {
+  /** Throws `overloaded`. The place is taken until `client` is closed. */
+  #begin(
+    { exchange, origin, calledAs }: Incoming,
+    fields: readonly string[],
+    client: ServerResponse | Duplex,
+  ): ClientRequest | undefined {
     const { calls, links, proxies, control, membership } = this.#deps;
     const host = membership.nodes().find(isLiveHost);
     if (host === undefined) return undefined;
+    let upstream: ClientRequest | undefined;
+    const giveWay = () => {
+      // After a switch the request has ended.
+      if (upstream?.destroyed === false) upstream.destroy(overloaded());
+      else client.destroy();
+    };
+    const giveBack = this.#slots.take(ownerName(exchange), giveWay);
+    if (giveBack === null) throw overloaded();
+    client.once('close', giveBack);
     const { raw, address, id: requestId } = exchange;
     const { method = 'GET', url: path = '/' } = raw;
     const call = {
@@ -156,7 +176,7 @@ export class Forward {
     const signed = [FORWARDED_HEADER, calls.sign({ method, url: path }, call, host.runId)];
     const headers = [...endToEnd(raw.rawHeaders), ...fields, ...signed];
     const isUpgrade = fields.includes('Upgrade');
-    const upstream = links.request(host.url, { method, path, headers, isUpgrade });
+    upstream = links.request(host.url, { method, path, headers, isUpgrade });
     this.#note(upstream, host.runId);
     return upstream;
   }
@@ -215,9 +235,11 @@ function answered(
     upstream.once('finish', () => {
       isWhole = true;
     });
-    upstream.on('error', () => {
+    upstream.on('error', (error) => {
+      const isUnknown = isWhole && !SAFE.has(raw.method ?? '');
       if (!isConnected) resolve(false);
-      else reject(isWhole && !SAFE.has(raw.method ?? '') ? outcomeUnknown() : hostUnreachable());
+      else if (isUnknown) reject(outcomeUnknown());
+      else reject(isAppError(error, 'overloaded') ? error : hostUnreachable());
     });
     upstream.once('response', (answer) => {
       // The limits were taken here.
@@ -253,6 +275,13 @@ export function hostUnreachable(): AppError {
       retryAfterSeconds: 5,
     },
   );
+}
+
+function overloaded(): AppError {
+  return new AppError('overloaded', 'Too many calls to the node with the machines and databases are open', {
+    hint: 'Close some of yours: with all places taken, who has most gives way',
+    retryAfterSeconds: 2,
+  });
 }
 
 function outcomeUnknown(): AppError {
