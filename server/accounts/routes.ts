@@ -1,4 +1,5 @@
 /** The account's own endpoints (contract §3). */
+import type { Principal } from '../calls/principal.ts';
 import {
   assertOwnPage,
   assertSameSite,
@@ -37,6 +38,7 @@ export interface AccountRoutesDeps extends SessionRoutesDeps {
 export function accountRoutes(deps: AccountRoutesDeps): Route[] {
   return [
     ...signInRoutes(deps),
+    logoutRoute(deps),
     ...ownAccountRoutes(deps),
     ...ownKeyRoutes(deps),
     ...accessKeyRoutes(deps),
@@ -51,6 +53,7 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       method: 'POST',
       path: '/api/register',
       name: 'register',
+      audit: { kind: 'sign-in', account: 'answer.id' },
       tag: 'accounts',
       summary: 'Register an account',
       description:
@@ -69,6 +72,7 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       method: 'POST',
       path: '/api/login',
       name: 'login',
+      audit: { kind: 'sign-in', account: 'answer.id' },
       isRepeatable: true,
       tag: 'accounts',
       summary: 'Log in with a password',
@@ -99,29 +103,33 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
         return { ...account, session_token: token };
       },
     }),
-    defineRoute({
-      method: 'POST',
-      path: '/api/logout',
-      name: 'logout',
-      isRepeatable: true,
-      tag: 'accounts',
-      summary: 'Log out: end the session of the token in Cloudlet-Session, and clear the cookie',
-      // Public: the cookie of a session that is over can be cleared too, though by no form of another site.
-      permission: 'public',
-      responses: { 200: shapes.Empty },
-      errors: ['cross_site_request'],
-      handler: async (call) => {
-        const { request } = call;
-        const token = sessionTokenIn(request.raw);
-        const isOfBrowser = token !== undefined || readSessionCookies(request.headers.cookie).length > 0;
-        if (isOfBrowser) assertOwnPage(request.raw, publicUrl);
-        else assertSameSite(request.raw, publicUrl);
-        const response = await sessions.logout(call, token);
-        setCookie(request, renderEndedSessionCookie(secureCookies));
-        return response;
-      },
-    }),
   ];
+}
+
+function logoutRoute({ sessions, secureCookies, publicUrl }: AccountRoutesDeps): Route {
+  return defineRoute({
+    method: 'POST',
+    path: '/api/logout',
+    name: 'logout',
+    audit: 'none',
+    isRepeatable: true,
+    tag: 'accounts',
+    summary: 'Log out: end the session of the token in Cloudlet-Session, and clear the cookie',
+    // Public: the cookie of a session that is over can be cleared too, though by no form of another site.
+    permission: 'public',
+    responses: { 200: shapes.Empty },
+    errors: ['cross_site_request'],
+    handler: async (call) => {
+      const { request } = call;
+      const token = sessionTokenIn(request.raw);
+      const isOfBrowser = token !== undefined || readSessionCookies(request.headers.cookie).length > 0;
+      if (isOfBrowser) assertOwnPage(request.raw, publicUrl);
+      else assertSameSite(request.raw, publicUrl);
+      const response = await sessions.logout(call, token);
+      setCookie(request, renderEndedSessionCookie(secureCookies));
+      return response;
+    },
+  });
 }
 
 function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDeps): Route[] {
@@ -130,6 +138,7 @@ function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDe
       method: 'GET',
       path,
       name,
+      audit: { kind: 'secret', isShown: showsKeyToSession },
       tag: 'accounts',
       summary: 'Show your account',
       description:
@@ -199,6 +208,7 @@ function ownKeyRoutes({ apiKeys, checks }: AccountRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/account/confirm-password',
       name: 'confirmPassword',
+      audit: 'sign-in',
       isRepeatable: true,
       tag: 'accounts',
       summary: 'Confirm the password of a session',
@@ -218,6 +228,7 @@ function ownKeyRoutes({ apiKeys, checks }: AccountRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/account/api-key',
       name: 'rotateApiKey',
+      audit: 'secret',
       endsCredential: true,
       tag: 'accounts',
       summary: 'Replace your API key',
@@ -262,6 +273,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/account/access-keys',
       name: 'createAccessKey',
+      audit: { kind: 'secret', detail: ['name', 'scopes', 'buckets', 'expires_in', 'expires_at'] },
       tag: 'accounts',
       summary: 'Create an access key',
       description:
@@ -288,6 +300,11 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       handler: (call) => accessKeys.revoke(call, call.params.id),
     }),
   ];
+}
+
+/** A key that reads its own account is shown what it has. */
+function showsKeyToSession({ via }: Principal, answer: unknown): boolean {
+  return via !== 'key' && (answer as { readonly api_key: string | null }).api_key !== null;
 }
 
 function loginName(body: { username?: string; email?: string }): string {

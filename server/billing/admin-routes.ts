@@ -44,6 +44,7 @@ function priceRoutes({ priceList }: BillingAdminRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/admin/prices',
       name: 'adminSetPrice',
+      audit: { detail: ['meter', 'instance_type', 'engine', 'plan', 'price'] },
       summary: 'Set a price that takes effect at a future hour',
       description:
         'Replaces a price for the same hour. The price of a plan takes precedence over the general one.',
@@ -191,6 +192,7 @@ function accountRoutes({ plans }: PlanRoutesDeps): Route[] {
       method: 'PATCH',
       path: '/api/admin/accounts/{id}',
       name: 'adminChangeAccount',
+      audit: { account: 'params.id', detail: ['plan', 'own_quotas', 'is_admin'] },
       livesOn: 'host-or-any',
       tag: 'admin',
       summary: 'Assign an account another plan or its own quotas',

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { SetupLinks } from '../accounts/links/setup-links.ts';
 import { type AccountsPart, accountsPart } from '../accounts/part.ts';
+import { auditPart } from '../audit/part.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { billingPart, openBilling } from '../billing/part.ts';
 import type { Principal } from '../calls/principal.ts';
@@ -104,14 +105,14 @@ export async function buildCloud(given: BuildOptions): Promise<Cloud> {
   const { config, log } = options;
   const addresses = new OwnAddresses({ apiUrl: config.publicUrl, dataUrl: config.dataUrl });
   const domains = await buildDomains(options, { base, addresses });
-  const { compute, databases, credits, accounts, engines } = domains;
+  const { audit, compute, databases, credits, accounts, engines } = domains;
   const calls = await buildCalls(options, { base, apiKeys: accounts.apiKeys });
   const meters = new Meters(clock);
   const system = buildSystem(options, { domains, base, meters });
   const { operations, idempotency } = calls;
   // In start order; they stop in reverse.
   const parts: Part[] = [
-    ...[accounts, domains.storage, compute, engines, databases],
+    ...[audit, accounts, domains.storage, compute, engines, databases],
     ...[domains.recovery, domains.webhooks, credits, calls, system, nodesPart({ ...base, clock })],
   ];
   const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
@@ -129,6 +130,7 @@ export async function buildCloud(given: BuildOptions): Promise<Cloud> {
     control,
     idempotency,
     operations,
+    audit: audit.trail,
     apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3.routes, ...index], apiUrl),
     pages: withPackages(pages, config),
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
@@ -285,7 +287,8 @@ async function buildDomains(
     credits: credits.forAccounts,
   });
   const webhooks = webhooksPart({ clock, log, base });
-  return { storage, engines, compute, databases, credits, accounts, webhooks, recovery };
+  const audit = auditPart({ ...base, clock });
+  return { audit, storage, engines, compute, databases, credits, accounts, webhooks, recovery };
 }
 
 /** How long, and how much of, last dumps of deleted databases are kept. */

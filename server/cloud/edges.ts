@@ -1,5 +1,6 @@
 /** Makes the edges: every route of the two origins, the API, the data origin, WebSockets. */
 import { accountsRoutes } from '../accounts/part.ts';
+import { auditRoutes } from '../audit/routes.ts';
 import { billingRoutes } from '../billing/part.ts';
 import { computeRoutes } from '../compute/part.ts';
 import type { Config } from '../config/config.ts';
@@ -33,6 +34,7 @@ import type { Forwarding } from './forwarding.ts';
 /** Every domain's operations, in the order of the document. */
 const DOMAINS = [
   accountsRoutes,
+  auditRoutes,
   storageRoutes,
   s3Routes,
   computeRoutes,
@@ -61,7 +63,7 @@ export function callsRoutes(deps: OperationRoutesDeps): Route[] {
   return [...operationRoutes(deps), ...updateRoutes()];
 }
 
-type CommonEdgeDeps = Pick<EdgeDeps, 'idempotency' | 'operations' | 'control'> &
+type CommonEdgeDeps = Pick<EdgeDeps, 'idempotency' | 'operations' | 'control' | 'audit'> &
   Pick<DoorDeps, 'clock' | 'log' | 'meters'> &
   Pick<WebSocketsDeps, 'accounts'> &
   Required<Pick<EdgeDeps, 'tickets'>>;
@@ -239,7 +241,7 @@ function apiLimits(config: Config, limitOf: LimitOf) {
   };
 }
 
-type S3Deps = Pick<S3EdgeDeps, 'door' | 'clock' | 'bodies' | 'proxies'> & {
+type S3Deps = Pick<S3EdgeDeps, 'door' | 'clock' | 'bodies' | 'proxies' | 'audit'> & {
   readonly s3: Pick<S3EdgeDeps, 'storage' | 'keys' | 'accounts'>;
 };
 

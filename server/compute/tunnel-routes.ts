@@ -94,6 +94,7 @@ export function vmTunnelSocket(deps: VmTunnelsDeps): SocketRoute {
   return {
     path: PATH,
     name: 'openVmTunnel',
+    opens: true,
     permission: 'compute:connect',
     livesOn: 'host',
     mayHoldUp: true,

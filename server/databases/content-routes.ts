@@ -133,6 +133,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       method: 'GET',
       path: `${DATABASE}/dump`,
       name: 'dumpDatabase',
+      audit: 'change',
       livesOn: 'host',
       tag: 'databases',
       summary: 'Download a dump of the database',

@@ -71,6 +71,7 @@ export function databaseTunnelSocket(deps: DatabaseTunnelsDeps): SocketRoute {
   return {
     path: PATH,
     name: 'openDatabaseTunnel',
+    opens: true,
     permission: 'databases:connect',
     livesOn: 'host',
     mayHoldUp: true,

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { AuditTrail } from '../calls/audit.ts';
 import type { Idempotency } from '../calls/idempotency.ts';
 import type { Operations } from '../calls/operations.ts';
 import type { Principal } from '../calls/principal.ts';
@@ -12,6 +13,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { AppError } from '../platform/errors.ts';
 import { JSON_MAX_BYTES } from '../platform/json/json.ts';
 import { endOfTick } from '../platform/tick.ts';
+import { noteTurnedAway } from './audited.ts';
 import { acceptBodies, assertNoForm } from './bodies/body.ts';
 import type { BodyMemory } from './bodies/body-memory.ts';
 import { acceptForms, assertMultipart } from './bodies/multipart.ts';
@@ -25,7 +27,7 @@ import {
   type CorsRules,
   type OwnAddresses,
 } from './origins.ts';
-import { sendProblem, sendResponse } from './response.ts';
+import { sendProblem, sendResponse, toAppError } from './response.ts';
 import { freePaths, type Route, unknownPath } from './route.ts';
 
 export interface EdgeDeps extends AdmitDeps {
@@ -33,6 +35,8 @@ export interface EdgeDeps extends AdmitDeps {
   readonly idempotency: Idempotency;
   readonly operations: Operations;
   readonly routes: readonly Route[];
+  /** Default: nothing is kept. */
+  readonly audit?: AuditTrail;
   /** Proxies whose X-Forwarded-Host and -Proto are believed. */
   readonly trustedProxies: readonly string[];
   /** Other origins whose scripts may read the responses; null: none. */
@@ -195,17 +199,21 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
         return;
       }
       request.routeName = route.name;
+      const turnAway = (error: unknown) => {
+        noteTurnedAway(deps.audit, request, { action: route.name, error: toAppError(error) });
+        sendProblem(door, reply, error);
+      };
       let waiting: Promise<void> | undefined;
       try {
         waiting = gate(request);
       } catch (error) {
-        sendProblem(door, reply, error);
+        turnAway(error);
         return;
       }
       // A credential lookup has already yielded to the event loop.
       (waiting ?? endOfTick()).then(
         () => (isElsewhere ? passOn(deps, route, { request, reply, done }) : done()),
-        (error) => sendProblem(door, reply, error),
+        turnAway,
       );
     },
     preParsing: async (request, _reply, payload) => {

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditTrail } from '../calls/audit.ts';
 import type { Attempt, Idempotency } from '../calls/idempotency.ts';
 import type { StoredResponse } from '../calls/kept-answers.ts';
 import type { Operation, Operations } from '../calls/operations.ts';
@@ -12,6 +13,7 @@ import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
 import { NUL_MESSAGE, nulsIn } from '../platform/json/json.ts';
+import { AuditedCall, auditRuleOf } from './audited.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {
@@ -31,13 +33,19 @@ const CONTENT_TYPES = {
   text: 'text/plain; charset=utf-8',
 } as const;
 
-type HandleDeps = AsyncOperationsDeps & Pick<OnceInput, 'idempotency'>;
+type HandleDeps = AsyncOperationsDeps &
+  Pick<OnceInput, 'idempotency'> & {
+    /** Default: nothing is kept. */
+    readonly audit?: AuditTrail | undefined;
+  };
 type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<RouteResponse | undefined>;
 
 interface Asked {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly isAsync: boolean;
+  /** null: no entry is written. */
+  readonly audited: AuditedCall | null;
   /** Unknown members that the call refuses, and texts that no call takes. */
   readonly refused: readonly FieldProblem[];
 }
@@ -53,16 +61,22 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const takesKey = takesIdempotencyKey(route);
   const findUnknown = unknownMembers(route);
 
-  const run = async ({ request, reply, isAsync, refused }: Asked, retry: Retry) => {
+  const rule = auditRuleOf(route);
+  const { audit } = deps;
+  const isAudited = audit !== undefined && rule.kind !== 'none';
+
+  const run = async ({ request, reply, isAsync, audited, refused }: Asked, retry: Retry) => {
     const { principal } = request;
     const checked = withRefused(refused, () => ({
       params: checkParams(request.params),
       query: checkQuery(request.query),
       body: checkBody(request.body, refused.length > 0),
     }));
-    const input = Object.assign({ principal, request, reply }, checked, retry);
-    if (isAsync) return respondAsync(route, deps, input);
+    const given = Object.assign({ principal, request, reply }, checked, retry);
+    if (isAsync) return respondAsync(route, deps, { ...given, audited });
+    const input = audited === null ? given : { ...given, record: audited.recorder(retry.record, status) };
     const result = await route.handler(input);
+    await audited?.answered(status, result);
     // Handlers with several response types send the others themselves.
     if (produces === 'bytes' || reply.sent) return undefined;
     if (produces === 'list') return streamList(request, reply, result as AsyncIterable<string>);
@@ -75,12 +89,22 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const isAsync = mayBeAsync && !isRead && prefersAsync(request);
     // A replayed response reports them too.
     const refused = [...findNuls(route, request), ...findUnknown(request)];
-    const asked = { request, reply, isAsync, refused };
+    const audited = isAudited ? new AuditedCall(audit, route, rule, request) : null;
+    const asked = { request, reply, isAsync, audited, refused };
     const key = takesKey ? request.headers['idempotency-key'] : undefined;
-    if (key === undefined) return run(asked, withoutKey());
     const { idempotency } = deps;
-    const call = { idempotency, route, status: isAsync ? ACCEPTED : status, key, request, isKept: !isRead };
-    return once(call, (retry) => run(asked, retry));
+    const call = { idempotency, route, status: isAsync ? ACCEPTED : status, request, isKept: !isRead };
+    const answer = () =>
+      key === undefined
+        ? run(asked, withoutKey())
+        : once({ ...call, key, audited }, (retry) => run(asked, retry));
+    if (audited === null) return answer();
+    try {
+      return await answer();
+    } catch (error) {
+      audited.refused(toAppError(error));
+      throw error;
+    }
   };
 }
 
@@ -123,11 +147,12 @@ export interface OnceInput {
   readonly request: FastifyRequest;
   /** False: the call changes nothing, so it may be done again and nothing is stored. */
   readonly isKept: boolean;
+  readonly audited: AuditedCall | null;
 }
 
 /** Replays a stored response; refuses while a request with the key is running. */
 async function once(
-  { idempotency, route, status, key, request, isKept }: OnceInput,
+  { idempotency, route, status, key, request, isKept, audited }: OnceInput,
   run: (retry: Retry) => Promise<RouteResponse | undefined>,
 ): Promise<RouteResponse | undefined> {
   const { principal: caller, address } = request;
@@ -145,24 +170,29 @@ async function once(
     const accept = attempt.accept.bind(attempt);
     const response = await run({ identify, record, accept, withdraw: () => attempt.withdraw() });
     const first = response && isKept ? await attempt.complete(response) : undefined;
-    return first === undefined ? response : replay(request, first);
+    return first === undefined ? response : await replay(request, first, audited);
   } catch (error) {
-    if (error instanceof Replay) return replay(request, error.stored);
+    if (error instanceof Replay) return replay(request, error.stored, audited);
     // Where two nodes were asked the same, the effect of the first refuses the later, or its record does.
     const first = isKept ? await attempt.lookAgain() : undefined;
-    if (first !== undefined) return replay(request, first);
+    if (first !== undefined) return replay(request, first, audited);
     // Refusals of callers without a credential are not stored: anybody could fill the table with them.
     const mayKeep = isKept && caller.via !== 'nobody';
     if (!mayKeep || !isAppError(error) || !isDecision(error)) throw error;
     const other = await keepRefusal(attempt, error, request.id);
     if (other === undefined) throw error;
-    return replay(request, other);
+    return replay(request, other, audited);
   } finally {
     attempt.end();
   }
 }
 
-function replay({ responseHeaders }: FastifyRequest, { status, body }: StoredResponse): RouteResponse {
+async function replay(
+  { responseHeaders }: FastifyRequest,
+  { status, body }: StoredResponse,
+  audited: AuditedCall | null,
+): Promise<RouteResponse> {
+  await audited?.replayed(status, body);
   responseHeaders['idempotent-replayed'] = 'true';
   if (status === ACCEPTED) Object.assign(responseHeaders, operationHeaders(JSON.parse(body).operation_id));
   return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
@@ -235,7 +265,7 @@ type Input = RouteInput<unknown, unknown, unknown>;
 async function respondAsync(
   route: Route,
   { operations, onFailure }: AsyncOperationsDeps,
-  { withdraw, accept, ...input }: Input & Retry,
+  { withdraw, accept, audited, ...input }: Input & Retry & Pick<Asked, 'audited'>,
 ): Promise<RouteResponse> {
   const { principal, request, record } = input;
   const view = (operation: Operation) => presentOperation(operation, request.id);
@@ -248,10 +278,14 @@ async function respondAsync(
   const ended = pending.run(async () => {
     try {
       const { work } = pending;
-      const own = { ...input, work, record: (response: unknown) => pending.record(responseOf(response)) };
-      return responseOf(await route.handler(own));
+      const effect = (response: unknown) => pending.record(responseOf(response));
+      const own = { ...input, work, record: audited?.recorder(effect, status) ?? effect };
+      const result = await route.handler(own);
+      await audited?.answered(status, result);
+      return responseOf(result);
     } catch (thrown) {
       const error = toAppError(thrown);
+      audited?.refused(error);
       onFailure(error, request.id);
       const problem = toProblem(error, request.id);
       // A temporary refusal may be retried under the same key, as without the preference.

@@ -7,6 +7,7 @@ import { announcesBody, dropRest } from './bodies/body.ts';
 import type { Door } from './exchange.ts';
 import { JSON_TYPE, type RouteResponse } from './route.ts';
 
+const LINES_TYPE = 'application/x-ndjson; charset=utf-8';
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
 export interface Problem {
@@ -209,21 +210,46 @@ export async function streamList(
   reply: FastifyReply,
   entries: AsyncIterable<string>,
 ): Promise<undefined> {
+  return stream(request, reply, { entries, begin: '[', between: ',', end: ']\n', type: JSON_TYPE });
+}
+
+/** Like streamList, one entry on each line. */
+export async function streamLines(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  entries: AsyncIterable<string>,
+): Promise<undefined> {
+  return stream(request, reply, { entries, begin: '', between: '\n', end: '\n', type: LINES_TYPE });
+}
+
+interface Streamed {
+  readonly entries: AsyncIterable<string>;
+  readonly begin: string;
+  readonly between: string;
+  readonly end: string;
+  readonly type: string;
+}
+
+async function stream(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { entries, begin, between, end, type }: Streamed,
+): Promise<undefined> {
   const iterator = entries[Symbol.asyncIterator]();
   let next = await iterator.next();
   reply.hijack();
   const { raw } = reply;
-  raw.writeHead(200, { ...request.responseHeaders, 'content-type': JSON_TYPE });
+  raw.writeHead(200, { ...request.responseHeaders, 'content-type': type });
   try {
     if (request.method === 'HEAD') {
       raw.end();
       return undefined;
     }
-    let text = '[';
+    let text = begin;
     let separator = '';
     while (!next.done) {
       text += separator + next.value;
-      separator = ',';
+      separator = between;
       if (text.length >= FLUSH_CHARACTERS) {
         const ready = raw.write(text);
         text = '';
@@ -232,7 +258,7 @@ export async function streamList(
       if (raw.destroyed) return undefined;
       next = await iterator.next();
     }
-    raw.end(`${text}]\n`);
+    raw.end(separator === '' && begin === '' ? '' : text + end);
   } catch (error) {
     raw.destroy(error as Error);
   } finally {

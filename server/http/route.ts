@@ -3,6 +3,7 @@
  * of every permission are derived from it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditKind, AuditRule } from '../calls/audit.ts';
 import type { Call, Permission } from '../calls/principal.ts';
 import { didYouMean } from '../config/did-you-mean.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
@@ -97,6 +98,8 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly isKeptNowhere?: boolean;
   /** The call ends the caller's credential, so an operation could not be read afterwards. */
   readonly endsCredential?: boolean;
+  /** Its entries in the audit log; default: all but reads are changes. See calls/audit.ts. */
+  readonly audit?: AuditKind | AuditRule;
   /** In addition to those of every route (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;

@@ -43,6 +43,39 @@ CREATE TABLE api_keys (
   last_used_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE audit_rows (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  account_id INTEGER NOT NULL,            -- whose things; no reference: rows outlive accounts; 0: the cloud's
+  actor_id INTEGER NOT NULL,              -- the account that acted; 0: the operator, or nobody known
+  actor TEXT NOT NULL,                    -- its name then
+  via TEXT NOT NULL,
+  credential TEXT NOT NULL,               -- id of the access key, or empty
+  address TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  action TEXT NOT NULL,                   -- id of the operation
+  target TEXT NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'refused', 'failed')),
+  status INTEGER NOT NULL,
+  code TEXT NOT NULL,                     -- of the error, or empty
+  request_id TEXT NOT NULL,
+  detail TEXT NOT NULL,                   -- JSON, or empty
+  times INTEGER NOT NULL,                 -- calls that this row stands for
+  seal INTEGER NOT NULL DEFAULT 0         -- number of its range; 0: none yet
+) STRICT;
+
+CREATE TABLE audit_seals (
+  id INTEGER PRIMARY KEY,
+  first_at INTEGER NOT NULL,
+  last_at INTEGER NOT NULL,
+  rows INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  digest TEXT NOT NULL,                   -- SHA-256 of the rows
+  head TEXT NOT NULL,                     -- SHA-256 of the head before and of this range
+  sealed_at INTEGER NOT NULL,
+  removed_at INTEGER                      -- when its rows became too old
+) STRICT;
+
 CREATE TABLE billing_accounts (
   account_id INTEGER PRIMARY KEY REFERENCES accounts(id),
   settlement INTEGER NOT NULL DEFAULT 0,  -- number of the last one
@@ -550,6 +583,10 @@ CREATE INDEX accounts_invitation ON accounts(invitation_id) WHERE invitation_id 
 CREATE INDEX accounts_removal_at ON accounts(removal_at) WHERE removal_at IS NOT NULL;
 
 CREATE INDEX api_keys_account ON api_keys(account_id);
+
+CREATE INDEX audit_rows_account ON audit_rows(account_id, id);
+
+CREATE INDEX audit_rows_seal ON audit_rows(seal, id);
 
 CREATE INDEX billing_accounts_watched ON billing_accounts(account_id) WHERE state <> 'ok' OR resume_due = 1;
 

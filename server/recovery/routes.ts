@@ -297,6 +297,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/admin/recovery-key',
       name: 'showRecoveryKey',
+      audit: 'secret',
       livesOn: 'host',
       summary: 'Show the recovery key until it is confirmed',
       isRepeatable: true,

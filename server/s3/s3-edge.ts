@@ -16,6 +16,7 @@ import {
 } from '../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Authenticator } from '../accounts/sign-in/authenticator.ts';
+import type { AuditTrail } from '../calls/audit.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
 import type { BodyMemory, HeldBody } from '../http/bodies/body-memory.ts';
 import { isAwsSigned } from '../http/edge.ts';
@@ -39,6 +40,7 @@ import { LOCK_OPERATIONS } from './objects/lock-operations.ts';
 import { FACT_OPERATIONS } from './objects/object-facts.ts';
 import { OBJECT_OPERATIONS } from './objects/object-operations.ts';
 import { PART_OPERATIONS } from './parts/part-operations.ts';
+import { audited, changesBucket, noteRefusal } from './s3-audit.ts';
 import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { dropBody, send } from './s3-call.ts';
 import { SETTING_OPERATIONS } from './settings/setting-operations.ts';
@@ -60,6 +62,8 @@ export interface S3EdgeDeps {
   readonly isPrivate: (request: IncomingMessage) => boolean;
   /** Whether Signature Version 2 is accepted. */
   readonly oldSignatures: boolean;
+  /** Default: nothing is kept. */
+  readonly audit?: AuditTrail;
 }
 
 /** The headers that tell the id of a request. */
@@ -163,7 +167,8 @@ export class S3Edge {
     if (operation.name === 'HeadBucket') tellRegion(call);
     await authorize(call, operation);
     await endOfTick();
-    const answer = await operation.run(call);
+    const run = changesBucket(operation) ? audited(this.#deps.audit, exchange, operation) : operation.run;
+    const answer = await run(call);
     if (answer === undefined) return;
     if (!body.isTaken) request.resume();
     this.#send(visit, answer);
@@ -316,6 +321,7 @@ export class S3Edge {
   #refuse({ exchange, request, response }: Visit, thrown: unknown): void {
     const { id, responseHeaders: common } = exchange;
     const error = toS3Error(thrown);
+    if (error.status === 403) noteRefusal(this.#deps.audit, exchange, error);
     this.#deps.door.refuse(exchange, response, {
       error,
       send: () => {

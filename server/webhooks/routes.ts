@@ -43,6 +43,7 @@ function findRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/webhooks',
       name: 'createWebhook',
+      audit: 'secret',
       summary: 'Create a webhook',
       description:
         'Each event is a POST of JSON, signed per Standard Webhooks 1.0, and retried until a 2xx response ' +
@@ -120,6 +121,7 @@ function secretRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       method: 'GET',
       path: `${WEBHOOK}/secret`,
       name: 'getWebhookSecret',
+      audit: 'secret',
       summary: 'Show the signing secret',
       params: WebhookPath,
       responses: { 200: WebhookSecret },
@@ -131,6 +133,7 @@ function secretRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       method: 'POST',
       path: `${WEBHOOK}/rotate-secret`,
       name: 'rotateWebhookSecret',
+      audit: 'secret',
       summary: 'Rotate the signing secret',
       description: 'For a day by default, the previous secret signs too: two signatures, the new one first.',
       params: WebhookPath,

@@ -10,6 +10,7 @@ export const ADMIN_OPERATIONS = {
   adminShowApiKey: {},
   adminCreateResetLink: {},
   adminChangeAccount: { json: {} },
+  adminVerifyAudit: {},
   adminListNodes: {},
   adminDrainNode: {},
   adminResumeNode: {},

@@ -22,6 +22,7 @@ const SSH_KEY = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 /** Every operation that needs a credential. A new route must be added here by hand. */
 const CASES: Readonly<Record<string, Case>> = {
   getAccount: {},
+  listAudit: {},
   getProfile: {},
   updateAccount: { json: {} },
   closeAccount: {},

@@ -4,6 +4,7 @@ import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts
 
 const DOMAINS = [
   'accounts',
+  'audit',
   'storage',
   'compute',
   'databases',

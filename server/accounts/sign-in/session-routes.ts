@@ -69,6 +69,7 @@ function ticketRoute(tickets: Tickets): Route {
     method: 'POST',
     path: '/api/account/tickets',
     name: 'createTicket',
+    audit: 'none',
     isRepeatable: true,
     tag: 'accounts',
     summary: 'Get a ticket for a download or a WebSocket',

@@ -49,6 +49,7 @@ function ticketRoute({ find, tickets, apiUrl }: ConsoleRoutesDeps): Route {
     method: 'POST',
     path: '/api/vms/{vm_id}/console-tickets',
     name: 'createConsoleTicket',
+    audit: 'none',
     livesOn: 'host',
     tag: 'compute',
     summary: 'Get a ticket for the console',
@@ -150,6 +151,7 @@ export function consoleSocket({ find, consoles, tickets }: Omit<ConsoleRoutesDep
   return {
     path: CONSOLE,
     name: 'openConsole',
+    opens: true,
     permission: 'compute:write',
     livesOn: 'host',
     redeem: (ticket, params) => tickets.redeem(ticket, pathOf(params.vm_id ?? '')),

@@ -86,6 +86,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/vms',
       name: 'createVm',
+      audit: { detail: ['name', 'instance_type', 'image_id'] },
       livesOn: 'host',
       tag: 'compute',
       summary: 'Create a virtual machine',

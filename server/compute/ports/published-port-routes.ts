@@ -17,6 +17,7 @@ export function publishedPortRoutes({ published }: PublishedPortRoutesDeps): Rou
       method: 'POST',
       path: PORTS,
       name: 'publishVmPort',
+      audit: { detail: ['port'] },
       livesOn: 'host',
       tag: 'compute',
       summary: 'Publish a TCP port of a virtual machine',

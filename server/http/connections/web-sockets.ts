@@ -7,9 +7,11 @@ import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { AuditTrail } from '../../calls/audit.ts';
 import type { Permission, Principal } from '../../calls/principal.ts';
 import type { TicketHolder } from '../../calls/tickets.ts';
 import { AppError } from '../../platform/errors.ts';
+import { noteOpened, noteTurnedAway } from '../audited.ts';
 import {
   type Authenticates,
   assertPermitted,
@@ -60,6 +62,8 @@ export interface SocketRoute {
   readonly permission: Permission;
   /** See Route. */
   readonly livesOn?: 'host';
+  /** It reaches into a machine or database: the audit log has it. */
+  readonly opens?: true;
   /** The session may hold up its client for long: while it does, no answer to a ping is expected. */
   readonly mayHoldUp?: boolean;
   /** The holder of `?ticket=`; rejects if the ticket is not valid, and uses it up. Missing: no tickets. */
@@ -74,6 +78,7 @@ export interface WebSocketsDeps {
   readonly door: Door;
   readonly accounts: Authenticates;
   readonly control: ControlSockets;
+  readonly audit?: AuditTrail;
   readonly routes: readonly SocketRoute[];
   /** Address of the API behind a proxy; empty without one. */
   readonly publicUrl: string;
@@ -199,9 +204,12 @@ export class WebSockets {
       }
       session = await target.route.prepare(exchange.principal, target.params, target.query);
     } catch (thrown) {
-      door.refuseUpgrade(exchange, socket, toAppError(thrown));
+      const error = toAppError(thrown);
+      noteTurnedAway(this.#deps.audit, exchange, { action: target.route.name, error });
+      door.refuseUpgrade(exchange, socket, error);
       return;
     }
+    noteOpened(this.#deps.audit, exchange, target);
     let isOver = false;
     const end = () => {
       if (!isOver) session.end();

@@ -66,6 +66,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   previewBucketLifecycle: { ...BUCKET, body: { lifecycle: [{ enabled: true, prefix: 'tmp/', days: 7 }] } },
   changeBucketSettings: { ...BUCKET, body: { tags: { team: 'photos' } } },
   uploadObject: { ...BUCKET, form: { file: '@photo.jpg', metadata: '{"camera":"X100"}' } },
+  listAudit: { query: '?limit=100' },
   listObjects: { ...BUCKET, query: '?limit=100' },
   browseBucket: { ...BUCKET, query: '?prefix=2026/&sort=size&order=desc' },
   changeObject: { body: { metadata: { camera: 'X100' }, mime_type: 'image/jpeg' } },

@@ -118,6 +118,7 @@ function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps):
       method: 'POST',
       path: '/api/storage/{id}/restore',
       name: 'restoreObject',
+      audit: 'none',
       tag: 'storage',
       summary: 'Restore an earlier version',
       description: 'Creates a new version with the same bytes; no version is lost.',
@@ -160,6 +161,7 @@ function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps):
       method: 'DELETE',
       path: '/api/storage/{id}',
       name: 'deleteObject',
+      audit: 'none',
       tag: 'storage',
       summary: 'Delete an object, or one version permanently',
       permission: 'storage:append',
@@ -190,6 +192,7 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
     method: 'PATCH',
     path: '/api/storage/{id}',
     name: 'changeObject',
+    audit: 'none',
     tag: 'storage',
     summary: 'Change the metadata or the Content-Type of an object',
     description:

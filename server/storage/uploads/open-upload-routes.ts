@@ -35,6 +35,7 @@ export function openUploadRoutes({ openUploads }: { readonly openUploads: OpenUp
       method: 'DELETE',
       path: '/api/buckets/{name}/uploads/{upload_id}',
       name: 'abortUpload',
+      audit: 'none',
       tag: 'storage',
       summary: 'Abort a multipart upload and remove its parts',
       permission: 'storage:append',

@@ -1,0 +1,163 @@
+/** Rows of the audit log, and the seals over ranges of them. */
+import type { AuditEntry } from '../calls/audit.ts';
+import type { Metadata, Reads, Statement } from '../metadata/metadata.ts';
+
+export interface AuditRow {
+  readonly id: number;
+  readonly at: number;
+  readonly account_id: number;
+  readonly actor_id: number;
+  readonly actor: string;
+  readonly via: string;
+  readonly credential: string;
+  readonly address: string;
+  readonly agent: string;
+  readonly action: string;
+  readonly target: string;
+  readonly outcome: string;
+  readonly status: number;
+  readonly code: string;
+  readonly request_id: string;
+  readonly detail: string;
+  readonly times: number;
+  /** Number of its seal; 0: none yet. */
+  readonly seal: number;
+}
+
+/** A range of rows, chained to the range before. */
+export interface SealRow {
+  readonly id: number;
+  readonly first_at: number;
+  readonly last_at: number;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Hexadecimal SHA-256 of its rows. */
+  readonly digest: string;
+  /** Hexadecimal SHA-256 of the head before, and of this range. */
+  readonly head: string;
+  readonly sealed_at: number;
+  /** When its rows became too old; null: they are there. */
+  readonly removed_at: number | null;
+}
+
+/** Empty texts and 0: anything. */
+export interface AuditFilter {
+  /** null: of every account. */
+  readonly accountId: number | null;
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string;
+  readonly outcome: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+const COLUMNS = `id, at, account_id, actor_id, actor, via, credential, address, agent, action, target, outcome,
+  status, code, request_id, detail, times, seal`;
+
+/** An actor is named by its id or by its name then. */
+const WANTED = `(? = '' OR actor = ? OR CAST(actor_id AS TEXT) = ?) AND (? = '' OR action = ?)
+  AND (? = '' OR target = ?) AND (? = '' OR outcome = ?) AND at >= ? AND at < ?`;
+
+export class AuditStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads | Metadata) {
+    this.#reads = reads;
+  }
+
+  insert(entry: AuditEntry, at: number, times = 1): Statement {
+    const { accountId, actorId, actor, via, credential, address, agent, action } = entry;
+    const { target, outcome, status, code, requestId, detail } = entry;
+    return {
+      sql: `INSERT INTO audit_rows (at, account_id, actor_id, actor, via, credential, address, agent, action,
+              target, outcome, status, code, request_id, detail, times)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[at, accountId, actorId, actor, via, credential, address, agent, action],
+        ...[target, outcome, status, code, requestId, detail, times],
+      ],
+    };
+  }
+
+  /** Rows with an id below `before`, newest first. */
+  async list(filter: AuditFilter, before: number, limit: number): Promise<AuditRow[]> {
+    const { accountId, actor, action, target, outcome, from, to } = filter;
+    const wanted = [
+      ...[actor, actor, actor, action, action, target, target, outcome, outcome, from],
+      to === 0 ? Number.MAX_SAFE_INTEGER : to,
+    ];
+    if (accountId === null) {
+      const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE id < ? AND ${WANTED} ORDER BY id DESC LIMIT ?`;
+      return this.#reads.all<AuditRow>(sql, before, ...wanted, limit);
+    }
+    const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE account_id = ? AND id < ? AND ${WANTED}
+                 ORDER BY id DESC LIMIT ?`;
+    return this.#reads.all<AuditRow>(sql, accountId, before, ...wanted, limit);
+  }
+
+  /** The oldest rows without a seal. */
+  async unsealed(limit: number): Promise<AuditRow[]> {
+    const sql = `SELECT ${COLUMNS} FROM audit_rows WHERE seal = 0 ORDER BY id LIMIT ?`;
+    return this.#reads.all<AuditRow>(sql, limit);
+  }
+
+  async rowsOf(seal: number): Promise<AuditRow[]> {
+    return this.#reads.all<AuditRow>(`SELECT ${COLUMNS} FROM audit_rows WHERE seal = ? ORDER BY id`, seal);
+  }
+
+  async countUnsealed(): Promise<number> {
+    const sql = 'SELECT count(*) AS rows FROM audit_rows WHERE seal = 0';
+    return Number((await this.#reads.get<{ rows: number }>(sql))?.rows ?? 0);
+  }
+
+  async lastSeal(): Promise<SealRow | undefined> {
+    return this.#reads.get<SealRow>('SELECT * FROM audit_seals ORDER BY id DESC LIMIT 1');
+  }
+
+  async seals(after: number, limit: number): Promise<SealRow[]> {
+    return this.#reads.all<SealRow>(
+      'SELECT * FROM audit_seals WHERE id > ? ORDER BY id LIMIT ?',
+      after,
+      limit,
+    );
+  }
+
+  /** The range of these rows, all of which have no seal yet. */
+  addSeal(seal: SealRow, lastId: number): Statement[] {
+    const { id, first_at, last_at, rows, bytes, digest, head, sealed_at } = seal;
+    return [
+      {
+        sql: `INSERT INTO audit_seals (id, first_at, last_at, rows, bytes, digest, head, sealed_at)
+              VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        params: [id, first_at, last_at, rows, bytes, digest, head, sealed_at],
+      },
+      {
+        // A row that came late has an id in between: then there is one more, and nothing is sealed.
+        sql: 'UPDATE audit_rows SET seal = ? WHERE seal = 0 AND id <= ?',
+        params: [id, lastId],
+        expectChanges: rows,
+      },
+    ];
+  }
+
+  /** The oldest range that has its rows. */
+  async oldestKept(): Promise<SealRow | undefined> {
+    const sql = 'SELECT * FROM audit_seals WHERE removed_at IS NULL ORDER BY id LIMIT 1';
+    return this.#reads.get<SealRow>(sql);
+  }
+
+  /** Bytes of all rows that have a seal. */
+  async keptBytes(): Promise<number> {
+    const sql = 'SELECT sum(bytes) AS bytes FROM audit_seals WHERE removed_at IS NULL';
+    return Number((await this.#reads.get<{ bytes: number | null }>(sql))?.bytes ?? 0);
+  }
+
+  /** Its hash stays, so that the chain can be followed. */
+  removeRange(seal: number, at: number): Statement[] {
+    return [
+      { sql: 'DELETE FROM audit_rows WHERE seal = ?', params: [seal] },
+      { sql: 'UPDATE audit_seals SET removed_at = ? WHERE id = ?', params: [at, seal] },
+    ];
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Writes the audit log. What has a commit goes into it; the rest waits here for up to a second. Somebody who
+ * is refused again and again must not fill the disk: of each sender so many are kept, of the others only how
+ * many they were.
+ */
+import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
+import type { Changes } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { sourceOf } from '../platform/host/caller-networks.ts';
+import type { AuditStore } from './store.ts';
+
+export interface TrailDeps {
+  readonly changes: Changes;
+  readonly store: AuditStore;
+  readonly clock: Clock;
+  /** See ALLOWANCES. */
+  readonly allowances?: typeof ALLOWANCES;
+}
+
+/** Entries without a commit: so many at once, then so many each minute. */
+const ALLOWANCES = {
+  account: { burst: 300, perMinute: 30 },
+  /** One address, or network, without an account. */
+  address: { burst: 20, perMinute: 2 },
+  /** All of them. */
+  strangers: { burst: 500, perMinute: 60 },
+};
+type Allowance = (typeof ALLOWANCES)['account'];
+
+/** How often the numbers of the others are stored. */
+const COUNTED_MS = 10 * 60_000;
+/** Kinds of them that are told apart, and entries that wait when nothing can be stored. */
+const MAX_COUNTED = 1000;
+const MAX_WAITING = 10_000;
+const MAX_SENDERS = 20_000;
+const PER_COMMIT = 200;
+const MINUTE_MS = 60_000;
+
+interface Waiting {
+  readonly entry: AuditEntry;
+  readonly at: number;
+  times: number;
+}
+
+interface Budget {
+  left: number;
+  at: number;
+}
+
+export class Trail implements AuditTrail {
+  readonly #deps: TrailDeps;
+  #waiting: Waiting[] = [];
+  #counted = new Map<string, Waiting>();
+  #countedSince: number;
+  readonly #budgets = new Map<string, Budget>();
+
+  constructor(deps: TrailDeps) {
+    this.#deps = deps;
+    this.#countedSince = deps.clock.monotonic();
+  }
+
+  statement(entry: AuditEntry): Statement {
+    return this.#deps.store.insert(entry, this.#deps.clock.now());
+  }
+
+  async write(entry: AuditEntry): Promise<void> {
+    await this.#deps.changes.store([this.statement(entry)]);
+  }
+
+  note(entry: AuditEntry): void {
+    const waiting = { entry, at: this.#deps.clock.now(), times: 1 };
+    if (this.#waiting.length < MAX_WAITING && this.#mayKeep(entry)) this.#waiting.push(waiting);
+    else this.#count(waiting);
+  }
+
+  #mayKeep({ actorId, via, address }: AuditEntry): boolean {
+    const { account, address: ofAddress, strangers } = this.#deps.allowances ?? ALLOWANCES;
+    if (actorId !== 0 || via === 'control') return this.#take(`account ${actorId}`, account);
+    // First its own: one that has none left must not use up what others have.
+    return this.#take(`address ${sourceOf(address)}`, ofAddress) && this.#take('strangers', strangers);
+  }
+
+  #take(sender: string, { burst, perMinute }: Allowance): boolean {
+    const now = this.#deps.clock.monotonic();
+    const known = this.#budgets.get(sender) ?? { left: burst, at: now };
+    const left = Math.min(burst, known.left + ((now - known.at) * perMinute) / MINUTE_MS);
+    this.#budgets.delete(sender);
+    this.#budgets.set(sender, { left: left < 1 ? left : left - 1, at: now });
+    if (this.#budgets.size > MAX_SENDERS) {
+      const oldest = this.#budgets.keys().find((name) => name !== 'strangers');
+      if (oldest !== undefined) this.#budgets.delete(oldest);
+    }
+    return left >= 1;
+  }
+
+  /** The row tells of the first of its kind, without what differs, and how many there were. */
+  #count({ entry, at }: Waiting): void {
+    const { actorId, actor, accountId, via, address, action, code } = entry;
+    const sender = actorId === 0 ? sourceOf(address) : String(actorId);
+    const name = `${sender} ${accountId} ${action} ${code}`;
+    const isFull = this.#counted.size >= MAX_COUNTED && !this.#counted.has(name);
+    const key = isFull ? `others ${action} ${code}` : name;
+    const known = this.#counted.get(key);
+    if (known !== undefined) {
+      known.times++;
+      return;
+    }
+    if (this.#counted.size >= 2 * MAX_COUNTED) return;
+    const common = { ...entry, credential: '', agent: '', target: '', detail: '', requestId: '' };
+    const whose = isFull ? { accountId: 0, actorId: 0, actor: '', address: '' } : {};
+    this.#counted.set(key, {
+      entry: { ...common, actor, via, ...whose },
+      at,
+      times: 1,
+    });
+  }
+
+  /** Stores what waits; `all`: the numbers of the others, too. */
+  async flush({ all = false } = {}): Promise<void> {
+    const { changes, store, clock } = this.#deps;
+    if (all || clock.monotonic() - this.#countedSince >= COUNTED_MS) {
+      this.#countedSince = clock.monotonic();
+      this.#waiting.push(...this.#counted.values());
+      this.#counted = new Map();
+    }
+    while (this.#waiting.length > 0) {
+      const some = this.#waiting.slice(0, PER_COMMIT);
+      await changes.store(some.map(({ entry, at, times }) => store.insert(entry, at, times)));
+      this.#waiting.splice(0, some.length);
+    }
+  }
+}

@@ -1,0 +1,65 @@
+/** Entries of the audit log. Edges make them; the domain audit/ stores and shows them. */
+import type { Statement } from '../metadata/metadata.ts';
+import type { Principal } from './principal.ts';
+
+/**
+ * `change`: it changes something, or opens or carries off what belongs to the account. `secret`: its answer
+ * shows a secret, so its row is stored before it answers. `sign-in`: it makes the caller known. `none`: no
+ * row, unless it is refused for lack of a right.
+ */
+export type AuditKind = 'change' | 'secret' | 'sign-in' | 'none';
+
+/** A member of the call: `params.id`, `body.name`, `answer.id`. */
+export type AuditMember = `${'params' | 'body' | 'answer'}.${string}`;
+
+/** A route's own words on its entries. */
+export interface AuditRule {
+  readonly kind?: AuditKind;
+  /** Names the thing. Default: the params, or else the id in the answer. */
+  readonly target?: AuditMember;
+  /** Id of the account whose thing it is. Default: the caller's. */
+  readonly account?: AuditMember;
+  /** Members of the body that are kept: never a secret, nor what users write for themselves. */
+  readonly detail?: readonly string[];
+  /** False: this answer of a `secret` shows none. */
+  readonly isShown?: (principal: Principal, answer: unknown) => boolean;
+}
+
+/**
+ * `done`; `refused`: it had no effect; `failed`: a fault of ours, so it may have had one.
+ */
+export type AuditOutcome = 'done' | 'refused' | 'failed';
+
+/** One entry. Never in it: passwords, keys, tokens, bodies, SQL, metadata of objects, signed links. */
+export interface AuditEntry {
+  /** The account whose things are concerned; 0: nobody's, or the cloud's. */
+  readonly accountId: number;
+  /** The account that acted, and its name; 0: the operator on the host, or somebody unknown. */
+  readonly actorId: number;
+  readonly actor: string;
+  readonly via: string;
+  /** Id of the access key; empty for sessions. */
+  readonly credential: string;
+  readonly address: string;
+  readonly agent: string;
+  /** The operation's id. */
+  readonly action: string;
+  /** Id or name of the thing. */
+  readonly target: string;
+  readonly outcome: AuditOutcome;
+  readonly status: number;
+  /** Code of the error; empty: none. */
+  readonly code: string;
+  readonly requestId: string;
+  /** A JSON object of at most 2 KiB; empty: none. */
+  readonly detail: string;
+}
+
+export interface AuditTrail {
+  /** Stores the entry in the commit of its effect. */
+  statement(entry: AuditEntry): Statement;
+  /** Stores the entry now. */
+  write(entry: AuditEntry): Promise<void>;
+  /** Stores the entry within a second; of very many of one sender, their number. */
+  note(entry: AuditEntry): void;
+}

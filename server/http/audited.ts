@@ -1,0 +1,201 @@
+/** Makes the entries of the audit log about calls over HTTP. */
+import type {
+  AuditEntry,
+  AuditKind,
+  AuditMember,
+  AuditOutcome,
+  AuditRule,
+  AuditTrail,
+} from '../calls/audit.ts';
+import { credentialOf } from '../calls/principal.ts';
+import type { Recorder } from '../metadata/change.ts';
+import { type AppError, ERRORS } from '../platform/errors.ts';
+import type { Exchange } from './exchange.ts';
+import type { Route } from './route.ts';
+
+export interface Rule extends AuditRule {
+  readonly kind: AuditKind;
+}
+
+/** The rule of a route. */
+export function auditRuleOf({ audit, method, changesNothing }: Route): Rule {
+  const byMethod = method === 'GET' || changesNothing !== undefined ? 'none' : 'change';
+  if (audit === undefined) return { kind: byMethod };
+  return typeof audit === 'string' ? { kind: audit } : { kind: byMethod, ...audit };
+}
+
+const MAX_AGENT = 200;
+const MAX_TARGET = 300;
+const MAX_DETAIL_BYTES = 2048;
+
+type Given = Pick<Exchange, 'principal' | 'address' | 'id' | 'raw'>;
+
+/** The members of an entry that every request has. */
+export function givenBy({ principal, address, id, raw }: Given) {
+  const { accountId, username, via } = principal;
+  return {
+    accountId,
+    actorId: accountId,
+    actor: username,
+    via,
+    credential: credentialOf(principal) ?? '',
+    address,
+    agent: String(raw.headers['user-agent'] ?? '').slice(0, MAX_AGENT),
+    requestId: id,
+    target: '',
+    detail: '',
+    code: '',
+  };
+}
+
+/** Refusals that say nothing of what somebody wanted: malformed, too many, or the cloud is busy. */
+export function isTold(status: number): boolean {
+  return status >= 500 ? status === 500 : ![400, 405, 406, 413, 415, 422, 429].includes(status);
+}
+
+type Request = Given & { readonly params?: unknown; readonly body?: unknown };
+
+/** The entries of one call, whose rule is not `none`. */
+export class AuditedCall {
+  readonly #trail: AuditTrail;
+  readonly #route: Route;
+  readonly #rule: Rule;
+  readonly #request: Request;
+  #isRecorded = false;
+
+  // biome-ignore lint/complexity/useMaxParams: what the call is made of
+  constructor(trail: AuditTrail, route: Route, rule: Rule, request: Request) {
+    this.#trail = trail;
+    this.#route = route;
+    this.#rule = rule;
+    this.#request = request;
+  }
+
+  /** Adds the entry to the commit of the effect. */
+  recorder(record: Recorder['record'], status: number): Recorder['record'] {
+    return (response) => {
+      this.#isRecorded = true;
+      return [...record(response), this.#trail.statement(this.#entry('done', status, response))];
+    };
+  }
+
+  /** The call has been done; `answer` is its answer, where it is no stream. */
+  async answered(status: number, answer: unknown): Promise<void> {
+    if (this.#isRecorded) return;
+    const { kind, isShown = () => true } = this.#rule;
+    if (kind === 'secret' && !isShown(this.#request.principal, answer)) return;
+    const entry = this.#entry('done', status, answer);
+    // Nobody gets a secret that the log cannot tell of.
+    if (kind === 'secret') await this.#trail.write(entry);
+    else this.#trail.note(entry);
+  }
+
+  /** A stored answer was given again: its effect has its entry, but it may show a secret once more. */
+  async replayed(status: number, body: string): Promise<void> {
+    if (this.#rule.kind !== 'secret' || status >= 400) return;
+    this.#isRecorded = false;
+    await this.answered(status, JSON.parse(body));
+  }
+
+  refused(error: AppError): void {
+    const status = ERRORS[error.code].http;
+    if (!isTold(status)) return;
+    const outcome = status === 500 ? 'failed' : 'refused';
+    this.#trail.note({ ...this.#entry(outcome, status, undefined), code: error.code });
+  }
+
+  #entry(outcome: AuditOutcome, status: number, answer: unknown): AuditEntry {
+    const { kind, target, account, detail = [] } = this.#rule;
+    const { params, body } = this.#request;
+    const from = { params, body, answer };
+    const given = givenBy(this.#request);
+    const named = target === undefined ? defaultTarget(this.#route, from) : memberOf(from, target);
+    const whose = account === undefined ? undefined : Number(memberOf(from, account));
+    const accountId =
+      whose !== undefined && Number.isSafeInteger(whose) && whose > 0 ? whose : given.accountId;
+    const isSignIn = kind === 'sign-in' && given.actorId === 0;
+    return {
+      ...given,
+      accountId,
+      // The answer says who has signed in.
+      ...(isSignIn ? { actorId: accountId, actor: textOf(from, 'answer.username') } : {}),
+      action: this.#route.name,
+      target: String(named ?? '').slice(0, MAX_TARGET),
+      outcome,
+      status,
+      detail: detailOf(this.#route, body, detail),
+    };
+  }
+}
+
+interface From {
+  readonly params: unknown;
+  readonly body: unknown;
+  readonly answer: unknown;
+}
+
+function memberOf(from: From, path: AuditMember): unknown {
+  const [part, name = ''] = path.split('.') as [keyof From, string];
+  const value = from[part];
+  if (typeof value !== 'object' || value === null) return undefined;
+  const member = (value as Record<string, unknown>)[name];
+  return typeof member === 'string' || typeof member === 'number' ? member : undefined;
+}
+
+function textOf(from: From, path: AuditMember): string {
+  return String(memberOf(from, path) ?? '');
+}
+
+function defaultTarget({ path }: Route, from: From): unknown {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  if (names.length > 0) return names.map((name) => textOf(from, `params.${name}`)).join('/');
+  const { answer } = from;
+  if (typeof answer !== 'object' || answer === null) return '';
+  const first = Object.keys(answer)[0] ?? '';
+  return /^(?:id|name|[a-z]+_id)$/.test(first) ? memberOf(from, `answer.${first}`) : '';
+}
+
+/** The members of the body that are kept, as JSON; of others that change something, their names. */
+function detailOf({ method, body: schema }: Route, body: unknown, members: readonly string[]): string {
+  if (typeof body !== 'object' || body === null) return '';
+  const given = body as Record<string, unknown>;
+  const kept: Record<string, unknown> = {};
+  for (const name of members) if (name in given) kept[name] = given[name];
+  const known = schema === undefined ? [] : Object.keys(schemaMembers(schema));
+  if (method === 'PATCH') kept.changed = known.filter((name) => name in given);
+  const text = Object.keys(kept).length === 0 ? '' : JSON.stringify(kept);
+  return Buffer.byteLength(text) <= MAX_DETAIL_BYTES ? text : '{"too_long":true}';
+}
+
+function schemaMembers(schema: object): Readonly<Record<string, unknown>> {
+  return 'properties' in schema ? (schema.properties as Record<string, unknown>) : {};
+}
+
+/** A caller who was let in nowhere: without a right, or with a key that does not count. */
+export function noteTurnedAway(
+  trail: AuditTrail | undefined,
+  exchange: Given,
+  { action, error }: TurnedAway,
+): void {
+  const status = ERRORS[error.code].http;
+  const isRefusal = status === 403 || (status === 401 && error.code !== 'missing_api_key');
+  if (!isRefusal) return;
+  trail?.note({ ...givenBy(exchange), action, outcome: 'refused', status, code: error.code });
+}
+
+interface TurnedAway {
+  readonly action: string;
+  readonly error: AppError;
+}
+
+interface Opened {
+  readonly route: { readonly name: string; readonly opens?: true };
+  readonly params: Readonly<Record<string, string | undefined>>;
+}
+
+/** A WebSocket that reaches into a machine or a database. */
+export function noteOpened(trail: AuditTrail | undefined, exchange: Given, { route, params }: Opened): void {
+  if (route.opens !== true) return;
+  const target = Object.values(params).join('/');
+  trail?.note({ ...givenBy(exchange), action: route.name, target, outcome: 'done', status: 101 });
+}

@@ -1,0 +1,64 @@
+/** Makes the entries of the audit log about S3: changes of buckets, and refusals for lack of a right. */
+import type { S3Error } from '../../libs/s3-wire/index.ts';
+import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
+import { givenBy, isTold } from '../http/audited.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { toS3Error } from './domain-errors.ts';
+import type { S3Call, S3Operation } from './s3-call.ts';
+
+/** They change objects, which are the traffic of a bucket and no change of it. */
+const OF_OBJECTS: ReadonlySet<string> = new Set(['DeleteObjects', 'PostObject']);
+
+/** Whether the operation changes a bucket itself. */
+export function changesBucket({ level, method, name }: S3Operation): boolean {
+  return level === 'bucket' && method !== 'GET' && method !== 'HEAD' && !OF_OBJECTS.has(name);
+}
+
+type End = Pick<AuditEntry, 'outcome' | 'status' | 'code'>;
+
+/** The operation, with an entry in the commit of its change. */
+export function audited(
+  trail: AuditTrail | undefined,
+  exchange: Exchange,
+  { run }: S3Operation,
+): S3Operation['run'] {
+  if (trail === undefined) return run;
+  return async (call: S3Call) => {
+    const { accountId } = call.principal;
+    const target = call.what.target.bucket ?? '';
+    const entry = (end: End) => ({
+      ...givenBy(exchange),
+      accountId,
+      action: exchange.routeName,
+      target,
+      ...end,
+    });
+    let isRecorded = false;
+    const record = () => {
+      isRecorded = true;
+      return [trail.statement(entry({ outcome: 'done', status: 200, code: '' }))];
+    };
+    try {
+      const answer = await run({ ...call, record });
+      if (!isRecorded) trail.note(entry({ outcome: 'done', status: answer?.status ?? 200, code: '' }));
+      return answer;
+    } catch (error) {
+      const { status, code } = toS3Error(error);
+      // Refusals for lack of a right are noted with all others.
+      const outcome = status === 500 ? 'failed' : 'refused';
+      if (isTold(status) && status !== 403) trail.note(entry({ outcome, status, code }));
+      throw error;
+    }
+  };
+}
+
+/** A request that was refused for lack of a right. Without a signature it is what crawlers do all day. */
+export function noteRefusal(
+  trail: AuditTrail | undefined,
+  exchange: Exchange,
+  { status, code }: S3Error,
+): void {
+  const isUnsigned = exchange.principal.via === 'nobody' && code === 'AccessDenied';
+  if (isUnsigned) return;
+  trail?.note({ ...givenBy(exchange), action: exchange.routeName, outcome: 'refused', status, code });
+}

@@ -1,0 +1,182 @@
+/** The audit log: who did what, stored with the effect, shown to those it concerns, and never a secret. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { sessionOf } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { makeSetupLink } from '../harness/command.ts';
+import { newS3 } from './s3-kit.ts';
+
+const cloud = await CloudProcess.start();
+after(() => cloud.stop());
+const anyone = await CheckedClient.open(cloud.api);
+const admin = anyone.as(ADMIN_KEY);
+const PASSWORD = 'correct horse battery';
+
+interface Row {
+  readonly id: number;
+  readonly account_id: number | null;
+  readonly actor_id: number | null;
+  readonly actor: string;
+  readonly via: string;
+  readonly action: string;
+  readonly target: string;
+  readonly outcome: string;
+  readonly status: number;
+  readonly code: string;
+  readonly detail: Record<string, unknown> | null;
+  readonly times: number;
+}
+
+const rowsOf = (client: CheckedClient, query = ''): Promise<Row[]> =>
+  client.expect(200, `/api/audit${query}`);
+
+/** The newest entry of an action, which may be stored within a second of the answer. */
+async function entryOf(client: CheckedClient, action: string, query = ''): Promise<Row> {
+  for (let tries = 0; ; tries++) {
+    const [row] = await rowsOf(client, `?action=${action}${query}`);
+    if (row !== undefined) return row;
+    assert.ok(tries < 100, `no entry of ${action}`);
+    await sleep(100);
+  }
+}
+
+describe('an entry', () => {
+  test('of a change is there with its answer, once, also under an Idempotency-Key', async () => {
+    const { id, username, api_key } = await anyone.register();
+    const client = anyone.as(api_key);
+    const call = { json: { name: 'audited' }, headers: { 'idempotency-key': 'one', 'user-agent': 'try/1' } };
+    await client.expect(201, '/api/buckets', call);
+    await client.expect(201, '/api/buckets', call);
+    const rows = await rowsOf(client, '?action=createBucket');
+    assert.equal(rows.length, 1);
+    const { actor, actor_id, account_id, via, target, outcome, status } = rows[0] as Row;
+    const expected = [username, id, id, 'key', 'audited', 'done', 201];
+    assert.deepEqual([actor, actor_id, account_id, via, target, outcome, status], expected);
+    await client.expect(200, '/api/buckets/audited', { method: 'PATCH', json: { versioning: true } });
+    assert.deepEqual((await entryOf(client, 'changeBucket')).detail, { changed: ['versioning'] });
+    await client.refused(409, 'bucket_exists', ['/api/buckets', { json: { name: 'audited' } }]);
+    const refused = await entryOf(client, 'createBucket', '&outcome=refused');
+    assert.deepEqual([refused.status, refused.code], [409, 'bucket_exists']);
+    await client.upload('audited', 'a.txt', 'bytes');
+    const names = new Set((await rowsOf(client)).map(({ action }) => action));
+    assert.deepEqual(names, new Set(['register', 'createBucket', 'changeBucket']), 'objects have none');
+  });
+
+  test('of an operation that is answered before its end is stored with its effect', async () => {
+    const client = anyone.as((await anyone.register()).api_key);
+    const call = { json: { name: 'later' }, headers: { prefer: 'respond-async' } };
+    await client.expect(202, '/api/buckets', call);
+    assert.equal((await entryOf(client, 'createBucket')).target, 'later');
+  });
+
+  test('of a sign-in names the account, and a wrong password is counted', async () => {
+    const { id, username } = await anyone.register();
+    const json = { username, password: PASSWORD };
+    const session = anyone.as(undefined);
+    const signedIn = await session.call('/api/login', { json });
+    const row = await entryOf(admin, 'login', `&account_id=all&actor=${id}`);
+    assert.deepEqual([row.actor, row.account_id, row.outcome], [username, id, 'done']);
+    const shown = await session.call('/api/account', { headers: sessionOf(signedIn) });
+    assert.notEqual(shown.body.api_key, null);
+    const secret = await entryOf(admin, 'getAccount', `&account_id=${id}`);
+    assert.equal(secret.via, 'session');
+    for (let i = 0; i < 3; i++)
+      await anyone.refused(401, 'invalid_credentials', ['/api/login', { json: { ...json, password: 'no' } }]);
+    const refused = await entryOf(admin, 'login', '&account_id=0&outcome=refused');
+    assert.deepEqual([refused.actor, refused.code], ['', 'invalid_credentials']);
+  });
+
+  test("of an administrator's change is seen by who is concerned", async () => {
+    const { id, api_key } = await anyone.register();
+    await admin.expect(200, `/api/admin/accounts/${id}/api-key`, { method: 'POST' });
+    const row = await entryOf(anyone.as(api_key), 'adminShowApiKey');
+    assert.deepEqual([row.actor, row.target, row.account_id], ['admin', String(id), id]);
+    await admin.expect(200, `/api/admin/accounts/${id}/credits`, { json: { amount: 2, reason: 'prize' } });
+    const { detail } = await entryOf(anyone.as(api_key), 'adminAdjustCredits');
+    assert.deepEqual(detail, { amount: 2, reason: 'prize' });
+  });
+
+  test('of what a right is lacking for', async () => {
+    const { id, api_key } = await anyone.register();
+    await anyone.as(api_key).refused(403, 'admin_required', ['/api/admin/accounts']);
+    const row = await entryOf(anyone.as(api_key), 'adminListAccounts');
+    assert.deepEqual([row.actor_id, row.outcome, row.code], [id, 'refused', 'admin_required']);
+  });
+
+  test('of S3, where buckets change and not where objects do', async () => {
+    const client = anyone.as((await anyone.register()).api_key);
+    const s3 = await newS3(cloud.data, client);
+    await s3.ok('PUT', '/by-s3-audited');
+    const row = await entryOf(client, 's3CreateBucket');
+    assert.deepEqual([row.target, row.outcome], ['by-s3-audited', 'done']);
+    await s3.ok('PUT', '/by-s3-audited/a', { body: 'x' });
+    assert.equal((await s3.call('DELETE', '/by-s3-audited')).status, 409);
+    const refused = await entryOf(client, 's3DeleteBucket');
+    assert.deepEqual([refused.outcome, refused.code], ['refused', 'BucketNotEmpty']);
+    assert.deepEqual(await rowsOf(client, '?action=s3PutObject'), []);
+  });
+
+  test('of the operator on the host', async () => {
+    await assert.rejects(makeSetupLink(cloud.dataDir));
+    const { via, actor, code } = await entryOf(admin, 'adminCreateSetupLink', '&account_id=all');
+    assert.deepEqual([via, actor, code], ['control', 'operator', 'administrator_exists']);
+  });
+});
+
+describe('the list', () => {
+  test('shows an owner its own only, in pages, as lines, filtered', async () => {
+    const [first, second] = [await anyone.register(), await anyone.register()];
+    const client = anyone.as(first.api_key);
+    for (let i = 0; i < 5; i++) await client.expect(201, '/api/buckets', { json: { name: `page-${i}` } });
+    const all = await rowsOf(client);
+    assert.ok(all.every(({ account_id }) => account_id === first.id));
+    assert.deepEqual(await rowsOf(anyone.as(second.api_key), '?action=createBucket'), []);
+    for (const other of [String(second.id), 'all'])
+      await client.refused(403, 'admin_required', [`/api/audit?account_id=${other}`]);
+    const found: number[] = [];
+    for (let url: string | undefined = '/api/audit?limit=2&action=createBucket'; url !== undefined; ) {
+      const { body, headers } = await client.call(url);
+      found.push(...body.map(({ id }: Row) => id));
+      url = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1]?.replace(/^https?:\/\/[^/]+/, '');
+    }
+    assert.equal(found.length, 5);
+    assert.deepEqual(
+      found,
+      [...found].sort((a, b) => b - a),
+    );
+    const lines = await client.fetch('/api/audit?format=jsonl&target=page-3');
+    assert.match(lines.headers.get('content-type') ?? '', /x-ndjson/);
+    assert.deepEqual(
+      (await lines.text())
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).target),
+      ['page-3'],
+    );
+    assert.deepEqual(await rowsOf(client, '?from=2999-01-01%2000:00:00'), []);
+    await client.refused(400, 'invalid_request', ['/api/audit?from=yesterday']);
+  });
+
+  test('stays when the account is closed, and survives a kill with its effect', async () => {
+    const { id, api_key } = await anyone.register();
+    const client = anyone.as(api_key);
+    const names = Array.from({ length: 20 }, (_, i) => `killed-${i}`);
+    const made = names.map((name) => client.call('/api/buckets', { json: { name } }).catch(() => undefined));
+    await Promise.race(made);
+    await cloud.crash();
+    await Promise.all(made);
+    await cloud.start();
+    const again = (await CheckedClient.open(cloud.api)).as(api_key);
+    const buckets = (await again.expect(200, '/api/buckets')).map(({ name }: { name: string }) => name);
+    const rows = await rowsOf(again, '?action=createBucket&outcome=done');
+    assert.ok(rows.length > 0);
+    assert.deepEqual(new Set(rows.map(({ target }) => target)), new Set(buckets));
+    await again.expect(200, '/api/account', { method: 'DELETE' });
+    const chief = again.as(ADMIN_KEY);
+    assert.equal((await entryOf(chief, 'closeAccount', `&account_id=${id}`)).target, String(id));
+    const verified = await chief.expect(200, '/api/admin/audit/verify');
+    assert.deepEqual([verified.ok, verified.fault], [true, null]);
+  });
+});
