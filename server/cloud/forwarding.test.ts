@@ -66,6 +66,13 @@ async function openNode(
     { method: 'GET', path: '/api/here', name: 'here', handler: answer },
     { method: 'POST', path: '/api/hold', name: 'hold', handler: held1, livesOn: 'host' },
     { method: 'GET', path: '/api/hold', name: 'holdRead', handler: held1, livesOn: 'host' },
+    {
+      method: 'GET',
+      path: '/api/slow',
+      name: 'slow',
+      handler: isHost ? held1 : answer,
+      livesOn: 'host-or-any',
+    },
   ].map((route) => defineRoute({ ...answered, summary: '', isRepeatable: true, ...route } as never));
   const clock = new FakeClock(1e12);
   const control = new WeakSet<object>();
@@ -148,7 +155,7 @@ async function openNode(
 
 async function openCluster(t: TestContext) {
   const host = await openNode(t, { name: 'host', others: () => [] });
-  const view = { isHost: true, state: 'up', runId: 'host-1', url: host.api } as NodeView;
+  const view = { isHost: true, state: 'up', runId: 'host-1', url: host.api, beatAgeMs: 0 } as NodeView;
   let nodes: readonly NodeView[] = [view];
   const front = await openNode(t, { name: 'front', others: () => nodes });
   const lose = (to: readonly NodeView[]) => {
@@ -305,6 +312,16 @@ test('a client that goes away ends its call at the host', async (t) => {
   left.abort();
   await assert.rejects(asked);
   await eventually(() => signal.aborted);
+});
+
+test('rows of a host that has fallen silent are read here, without a wait', async (t) => {
+  const { host, front, view, lose } = await openCluster(t);
+  const asked = call(`${front.api}/api/slow`);
+  await eventually(() => host.held.length > 0);
+  lose([{ ...view, beatAgeMs: 4000 }]);
+  for (const answer of [asked, call(`${front.api}/api/rows`)])
+    assert.deepEqual(await (await answer).json(), { by: 'front' });
+  assert.deepEqual(await (await act(front.api)).json(), { by: 'host' });
 });
 
 test('who has taken all places gives way to others', async (t) => {

@@ -250,12 +250,13 @@ function passOn({ door, forward }: EdgeDeps, route: Route, { request, reply, don
     exchange: request,
     origin: 'api',
     calledAs: { host: host ?? '', isSecure: protocol === 'https' },
+    isOptional: route.livesOn === 'host-or-any',
   } as const;
   door.identify(request, reply.raw, request.principal);
   (forward as Forward).pass(incoming, reply.raw).then(
     (isPassed) => {
       if (isPassed) reply.hijack();
-      else if (route.livesOn === 'host-or-any') done();
+      else if (incoming.isOptional) done();
       else sendProblem(door, reply, hostUnreachable());
     },
     (error) => sendProblem(door, reply, error),

@@ -47,6 +47,8 @@ export interface Incoming {
   readonly origin: PassedCall['origin'];
   /** Address by which the client called us, if a proxy says otherwise than `Host`. */
   readonly calledAs?: { readonly host: string; readonly isSecure: boolean };
+  /** It can be answered here, with less. */
+  readonly isOptional?: boolean;
 }
 
 /** The client's side of a connection that is to become another protocol's. */
@@ -58,11 +60,19 @@ export interface Upgraded {
 
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const CHECK_MS = 1000;
+/** A host that has told nothing for so long is not waited for by what can be answered here. */
+const SILENT_MS = 3000;
+
+/** Something that is passed on. */
+interface Passed {
+  readonly runId: string;
+  /** It is answered here instead once the host is silent. */
+  readonly isOptional: boolean;
+}
 
 export class Forward {
   readonly #deps: ForwardDeps;
-  /** Requests and connections that are passed on, with the run of the host that has them. */
-  readonly #underWay = new Map<ClientRequest | Duplex, string>();
+  readonly #underWay = new Map<ClientRequest | Duplex, Passed>();
   /** All go to one process: nobody can keep others from it. */
   readonly #slots: SharedSlots<number | string>;
   #timer: NodeJS.Timeout | undefined;
@@ -74,7 +84,8 @@ export class Forward {
 
   /**
    * Resolves once the host's answer is on its way to the client, or with false when the host cannot be
-   * reached: nothing was sent then, and nothing read of the body. Rejects with the AppError to answer.
+   * reached: nothing was sent then, and nothing read of the body; or it was a read that can be answered here.
+   * Rejects with the AppError to answer.
    */
   async pass(incoming: Incoming, response: ServerResponse): Promise<boolean> {
     const { raw } = incoming.exchange;
@@ -101,7 +112,7 @@ export class Forward {
     const fields = ['Upgrade', raw.headers.upgrade ?? '', 'Connection', 'Upgrade'];
     const upstream = this.#begin(incoming, fields, client);
     if (upstream === undefined) throw hostUnreachable();
-    const runId = this.#underWay.get(upstream) ?? '';
+    const { runId = '' } = this.#underWay.get(upstream) ?? {};
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
     client.once('close', () => upstream.destroy());
@@ -128,8 +139,8 @@ export class Forward {
   }
 
   /** A host that stands still, or whose network is gone, closes nothing: once it is lost, we do. */
-  #note(passed: ClientRequest | Duplex, runId: string): void {
-    this.#underWay.set(passed, runId);
+  #note(passed: ClientRequest | Duplex, as: Passed): void {
+    this.#underWay.set(passed, as);
     passed.once('close', () => {
       this.#underWay.delete(passed);
       if (this.#underWay.size > 0) return;
@@ -141,18 +152,20 @@ export class Forward {
 
   #cutLost(): void {
     const { membership } = this.#deps;
-    for (const [passed, runId] of this.#underWay) if (membership.isGone(runId)) passed.destroy();
+    const isSilent = !membership.nodes().some((node) => isLiveHost(node) && node.beatAgeMs < SILENT_MS);
+    for (const [passed, { runId, isOptional }] of this.#underWay)
+      if (membership.isGone(runId) || (isSilent && isOptional)) passed.destroy();
   }
 
   /** Throws `overloaded`. The place is taken until `client` is closed. */
   #begin(
-    { exchange, origin, calledAs }: Incoming,
+    { exchange, origin, calledAs, isOptional = false }: Incoming,
     fields: readonly string[],
     client: ServerResponse | Duplex,
   ): ClientRequest | undefined {
     const { calls, links, proxies, control, membership } = this.#deps;
     const host = membership.nodes().find(isLiveHost);
-    if (host === undefined) return undefined;
+    if (host === undefined || (isOptional && host.beatAgeMs >= SILENT_MS)) return undefined;
     let upstream: ClientRequest | undefined;
     const giveWay = () => {
       // After a switch the request has ended.
@@ -177,7 +190,10 @@ export class Forward {
     const headers = [...endToEnd(raw.rawHeaders), ...fields, ...signed];
     const isUpgrade = fields.includes('Upgrade');
     upstream = links.request(host.url, { method, path, headers, isUpgrade });
-    this.#note(upstream, host.runId);
+    const { runId } = host;
+    const passed = upstream;
+    this.#note(passed, { runId, isOptional: isOptional && SAFE.has(method) });
+    passed.once('response', () => this.#underWay.set(passed, { runId, isOptional: false }));
     return upstream;
   }
 
@@ -196,7 +212,7 @@ export class Forward {
       client.destroy();
       host.destroy();
     };
-    this.#note(client, runId);
+    this.#note(client, { runId, isOptional: false });
     for (const side of [client, host]) side.once('error', cut).once('close', cut);
     host.pipe(client).pipe(host);
   }
@@ -223,7 +239,7 @@ function whenConnected(upstream: ClientRequest, work: () => void): void {
 /** See Forward.pass(). */
 function answered(
   upstream: ClientRequest,
-  { exchange: { raw, responseHeaders }, origin }: Incoming,
+  { exchange: { raw, responseHeaders }, origin, isOptional }: Incoming,
   response: ServerResponse,
 ): Promise<boolean> {
   return new Promise((resolve, reject) => {
@@ -236,9 +252,9 @@ function answered(
       isWhole = true;
     });
     upstream.on('error', (error) => {
-      const isUnknown = isWhole && !SAFE.has(raw.method ?? '');
-      if (!isConnected) resolve(false);
-      else if (isUnknown) reject(outcomeUnknown());
+      const isSafe = SAFE.has(raw.method ?? '');
+      if (!isConnected || (isSafe && isOptional)) resolve(false);
+      else if (isWhole && !isSafe) reject(outcomeUnknown());
       else reject(isAppError(error, 'overloaded') ? error : hostUnreachable());
     });
     upstream.once('response', (answer) => {
