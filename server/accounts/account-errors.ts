@@ -14,10 +14,12 @@ export function accountSuspended(reason: string | null): AppError {
   return new AppError('account_suspended', `This account is suspended${reason ? `: ${reason}` : ''}`);
 }
 
-export function registrationClosed(): AppError {
-  return new AppError('registration_closed', 'Registration is closed on this cloud', {
-    hint: 'Ask its administrator for an account',
-  });
+export function registrationClosed(policy: 'invitation' | 'closed'): AppError {
+  const [detail, wanted] =
+    policy === 'closed'
+      ? ['Registration is closed on this cloud', 'an account']
+      : ['Registration on this cloud is by invitation only', 'an invitation'];
+  return new AppError('registration_closed', detail, { hint: `Ask its administrator for ${wanted}` });
 }
 
 export function lastAdministrator(): AppError {

@@ -38,12 +38,15 @@ export function describeRegistration(account: Account): Registration {
   return { id, username, email, api_key, plan, credits, is_active, created_at, last_login };
 }
 
-export function describeForAdmin(row: AccountRow): AdminAccount {
+export function describeForAdmin(row: AccountRow, seenAt: number | null): AdminAccount {
   const { api_key: _, ...account } = describeAccount(row, null);
   return {
     ...account,
     suspended_reason: row.suspended_reason,
     removed_at: formatTimeOrNull(row.removal_at),
     storage_bytes: Number(row.storage_bytes),
+    expires_at: formatTimeOrNull(row.expires_at),
+    invitation_id: row.invitation_id,
+    last_seen_at: formatTimeOrNull(seenAt),
   };
 }

@@ -100,14 +100,16 @@ test('taken without regard to case, both named at once', async () => {
   });
 });
 
-test('where registration is closed, only administrators make accounts', async (t) => {
-  const fixture = await openAccountFixture({ registration: 'closed' });
-  t.after(() => fixture.close());
-  const fields = { username: 'ada', email: 'ada@example.org', password: 'correct horse' };
-  const refused = fixture.accounts.register(BACKGROUND, fields);
-  await assert.rejects(refused, (error) => isAppError(error, 'registration_closed'));
-  assert.equal((await fixture.administration.create(BACKGROUND, fields)).is_admin, false);
-});
+for (const registration of ['closed', 'invitation'] as const) {
+  test(`where registration is ${registration}, only administrators make accounts so`, async (t) => {
+    const fixture = await openAccountFixture({ registration });
+    t.after(() => fixture.close());
+    const fields = { username: 'ada', email: 'ada@example.org', password: 'correct horse' };
+    const refused = fixture.accounts.register(BACKGROUND, fields);
+    await assert.rejects(refused, (error) => isAppError(error, 'registration_closed'));
+    assert.equal((await fixture.administration.create(BACKGROUND, fields)).is_admin, false);
+  });
+}
 
 test('50 parallel registrations of one name: one wins, and only one account and grant exist', async () => {
   const fields = { username: 'Race', email: 'race@example.com', password: 'a good password' };

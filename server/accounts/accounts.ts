@@ -1,6 +1,6 @@
 /** Accounts: they register, are shown and changed. */
 import type { Call, Principal } from '../calls/principal.ts';
-import type { Config } from '../config/config.ts';
+import type { Registration as RegistrationPolicy } from '../config/registrations.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -39,12 +39,27 @@ export interface NewAccount {
   readonly address?: string | undefined;
 }
 
+/** The terms of an invitation. */
+export interface Invited {
+  readonly id: string;
+  readonly plan: string;
+  /** On top of the sign-up credits. */
+  readonly creditsMicro: number;
+  /** The end of the account; null: none. */
+  readonly expiresAt: number | null;
+  /** The administrator's name, for the ledger. */
+  readonly by: string;
+  readonly planGone: () => Error;
+}
+
 export interface CreateOptions {
   readonly isAdmin: boolean;
   /** Adds to the same commit what is to be refused before everything else. */
   readonly precede?: (change: Change) => void;
   /** Used as the key instead of a new one. */
   readonly apiKey?: string;
+  /** The account is made on the terms of an invitation. */
+  readonly invited?: Invited;
   /** false: the address is shown but not claimed, and cannot be used to log in. */
   readonly claimEmail?: boolean;
 }
@@ -66,10 +81,12 @@ export interface AccountsDeps {
   readonly sessionStore: SessionStore;
   readonly apiKeys: ApiKeys;
   readonly transfer: Transfer;
+  /** Gives the account a plan (billing). Refused if there is none of the name. */
+  readonly assignPlan: (accountId: number, name: string) => Statement;
   /** Whole micro-credits granted at registration. */
   readonly signupMicro: number;
-  /** closed: administrators make accounts, and nobody else. */
-  readonly registration: Config['registration'];
+  /** The right to register without an administrator. */
+  readonly registration: RegistrationPolicy;
   /** The remaining credits, micro-credits, less usage that was not charged yet. */
   readonly balance?: (accountId: number) => Promise<{ readonly free: bigint; readonly held: bigint }>;
 }
@@ -85,7 +102,8 @@ export class Accounts {
 
   /** Throws `registration_closed`, `invalid_request`, `username_taken`, `email_taken`, `overloaded`. */
   async register(recorder: Recorder, fields: NewAccount): Promise<Registration> {
-    if (this.#deps.registration === 'closed') throw registrationClosed();
+    const { registration } = this.#deps;
+    if (registration !== 'open') throw registrationClosed(registration);
     return this.#make(recorder, fields, { isAdmin: false, present: describeRegistration });
   }
 
@@ -107,7 +125,7 @@ export class Accounts {
     await this.#assertFree(fields, options);
     const { passwords, clock, apiKeys, changes, store } = this.#deps;
     const { username, email, password, address } = fields;
-    const { isAdmin, claimEmail } = options;
+    const { isAdmin, claimEmail, invited } = options;
     const passwordHash = password === undefined ? '' : await passwords.hash(password, { address, isAdmin });
     const createdAt = clock.now();
     const canonicalId = newCanonicalId();
@@ -124,6 +142,8 @@ export class Accounts {
         isAdmin,
         createdAt,
         canonicalId,
+        expiresAt: invited?.expiresAt ?? null,
+        invitationId: invited?.id ?? null,
       });
       options.precede?.(change);
       change.add(inserted, async () => {
@@ -134,9 +154,31 @@ export class Accounts {
       });
       change.add(key.statement);
       change.addAll(this.#signupGrant(id, createdAt));
-      const row = this.#newRow({ id, username, email, passwordHash, isAdmin, createdAt, canonicalId });
+      if (invited !== undefined) this.#keepPromises(change, { id, createdAt, invited });
+      const made = { id, username, email, passwordHash, isAdmin, createdAt, canonicalId };
+      const row = this.#newRow(made, invited);
       return options.present(describeAccount(row, key.text));
     });
+  }
+
+  #keepPromises(
+    change: Change,
+    made: { readonly id: number; readonly createdAt: number; readonly invited: Invited },
+  ): void {
+    const { id, createdAt, invited } = made;
+    const { assignPlan, transfer } = this.#deps;
+    change.expect(assignPlan(id, invited.plan), invited.planGone);
+    if (invited.creditsMicro === 0) return;
+    const granted = {
+      id: `invitation:${id}`,
+      debit: 'system:grants',
+      credit: `account:${id}`,
+      amountMicro: BigInt(invited.creditsMicro),
+      code: 'admin_grant',
+      reference: `by ${invited.by}: invitation`,
+      at: createdAt,
+    };
+    change.addAll(transfer(granted));
   }
 
   /** The caller's account. The key is shown to itself, and to a session whose password was given lately. */
@@ -250,25 +292,28 @@ export class Accounts {
     return this.#lastId;
   }
 
-  #newRow(made: {
-    readonly id: number;
-    readonly username: string;
-    readonly email: string;
-    readonly passwordHash: string;
-    readonly isAdmin: boolean;
-    readonly createdAt: number;
-    readonly canonicalId: string;
-  }): AccountRow {
+  #newRow(
+    made: {
+      readonly id: number;
+      readonly username: string;
+      readonly email: string;
+      readonly passwordHash: string;
+      readonly isAdmin: boolean;
+      readonly createdAt: number;
+      readonly canonicalId: string;
+    },
+    invited: Invited | undefined,
+  ): AccountRow {
     return {
       id: made.id,
       username: made.username,
       email: made.email,
       password_hash: made.passwordHash,
-      plan: 'free',
+      plan: invited?.plan ?? 'free',
       is_admin: made.isAdmin ? 1 : 0,
       is_active: 1,
       suspended_reason: null,
-      credits_micro: this.#deps.signupMicro,
+      credits_micro: this.#deps.signupMicro + (invited?.creditsMicro ?? 0),
       held_micro: 0,
       billing_state: 'ok',
       exhausted_at: null,
@@ -278,6 +323,8 @@ export class Accounts {
       last_login: null,
       canonical_id: made.canonicalId,
       removal_at: null,
+      expires_at: invited?.expiresAt ?? null,
+      invitation_id: invited?.id ?? null,
     };
   }
 

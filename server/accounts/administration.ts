@@ -2,7 +2,7 @@
 import type { Call, Principal } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes, type Recorder } from '../metadata/change.ts';
 import { listRows } from '../metadata/list.ts';
-import type { Statement } from '../metadata/metadata.ts';
+import type { Reads, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
@@ -12,6 +12,7 @@ import { describeAccount, describeForAdmin, nameOf } from './account-view.ts';
 import type { Accounts, AccountsDeps, NewAccount, Transfer } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
+import { expireAccount, expiredAccounts, lastSeenAt, setExpiry } from './expiries-store.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { Authenticator } from './sign-in/authenticator.ts';
@@ -20,6 +21,7 @@ import type { AccountRow, AccountStore } from './store.ts';
 
 export interface AdministrationDeps {
   readonly store: AccountStore;
+  readonly reads: Reads;
   readonly changes: Changes;
   readonly clock: Clock;
   readonly accounts: Accounts;
@@ -53,6 +55,9 @@ interface AccountsPage {
   readonly limit: number;
 }
 
+/** The reason of the suspension of an account whose end has come. */
+const EXPIRED = 'the account has expired';
+
 export class Administration {
   readonly #deps: AdministrationDeps;
   readonly #locks = new KeyedMutex();
@@ -65,7 +70,7 @@ export class Administration {
   async *list({ afterId: after, limit }: AccountsPage): AsyncGenerator<AdminAccount> {
     const { store } = this.#deps;
     const rows = listRows({ after, limit }, (last, size) => store.accountsAfter(last, size));
-    for await (const row of rows) yield describeForAdmin(await this.#shown(row));
+    for await (const row of rows) yield await this.#present(await this.#shown(row));
   }
 
   /** Errors as Accounts.create. */
@@ -101,7 +106,7 @@ export class Administration {
     return this.#locks.run(String(accountId), () =>
       changes.run(call, async (change) => {
         const row = await this.#find(accountId);
-        if (transferId !== undefined && (await this.#isBooked(booking))) return describeForAdmin(row);
+        if (transferId !== undefined && (await this.#isBooked(booking))) return this.#present(row);
         return this.#book(change, { row, micro, booking });
       }),
     );
@@ -113,10 +118,14 @@ export class Administration {
     return left === undefined ? row : { ...row, credits_micro: left.free, held_micro: left.held };
   }
 
+  async #present(row: AccountRow): Promise<AdminAccount> {
+    return describeForAdmin(row, await lastSeenAt(this.#deps.reads, row.id));
+  }
+
   #book(
     change: Change,
     { row, micro, booking }: { readonly row: AccountRow; readonly micro: number; readonly booking: Booking },
-  ): AdminAccount {
+  ): Promise<AdminAccount> {
     const { store, clock, transfer, creditsAdded } = this.#deps;
     const before = Number(row.credits_micro);
     const after = before + micro;
@@ -124,7 +133,7 @@ export class Administration {
     change.expect(store.expectBalance(row.id, before), 'retry');
     change.addAll(transfer({ ...booking, at: clock.now() }), 'retry');
     if (micro > 0) change.after(() => creditsAdded?.(row.id));
-    return describeForAdmin({ ...row, credits_micro: after });
+    return this.#present({ ...row, credits_micro: after });
   }
 
   /**
@@ -148,6 +157,20 @@ export class Administration {
    */
   resume(recorder: Recorder, accountId: number): Promise<AdminAccount> {
     return this.#setSuspended(recorder, accountId, null);
+  }
+
+  /** Suspends accounts whose end has come; the last administrator goes on. Called periodically. */
+  async expire(): Promise<void> {
+    const { reads, changes, clock, accountChanged } = this.#deps;
+    const now = clock.now();
+    for (const { id } of await expiredAccounts(reads, now)) {
+      await changes.run(BACKGROUND, (change) => {
+        change.addAll(expectOtherAdministrator(id), 'skip');
+        change.expect(expireAccount(id, now, EXPIRED), 'skip');
+        change.forgets({ kind: 'account', id });
+        change.after(() => accountChanged?.(id));
+      });
+    }
   }
 
   /**
@@ -209,18 +232,24 @@ export class Administration {
   }
 
   #setSuspended(recorder: Recorder, accountId: number, reason: string | null): Promise<AdminAccount> {
-    const { store, changes, reactivation, accountChanged } = this.#deps;
+    const { store, changes, clock, reactivation, accountChanged } = this.#deps;
     return changes.run(recorder, async (change) => {
       const row = await this.#find(accountId);
       if (reason !== null && row.is_admin === 1)
         change.addAll(expectOtherAdministrator(accountId), lastAdministrator);
       change.expect(store.setSuspended(accountId, reason), accountNotFound);
-      if (reason === null) change.addAll(reactivation(accountId));
+      const isOver = reason === null && row.expires_at !== null && row.expires_at <= clock.now();
+      if (reason === null) {
+        change.addAll(reactivation(accountId));
+        // Otherwise it would be suspended again within a minute.
+        if (isOver) change.expect(setExpiry(accountId, null), accountNotFound);
+      }
       change.forgets({ kind: 'account', id: accountId });
       change.after(() => accountChanged?.(accountId));
       const isActive = reason === null && row.removal_at === null;
-      const after = { ...row, is_active: isActive ? 1 : 0, suspended_reason: reason };
-      return describeForAdmin(await this.#shown(after));
+      const expires_at = isOver ? null : row.expires_at;
+      const after = { ...row, expires_at, is_active: isActive ? 1 : 0, suspended_reason: reason };
+      return this.#present(await this.#shown(after));
     });
   }
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { ShortTokens } from '../calls/short-tokens.ts';
 import type { Tickets } from '../calls/tickets.ts';
 import type { Config } from '../config/config.ts';
+import { registrationOf } from '../config/registrations.ts';
 import type { Ages } from '../metadata/ages.ts';
 import type { Bus } from '../metadata/bus.ts';
 import { Changes } from '../metadata/change.ts';
@@ -17,6 +18,9 @@ import { type AdminRoutesDeps, adminRoutes } from './admin-routes.ts';
 import { Administration, type AdministrationDeps } from './administration.ts';
 import { Closings } from './closings.ts';
 import { AccountDirectory } from './directory.ts';
+import { type InvitationRoutesDeps, invitationRoutes } from './invitations/invitation-routes.ts';
+import { Invitations, type InvitationsDeps } from './invitations/invitations.ts';
+import { InvitationStore } from './invitations/invitations-store.ts';
 import { AccessKeys } from './keys/access-keys.ts';
 import { ApiKeys } from './keys/api-keys.ts';
 import { type LinkRoutesDeps, resetRoutes, setupRoutes } from './links/link-routes.ts';
@@ -48,22 +52,27 @@ export interface AccountsDeps {
   readonly transfer: AccountDeps['transfer'];
   readonly announce: ResetLinksDeps['announce'];
   readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation' | 'settle'> &
-    Pick<AccountDeps, 'balance'>;
+    Pick<AccountDeps, 'balance' | 'assignPlan'> &
+    Pick<InvitationsDeps, 'hasPlan'>;
   /** Where users reach the API and the data origin, without a slash at the end. */
   readonly apiUrl: () => string;
   readonly dataUrl: () => string;
 }
 
 export function accountsRoutes(
-  deps: AccountRoutesDeps & LinkRoutesDeps & AdminRoutesDeps & { readonly clientLogins: ClientLogins },
+  deps: AccountRoutesDeps &
+    LinkRoutesDeps &
+    AdminRoutesDeps &
+    InvitationRoutesDeps & { readonly clientLogins: ClientLogins },
 ) {
   const own = [...accountRoutes(deps), ...setupRoutes(deps), ...resetRoutes(deps)];
-  return [...own, ...clientLoginRoutes(deps.clientLogins), ...adminRoutes(deps)];
+  return [...own, ...clientLoginRoutes(deps.clientLogins), ...adminRoutes(deps), ...invitationRoutes(deps)];
 }
 
 export type AccountsPart = Awaited<ReturnType<typeof accountsPart>>;
 
 const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
 const FLUSH_MS = 5000;
 const CLOSING_MS = 10 * 60_000;
 
@@ -87,6 +96,7 @@ export async function accountsPart({
   const throttle = new LoginThrottle({ clock, freeFailures: config.loginFailures });
   const shared = {
     store,
+    reads: metadata,
     changes,
     clock,
     sealer: keys,
@@ -101,37 +111,29 @@ export async function accountsPart({
   const apiKeys = new ApiKeys({ ...shared, checks });
   const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys, dataUrl });
   const clientLogins = new ClientLogins({ ...shared, accessKeys, authenticator, apiUrl });
-  const { registration } = config;
+  const registration = registrationOf(config);
   const signupMicro = config.signupCredits * 1_000_000;
   const accounts = new Accounts({ ...shared, apiKeys, sessionStore, checks, signupMicro, registration });
-  const closings = new Closings({
-    ...shared,
-    reads: metadata,
-    apiKeys,
-    checks,
-    keptDays: config.closedAccountDays,
-  });
+  const closings = new Closings({ ...shared, apiKeys, checks, keptDays: config.closedAccountDays });
   const sessions = new Sessions({ ...shared, apiKeys, sessionStore });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator, checks });
-  const links = { ...shared, accounts, sessionStore, checks, announce, log: log.info.bind(log), apiUrl };
-  const { setupLinks, resetLinks } = oneTimeLinks(links, metadata);
+  const written = { announce, log: log.info.bind(log), apiUrl };
+  const byLink = oneTimeLinks(
+    { ...shared, ...written, accounts, sessionStore, checks, registration },
+    metadata,
+  );
   if (config.adminKey !== '') await administration.ensureAdminKey(config.adminKey);
   const linkKeys = {
     currentId: (accountId: number) => apiKeys.currentId(accountId),
     holderOf: (keyId: string) => authenticator.holderOf(keyId),
   };
-  const jobs: Job[] = [
-    { name: 'flush key use', everyMs: FLUSH_MS, per: 'node', run: () => authenticator.flush() },
-    { name: 'remove closed accounts', everyMs: CLOSING_MS, per: 'cluster', run: () => closings.removeDue() },
-    { name: 'sweep sessions', everyMs: HOUR_MS, per: 'cluster', run: () => sessions.sweep() },
-  ];
   const { publicUrl } = config;
   const origin = { secureCookies: publicUrl.startsWith('https:'), publicUrl, apiUrl };
   return {
     apiKeys,
     accessKeys,
     administration,
-    setupLinks,
+    setupLinks: byLink.setupLinks,
     authenticator,
     linkKeys,
     directory: new AccountDirectory({ store }),
@@ -144,23 +146,41 @@ export async function accountsPart({
       accessKeys,
       clientLogins,
       sessions,
-      setupLinks,
-      resetLinks,
+      ...byLink,
       tickets,
       administration,
     }),
-    jobs,
+    jobs: jobsOf({ authenticator, closings, administration, sessions }),
     gauges: (meters: Meters) => meterSignIns(meters, sessions),
     flush: () => authenticator.flush(),
   };
 }
 
-type LinksDeps = Omit<SetupLinksDeps, 'setupLinkStore'> & Omit<ResetLinksDeps, 'resetLinkStore'>;
+function jobsOf(of: {
+  readonly authenticator: Authenticator;
+  readonly closings: Closings;
+  readonly administration: Administration;
+  readonly sessions: Sessions;
+}): Job[] {
+  const { authenticator, closings, administration, sessions } = of;
+  const expire = () => administration.expire();
+  return [
+    { name: 'flush key use', everyMs: FLUSH_MS, per: 'node', run: () => authenticator.flush() },
+    { name: 'remove closed accounts', everyMs: CLOSING_MS, per: 'cluster', run: () => closings.removeDue() },
+    { name: 'suspend expired accounts', everyMs: MINUTE_MS, per: 'cluster', run: expire },
+    { name: 'sweep sessions', everyMs: HOUR_MS, per: 'cluster', run: () => sessions.sweep() },
+  ];
+}
+
+type LinksDeps = Omit<SetupLinksDeps, 'setupLinkStore'> &
+  Omit<ResetLinksDeps, 'resetLinkStore'> &
+  Omit<InvitationsDeps, 'invitationStore'>;
 
 function oneTimeLinks(deps: LinksDeps, reads: Metadata) {
   return {
     setupLinks: new SetupLinks({ ...deps, setupLinkStore: new SetupLinkStore({ reads }) }),
     resetLinks: new ResetLinks({ ...deps, resetLinkStore: new ResetLinkStore({ reads }) }),
+    invitations: new Invitations({ ...deps, invitationStore: new InvitationStore({ reads }) }),
   };
 }
 

@@ -266,6 +266,9 @@ export const AdminAccount = namedObject('AdminAccount', {
     'Time at which an account closed by its owner is removed, unless the owner signs in before; null: open',
   ),
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
+  expires_at: Nullable('Time at which the account is suspended; null: it does not expire'),
+  invitation_id: Nullable('The invitation it was made with; null: made otherwise'),
+  last_seen_at: Nullable('Last use by a session or a key, accurate to seconds; null: never used'),
 });
 export type AdminAccount = Static<typeof AdminAccount>;
 

@@ -25,6 +25,10 @@ export interface AccountRow {
   readonly canonical_id: string;
   /** Closed by its owner, to be removed at this time unless somebody signs in before. */
   readonly removal_at: number | null;
+  /** The account is suspended from then on; null: it does not expire. */
+  readonly expires_at: number | null;
+  /** The invitation that made it; null: made otherwise. */
+  readonly invitation_id: string | null;
 }
 
 export interface KeyRow {
@@ -81,6 +85,8 @@ export interface NewAccountRow {
   readonly isAdmin: boolean;
   readonly createdAt: number;
   readonly canonicalId: string;
+  readonly expiresAt: number | null;
+  readonly invitationId: string | null;
 }
 
 export interface NewAccessKeyRow {
@@ -98,7 +104,7 @@ export interface NewAccessKeyRow {
 
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
   credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
-  last_login, canonical_id, removal_at FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
+  last_login, canonical_id, removal_at, expires_at, invitation_id FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
 const HOLDER = 'a.id AS account_id, a.username, a.canonical_id, a.is_admin, a.is_active, a.suspended_reason';
@@ -219,7 +225,7 @@ export class AccountStore {
   insertAccount(row: NewAccountRow): Statement {
     return {
       sql: `INSERT INTO accounts (id, username, username_folded, email, email_folded, password_hash, is_admin,
-        created_at, canonical_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        created_at, canonical_id, expires_at, invitation_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         row.id,
         row.username,
@@ -230,6 +236,8 @@ export class AccountStore {
         row.isAdmin ? 1 : 0,
         row.createdAt,
         row.canonicalId,
+        row.expiresAt,
+        row.invitationId,
       ],
     };
   }

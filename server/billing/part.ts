@@ -161,6 +161,8 @@ export function billingPart(
       reactivation: (accountId: number) => [accounts.resumeDue(accountId)],
       balance: (accountId: number) => spendable.of(accountId),
       settle: (accountId: number) => rating.rateUsage(accountId),
+      assignPlan: (accountId: number, name: string) => store.assignPlan(accountId, name),
+      hasPlan: async (name: string) => (await store.findPlan(name)) !== undefined,
     },
     routes: billingRoutes({
       clock,

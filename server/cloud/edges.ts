@@ -225,6 +225,7 @@ type LimitOf = (name: string, requests: number, windowSeconds: number) => RateLi
 function apiLimits(config: Config, limitOf: LimitOf) {
   const { requestsPerWindow, accountRateFactor } = config;
   const resets = limitOf('password resets', PASSWORD_RESETS, 600);
+  const joins = limitOf('uses of invitations', INVITATIONS, 600);
   const deviceLogins = limitOf('device log-ins', DEVICE_LOGINS, 600);
   return {
     limiter: new CallerLimits(
@@ -234,6 +235,8 @@ function apiLimits(config: Config, limitOf: LimitOf) {
     routeLimiters: new Map([
       ['register', limitOf('registrations', registrationsOf(config), 600)],
       ['resetPassword', resets],
+      ['showInvitation', joins],
+      ['join', joins],
       ['startDeviceLogin', deviceLogins],
       ['findDeviceLogin', deviceLogins],
       ['decideDeviceLogin', deviceLogins],
@@ -307,6 +310,8 @@ const DATA_HEADERS: Readonly<Record<string, string>> = {
 const DEVICE_LOGINS = 60;
 /** The same of reset links that are tried. */
 const PASSWORD_RESETS = 60;
+/** Likewise, of invitations: a class behind one address looks at its links and joins, each some times. */
+const INVITATIONS = 300;
 
 const YEAR_SECONDS = 31_536_000;
 

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { Config } from '../config/config.ts';
+import { registrationOf } from '../config/registrations.ts';
 import { isLoopback } from '../http/origins.ts';
 import { openParentOf } from '../platform/data-directory.ts';
 import { ROOT } from '../platform/program-files.ts';
@@ -41,12 +42,23 @@ export function bannerFacts({ config, addresses }: Cloud) {
 /** Each of what an operator should know. */
 export async function bannerNotes(cloud: Cloud, isTerminal: boolean): Promise<string[]> {
   const notes = warnings(cloud).map((warning) => `Warning: ${warning}`);
+  notes.push(...registrationNotes(cloud.config));
   if (hearsAll(cloud)) notes.unshift(ELSEWHERE);
   if (await cloud.setupLinks.needsSetup()) notes.push((await setupLines(cloud, isTerminal)).join('\n'));
   return notes;
 }
 
 const ELSEWHERE = 'From other machines, use the name or address of this host instead of localhost.';
+
+/** Only of a choice that the settings leave to us: it differs from that of a cloud on loopback. */
+function registrationNotes(config: Config): string[] {
+  if (config.registration !== 'auto' || registrationOf(config) === 'open') return [];
+  return [`${BY_INVITATION}. To let everyone register, set CLOUDLET_REGISTRATION=open.`];
+}
+
+/** Where others reach the cloud and the settings do not say who may register. */
+export const BY_INVITATION =
+  'Registration is by invitation, because others can reach this cloud; "cloudlet invite add" makes invitations';
 
 /** True when other machines reach it and nothing says by which name. */
 function hearsAll({ api, config }: Cloud): boolean {

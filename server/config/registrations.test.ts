@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfig } from './config.ts';
-import { registrationsOf, ungrantedMemoryOf } from './registrations.ts';
+import { registrationOf, registrationsOf, ungrantedMemoryOf } from './registrations.ts';
 
 test('an address registers few accounts where others reach the cloud; the setting wins', () => {
   const of = (environment: Record<string, string>) => registrationsOf(loadConfig(environment));
@@ -26,4 +26,13 @@ test('accounts without granted credits leave half of the memory where others rea
     [50, 50],
   );
   assert.equal(of({ CLOUDLET_HOST: '::', CLOUDLET_UNGRANTED_MEMORY_PERCENT: '80' }), 80);
+});
+
+test('strangers register only where nobody else reaches the cloud; the setting wins', () => {
+  const of = (environment: Record<string, string>) => registrationOf(loadConfig(environment));
+  assert.equal(of({}), 'open');
+  assert.equal(of({ CLOUDLET_HOST: '0.0.0.0' }), 'invitation');
+  assert.equal(of({ CLOUDLET_PUBLIC_URL: 'https://cloud.example' }), 'invitation', 'behind a proxy');
+  assert.equal(of({ CLOUDLET_HOST: '0.0.0.0', CLOUDLET_REGISTRATION: 'open' }), 'open');
+  for (const policy of ['invitation', 'closed']) assert.equal(of({ CLOUDLET_REGISTRATION: policy }), policy);
 });

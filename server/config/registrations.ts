@@ -1,4 +1,4 @@
-/** Limits of self-registered accounts, which are narrower if the public can register. */
+/** The right to register, and limits of who did: narrower if the public reaches the cloud. */
 import { isIP } from 'node:net';
 import type { Config } from './config.ts';
 
@@ -12,6 +12,15 @@ const PUBLIC_MEMORY = 50;
 
 type Addresses = Pick<Config, 'host' | 'publicUrl'>;
 
+/** Accounts are for everyone, for whoever has an invitation, or made by administrators only. */
+export type Registration = 'open' | 'invitation' | 'closed';
+
+/** The setting wins; by default strangers register only where nobody else reaches the cloud. */
+export function registrationOf(config: Pick<Config, 'registration'> & Addresses): Registration {
+  if (config.registration !== 'auto') return config.registration;
+  return isLocal(config) ? 'open' : 'invitation';
+}
+
 /** The setting wins; without it a publicly reachable cloud allows fewer than one on loopback. */
 export function registrationsOf(config: Pick<Config, 'registrationsPerWindow'> & Addresses): number {
   if (config.registrationsPerWindow > 0) return config.registrationsPerWindow;
@@ -24,6 +33,7 @@ export function ungrantedMemoryOf(config: Pick<Config, 'ungrantedMemoryPercent'>
   return isLocal(config) ? LOCAL_MEMORY : PUBLIC_MEMORY;
 }
 
+/** True while only this computer reaches the cloud. */
 function isLocal({ host, publicUrl }: Addresses): boolean {
   const hosts = [host, ...(publicUrl === '' ? [] : [new URL(publicUrl).hostname])];
   return hosts.every(isLoopback);

@@ -156,9 +156,9 @@ export const SETTINGS = {
   ),
   registration: oneOf(
     'CLOUDLET_REGISTRATION',
-    'open',
-    ['open', 'closed'],
-    'Who gets an account: everyone who registers, or only users for whom an administrator creates one',
+    'auto',
+    ['auto', 'open', 'invitation', 'closed'],
+    'Who gets an account: everyone who registers (open), whoever has an invitation, or only users for whom an administrator creates one (closed); auto: open while only this computer reaches the cloud, else (CLOUDLET_HOST is no loopback address, or CLOUDLET_PUBLIC_URL names another host) invitation',
   ),
   registrationsPerWindow: integer(
     'CLOUDLET_RATE_REGISTRATIONS',

@@ -91,8 +91,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Download it over https, or on the server itself.',
   ),
   registration_closed: help(
-    'Registration is closed on this cloud (`CLOUDLET_REGISTRATION=closed`).',
-    'Ask its administrator for an account.',
+    'Registration is closed on this cloud, or by invitation only (`CLOUDLET_REGISTRATION`).',
+    'Ask its administrator for an account, or an invitation.',
   ),
   access_denied: help('The user refused the log-in.', 'Log in again.'),
   invalid_link: help(
@@ -101,6 +101,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   not_found: help('No resource has this path.', '`hint` suggests the intended path.'),
   account_not_found: help('There is no such account, or it was closed.', 'List the accounts.'),
+  invitation_not_found: help('There is no invitation with this id.', 'List the invitations.'),
   access_key_not_found: help(NOT_YOURS, 'List the access keys.'),
   login_code_not_found: help(
     'No log-in request has this code, it was decided already, or it is older than 10 minutes.',

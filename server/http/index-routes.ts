@@ -1,5 +1,6 @@
 /** Entry points for callers who know only the address: a page for people, an index for programs. */
 import type { Config } from '../config/config.ts';
+import { type Registration, registrationOf } from '../config/registrations.ts';
 import { namedObject, Type } from '../platform/json/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';
@@ -16,8 +17,9 @@ const Index = namedObject('ApiIndex', {
   openapi: Type.String({ description: 'OpenAPI document for programs' }),
   status: Type.String(),
   register: Type.String({ description: 'Path for registering an account, with POST' }),
-  registration: Type.Enum(['open', 'closed'], {
-    description: 'closed: only administrators create accounts',
+  registration: Type.Enum(['open', 'invitation', 'closed'], {
+    description:
+      'invitation: whoever has an invitation registers; closed: only administrators create accounts',
   }),
   needs_setup: Type.Boolean({ description: 'Whether the cloud still has no administrator' }),
 });
@@ -40,7 +42,7 @@ const JSON_HEADER = "-H 'Content-Type: application/json'";
 const KEY_HEADER = '-H "X-API-Key: $KEY"';
 
 export interface IndexRoutesDeps {
-  readonly config: Pick<Config, 'registration'>;
+  readonly config: Pick<Config, 'registration' | 'host' | 'publicUrl'>;
   readonly needsSetup: () => Promise<boolean>;
   /** URL of this cloud, `http://host:port`. */
   readonly apiUrl: () => string;
@@ -76,7 +78,7 @@ export function indexRoutes(deps: IndexRoutesDeps): Route[] {
 type Input = Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>;
 
 async function answer({ config, needsSetup, apiUrl }: IndexRoutesDeps, { request, reply }: Input) {
-  const { registration } = config;
+  const registration = registrationOf(config);
   const { responseHeaders, headers } = request;
   const index = { ...LINKS, registration, needs_setup: await needsSetup() };
   varyOn(responseHeaders, 'Accept');
@@ -90,7 +92,7 @@ interface IndexFacts {
   readonly url: string;
   /** True while there is no administrator. */
   readonly needsSetup: boolean;
-  readonly registration: 'open' | 'closed';
+  readonly registration: Registration;
 }
 
 /** A complete HTML page without script: an introduction and the first commands. */
@@ -120,7 +122,7 @@ ${notice}
 <li><a href="/api/system/status">Status of this cloud</a></li>
 </ul>
 <h2>First commands</h2>
-${registration === 'open' ? REGISTER : ASK_FOR_ACCOUNT}
+${REGISTER[registration]}
 <pre>${escapeHtml(registration === 'open' ? register(url) : KEY_LINE)}</pre>
 <p>Make a bucket, put a file into it, and list it.</p>
 <pre>${escapeHtml(firstFile(url))}</pre>
@@ -130,8 +132,11 @@ ${registration === 'open' ? REGISTER : ASK_FOR_ACCOUNT}
 `;
 }
 
-const REGISTER = '<p>Register. The response contains your API key.</p>';
-const ASK_FOR_ACCOUNT = '<p>Registration is closed: ask the administrator for an account.</p>';
+const REGISTER = {
+  open: '<p>Register. The response contains your API key.</p>',
+  invitation: '<p>Registration is by invitation: ask the administrator for one.</p>',
+  closed: '<p>Registration is closed: ask the administrator for an account.</p>',
+};
 const KEY_LINE = 'KEY=clk_…   # your API key';
 
 function register(url: string): string {

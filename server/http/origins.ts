@@ -145,6 +145,16 @@ export class OwnAddresses implements Addresses {
   }
 }
 
+/**
+ * The host names by which a caller knows the cloud. A proxy may call us by another name than the browser
+ * called it, whose page says its own.
+ */
+export function calledHosts({ hostname, headers }: Pick<FastifyRequest, 'hostname' | 'headers'>): string[] {
+  const { origin = '' } = headers;
+  const ofPage = URL.canParse(origin) ? [new URL(origin).hostname] : [];
+  return [hostname, ...ofPage].map((host) => host.toLowerCase());
+}
+
 export interface CorsRules {
   /** Origins as browsers send them, `https://app.example.com`; `*`: all. */
   readonly origins: readonly string[];

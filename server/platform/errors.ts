@@ -35,6 +35,7 @@ export const ERRORS = {
   access_denied: { http: 403, title: 'Log-in refused by the user' },
   not_found: { http: 404, title: 'Not found' },
   account_not_found: { http: 404, title: 'Account not found' },
+  invitation_not_found: { http: 404, title: 'Invitation not found' },
   access_key_not_found: { http: 404, title: 'Access key not found' },
   session_not_found: { http: 404, title: 'Session not found' },
   login_code_not_found: { http: 404, title: 'Code not found' },

@@ -13,6 +13,7 @@ export type IdPrefix =
   | 'img'
   | 'op'
   | 'key'
+  | 'inv'
   | 'ses'
   | 'blob'
   | 'req'

@@ -38,6 +38,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   not_found: 'NoSuchKey',
   account_not_found: 'AccessDenied',
   access_key_not_found: 'InvalidAccessKeyId',
+  invitation_not_found: 'InvalidAccessKeyId',
   session_not_found: 'AccessDenied',
   login_code_not_found: 'AccessDenied',
   bucket_not_found: 'NoSuchBucket',

@@ -7,6 +7,8 @@ import { Accounts } from '../accounts/accounts.ts';
 import { Administration } from '../accounts/administration.ts';
 import { Closings } from '../accounts/closings.ts';
 import { closeAccount, removeAccount } from '../accounts/closings-store.ts';
+import { Invitations } from '../accounts/invitations/invitations.ts';
+import { InvitationStore } from '../accounts/invitations/invitations-store.ts';
 import { AccessKeys } from '../accounts/keys/access-keys.ts';
 import { ApiKeys } from '../accounts/keys/api-keys.ts';
 import { ResetLinkStore, SetupLinkStore } from '../accounts/links/links-store.ts';
@@ -19,6 +21,7 @@ import { type PasswordCost, Passwords } from '../accounts/sign-in/passwords.ts';
 import { Sessions } from '../accounts/sign-in/sessions.ts';
 import { SessionStore } from '../accounts/sign-in/sessions-store.ts';
 import { AccountStore } from '../accounts/store.ts';
+import { CatalogStore } from '../billing/catalog/catalog-store.ts';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { type Call, NOBODY, type Principal } from '../calls/principal.ts';
@@ -86,7 +89,7 @@ export interface AccountFixtureOptions {
   readonly cost?: PasswordCost;
   readonly loginFailures?: number;
   readonly closedAccountDays?: number;
-  readonly registration?: 'open' | 'closed';
+  readonly registration?: 'open' | 'invitation' | 'closed';
   /** Default: SQLite in the directory. */
   readonly openMetadata?: (directory: string, clock: FakeClock) => Promise<Metadata>;
 }
@@ -110,7 +113,9 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const changes = new Changes({ metadata, bus });
   const authenticator = new Authenticator({ store, changes, bus, ages: AGELESS, clock, sealer });
   const checks = new PasswordChecks({ store, sessionStore, changes, clock, passwords, throttle });
-  const base = { store, metadata, changes, clock, sealer, passwords, throttle, checks, bus };
+  const plans = new CatalogStore(metadata);
+  const assignPlan = (id: number, name: string) => plans.assignPlan(id, name);
+  const base = { store, metadata, changes, clock, sealer, passwords, throttle, checks, bus, assignPlan };
   const apiKeys = new ApiKeys(base);
   const transfer = transferStatements;
   const changed: number[] = [];
@@ -141,23 +146,12 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       keptDays: options.closedAccountDays ?? 0,
     }),
     sessions: new Sessions({ ...base, apiKeys, sessionStore, reactivation, accountChanged }),
-    setupLinks: new SetupLinks({
-      ...base,
-      setupLinkStore: new SetupLinkStore({ reads: metadata }),
-      accounts,
-    }),
-    resetLinks: new ResetLinks({
-      ...base,
-      sessionStore,
-      resetLinkStore: new ResetLinkStore({ reads: metadata }),
-      announce: eventStatements,
-      log: (facts, message) => void logged.push({ ...facts, message }),
-      apiUrl: () => 'http://127.0.0.1:8080',
-    }),
+    ...linksOf({ ...base, sessionStore, accounts, registration, plans, logged }),
     /** Lines of the log. */
     logged,
     administration: new Administration({
       ...base,
+      reads: metadata,
       accounts,
       apiKeys,
       authenticator,
@@ -174,5 +168,36 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       await metadata.close();
       await rm(directory, { recursive: true, force: true });
     },
+  };
+}
+
+/** Services of links, of each kind. */
+function linksOf({
+  plans,
+  logged,
+  ...deps
+}: Omit<ConstructorParameters<typeof Invitations>[0], 'invitationStore' | 'hasPlan' | 'apiUrl'> &
+  Pick<ConstructorParameters<typeof ResetLinks>[0], 'sessionStore' | 'checks' | 'passwords' | 'throttle'> & {
+    readonly metadata: Metadata;
+    readonly plans: CatalogStore;
+    readonly logged: object[];
+  }) {
+  const reads = deps.metadata;
+  const apiUrl = () => 'http://127.0.0.1:8080';
+  return {
+    setupLinks: new SetupLinks({ ...deps, setupLinkStore: new SetupLinkStore({ reads }) }),
+    resetLinks: new ResetLinks({
+      ...deps,
+      apiUrl,
+      resetLinkStore: new ResetLinkStore({ reads }),
+      announce: eventStatements,
+      log: (facts, message) => void logged.push({ ...facts, message }),
+    }),
+    invitations: new Invitations({
+      ...deps,
+      apiUrl,
+      invitationStore: new InvitationStore({ reads }),
+      hasPlan: async (name) => (await plans.findPlan(name)) !== undefined,
+    }),
   };
 }

@@ -130,6 +130,11 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     const { url } = await admin.expect(201, `/api/admin/accounts/${id}/reset-link`, POST);
     return new URL(url).hash.slice('#token='.length);
   },
+  INVITATION_TOKEN: async () => {
+    const { url } = await admin.expect(201, '/api/admin/invitations', { json: {} });
+    return new URL(url).hash.slice('#token='.length);
+  },
+  INVITATION_ID: async () => (await admin.expect(201, '/api/admin/invitations', { json: {} })).id,
   ACCOUNT_ID: async () => String((await anyone.register()).id),
   IMAGE_ID: async () => {
     const body = new FormData();

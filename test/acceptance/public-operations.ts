@@ -10,6 +10,8 @@ export const PUBLIC: Readonly<Record<string, string>> = {
   pollDeviceLogin: 'the code is the permission',
   setUp: 'the link is the permission',
   resetPassword: 'the link is the permission',
+  showInvitation: 'the link is the permission',
+  join: 'the link is the permission',
   getSystemStatus: 'seed §5.6',
   listDatabaseEngines: 'what one could have, before one registers',
   listInstanceTypes: 'what one could have, before one registers',

@@ -115,6 +115,30 @@ describe('all that is printed has one format', () => {
   });
 });
 
+describe('who may register', () => {
+  const json = { username: 'stranger', email: 'stranger@example.org', password: 'correct horse battery' };
+  const byDefault = { CLOUDLET_REGISTRATION: 'auto' };
+  const NOTE =
+    /Registration is by invitation, because others can reach this cloud.*CLOUDLET_REGISTRATION=open/;
+
+  for (const [what, env, policy] of [
+    ['on loopback everyone', byDefault, 'open'],
+    ['where others reach it, whoever is invited', { ...byDefault, CLOUDLET_HOST: '0.0.0.0' }, 'invitation'],
+    ['where the operator says so, everyone', { CLOUDLET_HOST: '0.0.0.0' }, 'open'],
+  ] as const) {
+    test(what, () =>
+      withCloud({ env }, async (cloud) => {
+        const client = await CheckedClient.open(cloud.api);
+        assert.equal((await client.expect(200, '/api')).registration, policy);
+        if (policy === 'open') await client.expect(201, '/api/register', { json });
+        else await client.refused(403, 'registration_closed', ['/api/register', { json }]);
+        const isSaid = policy === 'invitation';
+        assert.equal(NOTE.test(cloud.output), isSaid, cloud.output);
+      }),
+    );
+  }
+});
+
 describe('others on the network', () => {
   const WARNING =
     /Warning: other machines can reach these ports, .*\n.*CLOUDLET_PUBLIC_URL and CLOUDLET_DATA_URL/;

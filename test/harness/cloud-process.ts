@@ -91,6 +91,8 @@ export class CloudProcess {
       CLOUDLET_DATA_PORT: '0',
       CLOUDLET_ADMIN_KEY: ADMIN_KEY,
       CLOUDLET_LOG_LEVEL: 'warn',
+      // By default a cloud that others reach takes no registrations.
+      CLOUDLET_REGISTRATION: 'open',
       // The test boots of KVM's probe would take seconds of processor from every test.
       CLOUDLET_VM_ACCEL: 'tcg',
       ...OWN_GROUND,

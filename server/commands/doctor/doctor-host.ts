@@ -6,13 +6,14 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
+import { registrationOf } from '../../config/registrations.ts';
 import { lockDirectory } from '../../drivers/directory-lock.ts';
 import { checkedSqliteVersion } from '../../drivers/metadata-sqlite/connection.ts';
 import { isLoopback } from '../../http/origins.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { openParentOf, otherOwnerOf } from '../../platform/data-directory.ts';
 import type { Finding } from '../../platform/finding.ts';
-import { EXPOSED, EXPOSED_FIX, isExposed } from '../banner.ts';
+import { BY_INVITATION, EXPOSED, EXPOSED_FIX, isExposed } from '../banner.ts';
 
 const GIB = 2 ** 30;
 const LOW_SPACE_BYTES = 5 * GIB;
@@ -113,6 +114,24 @@ export async function checkExposure(config: Config): Promise<Finding[]> {
     ? 'only this host can reach the ports'
     : 'a reverse proxy with TLS is configured';
   return [{ level: 'ok', subject, detail }];
+}
+
+/** Says who may register; a warning where strangers can. */
+export function checkRegistration(config: Config): Finding[] {
+  const subject = 'registration';
+  const policy = registrationOf(config);
+  if (policy === 'open' && registrationOf({ ...config, registration: 'auto' }) !== 'open') {
+    const detail = 'everyone who can reach this cloud can register an account';
+    return [
+      { level: 'warn', subject, detail, fix: 'set CLOUDLET_REGISTRATION=invitation, if they should not' },
+    ];
+  }
+  const detail = {
+    open: 'everyone on this host can register',
+    invitation: config.registration === 'auto' ? BY_INVITATION : 'by invitation only',
+    closed: 'closed: administrators create accounts',
+  };
+  return [{ level: 'ok', subject, detail: detail[policy] }];
 }
 
 interface PortQuestion {

@@ -12,6 +12,7 @@ import {
   checkDescriptors,
   checkExposure,
   checkPorts,
+  checkRegistration,
   checkRuntime,
   existingDirectory,
 } from './doctor-host.ts';
@@ -59,6 +60,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkBlobs(config, clock),
     checkPorts(config),
     checkExposure(config),
+    checkRegistration(config),
     checkClock(clock),
     checkDescriptors(config),
     checkQemu(),

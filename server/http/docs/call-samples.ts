@@ -32,6 +32,12 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   login: { body: { username: ADA.username, password: ADA.password } },
   setUp: { body: { token: '$SETUP_TOKEN', ...ADA } },
   resetPassword: { body: { token: '$RESET_TOKEN', password: 'a new password' } },
+  showInvitation: { body: { token: '$INVITATION_TOKEN' } },
+  join: {
+    body: { token: '$INVITATION_TOKEN', username: 'eve', email: 'eve@example.org', password: ADA.password },
+  },
+  adminCreateInvitation: { body: { label: 'class 7b', max_uses: 30 } },
+  adminImportInvitations: { body: { csv: 'username,email\nben,ben@example.org\n' } },
   updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
   confirmPassword: {
     instead: 'Only sessions use this call, so there is no example with a key.',

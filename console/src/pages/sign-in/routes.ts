@@ -35,6 +35,11 @@ export const signInRoutes = [
   }),
   createRoute({
     getParentRoute: () => rootRoute,
+    path: '/join',
+    component: lazyRouteComponent(() => import('./join-page.tsx'), 'JoinPage'),
+  }),
+  createRoute({
+    getParentRoute: () => rootRoute,
     path: '/connect',
     beforeLoad: assertSignedIn,
     component: lazyRouteComponent(() => import('./connect-pages.tsx'), 'ConnectPage'),

@@ -68,6 +68,19 @@ export function CredentialsForm<F extends string>(props: CredentialsFormProps<F>
   );
 }
 
+/** Fields of a new account. */
+export const ACCOUNT_FIELDS = [
+  { name: 'username', label: text.signIn.username, rule: text.signIn.usernameRule, complete: 'username' },
+  { name: 'email', label: text.signIn.email, rule: text.signIn.emailRule, complete: 'email' },
+  {
+    name: 'password',
+    label: text.signIn.password,
+    rule: text.signIn.passwordRule,
+    complete: 'new-password',
+    isSecret: true,
+  },
+] as const;
+
 const SIGN_IN = [
   { name: 'username', label: text.signIn.name, complete: 'username' },
   { name: 'password', label: text.signIn.password, complete: 'current-password', isSecret: true },

@@ -5,7 +5,7 @@ import { Alert, Code, Paper, Stack, Text, Title } from '@mantine/core';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
-import type { Account } from '../../../../sdk/index.ts';
+import type { Account, ApiIndex } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Fold } from '../../parts/forms/fold.tsx';
 import { AnchorLink } from '../../parts/tables/links.tsx';
@@ -14,7 +14,13 @@ import { Logo } from '../../shell/logo.tsx';
 import classes from '../../shell/shell.module.css';
 import { text } from '../../texts/text.ts';
 import { uploadQueue } from '../../uploads/upload-queue.ts';
-import { CredentialsForm, SessionReplaced, SignInForm, UploadsWait } from './sign-in-form.tsx';
+import {
+  ACCOUNT_FIELDS,
+  CredentialsForm,
+  SessionReplaced,
+  SignInForm,
+  UploadsWait,
+} from './sign-in-form.tsx';
 
 interface SignInLayoutProps {
   readonly title: string;
@@ -60,6 +66,11 @@ export function useEnter(next: string | undefined) {
 /** Also for those who are not signed in. */
 const indexQuery = queryOptions({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
 
+/** Until it is known, as on most clouds. */
+function isOpen(index: ApiIndex | undefined): boolean {
+  return index === undefined || index.registration === 'open';
+}
+
 export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' });
   const isReplaced = useSyncExternalStore(session.subscribe, session.get) === 'replaced';
@@ -80,12 +91,12 @@ export function SignInPage() {
         <Forgotten />
         <Text size="sm" c="dimmed">
           {text.signIn.noAccount}{' '}
-          {index.data?.registration === 'closed' ? (
-            text.signIn.askForAccount
-          ) : (
+          {isOpen(index.data) ? (
             <AnchorLink to="/sign-up" search={{ next }} size="sm" underline="always">
               {text.signIn.signUp}
             </AnchorLink>
+          ) : (
+            text.signIn.ask[index.data?.registration === 'invitation' ? 'invitation' : 'closed']
           )}
         </Text>
       </SignInForm>
@@ -117,18 +128,6 @@ function NeedsSetup() {
   );
 }
 
-const FIELDS = [
-  { name: 'username', label: text.signIn.username, rule: text.signIn.usernameRule, complete: 'username' },
-  { name: 'email', label: text.signIn.email, rule: text.signIn.emailRule, complete: 'email' },
-  {
-    name: 'password',
-    label: text.signIn.password,
-    rule: text.signIn.passwordRule,
-    complete: 'new-password',
-    isSecret: true,
-  },
-] as const;
-
 async function signUp(fields: { username: string; email: string; password: string }) {
   await cloud.register(fields);
   return cloud.login({ username: fields.username, password: fields.password });
@@ -146,16 +145,17 @@ export function SignUpPage() {
       </AnchorLink>
     </Text>
   );
-  if (index.data?.registration === 'closed') {
+  if (!isOpen(index.data)) {
+    const policy = index.data?.registration === 'invitation' ? 'invitation' : 'closed';
     return (
-      <SignInLayout title={text.signIn.closed} lead={text.signIn.closedLead}>
+      <SignInLayout title={text.signIn.closed[policy]} lead={text.signIn.closedLead[policy]}>
         {signIn}
       </SignInLayout>
     );
   }
   return (
     <SignInLayout title={text.signIn.signUp} lead={text.signIn.signUpLead}>
-      <CredentialsForm fields={FIELDS} action={text.signIn.signUp} send={signUp} onEnter={onEnter}>
+      <CredentialsForm fields={ACCOUNT_FIELDS} action={text.signIn.signUp} send={signUp} onEnter={onEnter}>
         {signIn}
       </CredentialsForm>
     </SignInLayout>

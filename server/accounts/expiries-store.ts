@@ -1,0 +1,37 @@
+/** The SQL of the end of accounts at a set time, and of when they were last seen. */
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+
+/** The last use of the account by a session or a key, or its last login; null: never. */
+export async function lastSeenAt(reads: Reads, id: number): Promise<number | null> {
+  const sql = `SELECT max(at) AS at FROM (SELECT last_login AS at FROM accounts WHERE id = ?
+    UNION ALL SELECT max(last_seen_at) FROM sessions WHERE account_id = ?
+    UNION ALL SELECT max(last_used_at) FROM api_keys WHERE account_id = ?) AS uses`;
+  return (await reads.get<{ at: number | null }>(sql, id, id, id))?.at ?? null;
+}
+
+/** Accounts whose end has come and that are not suspended yet. */
+export function expiredAccounts(reads: Reads, now: number): Awaitable<{ id: number }[]> {
+  return reads.all(
+    'SELECT id FROM accounts WHERE expires_at <= ? AND is_active = 1 AND closed_at IS NULL ORDER BY id',
+    now,
+  );
+}
+
+/** Suspends an account whose end has come. Refused if it was put off, or the account is not active. */
+export function expireAccount(id: number, now: number, reason: string): Statement {
+  return {
+    sql: `UPDATE accounts SET is_active = 0, suspended_reason = ?
+      WHERE id = ? AND expires_at <= ? AND is_active = 1 AND closed_at IS NULL`,
+    params: [reason, id, now],
+    expectChanges: 1,
+  };
+}
+
+/** null: the account has no end. */
+export function setExpiry(id: number, at: number | null): Statement {
+  return {
+    sql: 'UPDATE accounts SET expires_at = ? WHERE id = ? AND closed_at IS NULL',
+    params: [at, id],
+    expectChanges: 1,
+  };
+}

@@ -1,0 +1,140 @@
+/** Endpoints of invitations: administrators make them, and whoever has a link joins. */
+import { invalidCursor, listPage, Paging } from '../../http/list-page.ts';
+import { calledHosts } from '../../http/origins.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import { isId } from '../../platform/ids.ts';
+import { Type } from '../../platform/json/json-schema.ts';
+import { describeRegistration } from '../account-view.ts';
+import { Registration } from '../schema.ts';
+import * as shapes from './invitation-schema.ts';
+import type { Invitations } from './invitations.ts';
+
+/** A table of the most rows, each of some hundred bytes. */
+const TABLE_MAX_BYTES = 2 * 2 ** 20;
+
+export interface InvitationRoutesDeps {
+  readonly invitations: Invitations;
+}
+
+/** Everything of invitations. */
+export function invitationRoutes({ invitations }: InvitationRoutesDeps): Route[] {
+  return [...administratorRoutes(invitations), ...listRoutes(invitations), ...joinRoutes(invitations)];
+}
+
+function administratorRoutes(invitations: Invitations): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/admin/invitations',
+      name: 'adminCreateInvitation',
+      isRepeatable: true,
+      isKeptNowhere: true,
+      tag: 'admin',
+      summary: 'Invite somebody, or a class by one link',
+      description:
+        'The link opens a page on which the invited set a password and get the account, once, or `max_uses` times. ' +
+        'Only the hash of its token is stored. It works at the host name by which it was made.',
+      permission: 'admin',
+      body: shapes.InvitationBody,
+      responses: { 201: shapes.CreatedInvitation },
+      errors: ['registration_closed'],
+      handler: (call) => invitations.create(call, call.body),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/admin/invitations/import',
+      name: 'adminImportInvitations',
+      isRepeatable: true,
+      isKeptNowhere: true,
+      maxBodyBytes: TABLE_MAX_BYTES,
+      tag: 'admin',
+      summary: 'Invite everybody in a CSV table',
+      description:
+        'Makes one invitation for each row, or none: wrong rows are named by their line. Members beside `csv` ' +
+        'apply to rows that leave them empty.',
+      permission: 'admin',
+      body: shapes.InvitationFileBody,
+      responses: { 201: shapes.CreatedInvitations },
+      errors: ['registration_closed'],
+      handler: (call) => invitations.createMany(call, call.body),
+    }),
+  ];
+}
+
+function listRoutes(invitations: Invitations): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/admin/invitations',
+      name: 'adminListInvitations',
+      tag: 'admin',
+      summary: 'List all invitations',
+      description: 'Oldest first, without their links. Accounts name theirs by `invitation_id`.',
+      permission: 'admin',
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(shapes.Invitation) },
+      produces: 'list',
+      errors: ['invalid_cursor'],
+      handler: async ({ query: { limit, cursor = '' }, request }) => {
+        if (cursor !== '' && !isId('inv', cursor)) throw invalidCursor();
+        const asked = limit === undefined ? Number.POSITIVE_INFINITY : limit + 1;
+        const entries = invitations.list({ afterId: cursor, limit: asked });
+        return await listPage({ request, limit, entries, cursorOf: ({ id }) => id });
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/admin/invitations/{id}',
+      name: 'adminRevokeInvitation',
+      tag: 'admin',
+      summary: 'Revoke an invitation',
+      description: 'Its link makes no more accounts. Accounts that it made stay.',
+      permission: 'admin',
+      params: shapes.InvitationPath,
+      responses: { 200: shapes.Invitation },
+      errors: ['invitation_not_found'],
+      handler: (call) => invitations.revoke(call, call.params.id),
+    }),
+  ];
+}
+
+function joinRoutes(invitations: Invitations): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/join/invitation',
+      name: 'showInvitation',
+      changesNothing: true,
+      tag: 'accounts',
+      summary: 'Show what an invitation is for',
+      description: 'The token is the fragment of the link, which browsers do not send. Uses nothing up.',
+      permission: 'public',
+      body: shapes.ShowInvitationBody,
+      responses: { 200: shapes.ShownInvitation },
+      errors: ['invalid_link', 'registration_closed'],
+      handler: ({ body, request }) => invitations.show({ token: body.token, hosts: calledHosts(request) }),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/join',
+      name: 'join',
+      tag: 'accounts',
+      summary: 'Create an account with an invitation',
+      description:
+        'User name and e-mail address are those of the invitation; where it names none, those of the request. ' +
+        'The response contains the API key.',
+      permission: 'public',
+      body: shapes.JoinBody,
+      responses: { 201: Registration },
+      errors: [
+        ...(['invalid_link', 'registration_closed', 'username_taken', 'email_taken'] as const),
+        ...(['plan_not_found', 'overloaded'] as const),
+      ],
+      handler: async (call) => {
+        const { address } = call.request;
+        const joining = { ...call.body, hosts: calledHosts(call.request), address };
+        return describeRegistration(await invitations.join(call, joining));
+      },
+    }),
+  ];
+}

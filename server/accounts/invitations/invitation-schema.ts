@@ -1,0 +1,126 @@
+/** API schemas of invitations. */
+import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { RegisterBody } from '../schema.ts';
+
+const { username: Username, email: Email, password: Password } = RegisterBody.properties;
+
+/** The most people that one link, or one file, invites. */
+export const MOST_INVITED = 1000;
+const DAY_SECONDS = 24 * 3600;
+export const DEFAULT_LIFE_SECONDS = 7 * DAY_SECONDS;
+
+const terms = {
+  plan: Type.Optional(Type.String({ maxLength: 64, default: 'free', description: 'Plan of the account' })),
+  credits: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 1e9,
+      default: 0,
+      description: 'Credits granted on top of the sign-up credits, at most 6 decimals',
+    }),
+  ),
+  account_expires_at: Type.Optional(
+    Type.String({
+      maxLength: 40,
+      description:
+        'Time at which the account is suspended, YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339; default: never',
+    }),
+  ),
+};
+
+const ExpiresIn = Type.Optional(
+  Type.Integer({
+    minimum: 60,
+    maximum: 365 * DAY_SECONDS,
+    default: DEFAULT_LIFE_SECONDS,
+    description: 'Seconds for which the link can be used',
+  }),
+);
+
+export const InvitationBody = namedObject('NewInvitation', {
+  label: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description: 'For whom it is, in your words; shown only to administrators',
+    }),
+  ),
+  username: Type.Optional(Username),
+  email: Type.Optional(Email),
+  ...terms,
+  max_uses: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MOST_INVITED,
+      default: 1,
+      description: 'How many accounts the link makes; above 1 without username and email',
+    }),
+  ),
+  expires_in: ExpiresIn,
+});
+export type InvitationBody = Static<typeof InvitationBody>;
+
+export const InvitationFileBody = namedObject('NewInvitations', {
+  csv: Type.String({
+    maxLength: 1_000_000,
+    description:
+      'A table with a header, of the columns `username`, `email`, `label`, `plan`, `credits` and `account_expires_at`. ' +
+      `One row is one invitation, at most ${MOST_INVITED}; an empty field is as below`,
+    examples: ['username,email\nada,ada@example.org\n'],
+  }),
+  ...terms,
+  expires_in: ExpiresIn,
+});
+export type InvitationFileBody = Static<typeof InvitationFileBody>;
+
+const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+export const Invitation = namedObject('Invitation', {
+  id: Type.String({ examples: ['inv-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
+  label: Type.String(),
+  username: Nullable('User name of the account; null: chosen by whoever uses the link'),
+  email: Nullable('E-mail address of the account; null: likewise'),
+  plan: Type.String(),
+  credits: Type.Number({ description: 'Credits on top of the sign-up credits' }),
+  account_expires_at: Nullable('Time at which the account is suspended, UTC; null: never'),
+  state: Type.Enum(['open', 'used', 'expired', 'revoked'], {
+    description: 'Only an open one makes accounts; used: it made all it can',
+  }),
+  max_uses: Type.Integer(),
+  uses: Type.Integer({ description: 'Number of accounts made' }),
+  created_at: Type.String({ description: 'UTC' }),
+  created_by: Type.String({ description: 'The administrator, or the operator' }),
+  expires_at: Type.String({ description: 'End of the link, UTC' }),
+  revoked_at: Nullable('Time at which it was revoked, UTC; null: it was not'),
+});
+export type Invitation = Static<typeof Invitation>;
+
+export const CreatedInvitation = namedObject('CreatedInvitation', {
+  ...Invitation.properties,
+  url: Type.String({ description: 'The link, shown only now; whoever has it makes the account' }),
+});
+export type CreatedInvitation = Static<typeof CreatedInvitation>;
+
+export const CreatedInvitations = namedObject('CreatedInvitations', {
+  invitations: Type.Array(CreatedInvitation),
+});
+
+export const InvitationPath = Type.Object({ id: Type.String({ $id: 'InvitationId' }) });
+
+const Token = Type.String({ maxLength: 256, description: 'Token of the link' });
+
+export const ShowInvitationBody = namedObject('InvitationToken', { token: Token });
+
+export const ShownInvitation = namedObject('ShownInvitation', {
+  username: Nullable('User name of the account; null: choose one'),
+  email: Nullable('E-mail address of the account; null: choose one'),
+  account_expires_at: Nullable('Time at which the account is suspended, UTC; null: never'),
+  expires_at: Type.String({ description: 'End of the link, UTC' }),
+});
+export type ShownInvitation = Static<typeof ShownInvitation>;
+
+export const JoinBody = namedObject('Join', {
+  token: Token,
+  username: Type.Optional(Username),
+  email: Type.Optional(Email),
+  password: Password,
+});

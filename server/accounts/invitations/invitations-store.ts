@@ -1,0 +1,75 @@
+/** The SQL of invitations. */
+import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+
+export interface InvitationRow {
+  readonly id: string;
+  /** The host name of its link, which is good nowhere else; empty: any. */
+  readonly host: string;
+  readonly label: string;
+  /** null: chosen by whoever uses the link, as is the address. */
+  readonly username: string | null;
+  readonly email: string | null;
+  readonly plan: string;
+  readonly credits_micro: number | bigint;
+  readonly account_expires_at: number | null;
+  readonly max_uses: number;
+  readonly uses: number;
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly revoked_at: number | null;
+  readonly created_by: string;
+}
+
+const COLUMNS = `id, host, label, username, email, plan, credits_micro, account_expires_at, max_uses, uses,
+  created_at, expires_at, revoked_at, created_by`;
+const INVITATION = `SELECT ${COLUMNS} FROM invitations`;
+
+export class InvitationStore {
+  readonly #reads: Reads;
+
+  constructor(deps: { readonly reads: Reads }) {
+    this.#reads = deps.reads;
+  }
+
+  find(id: string): Awaitable<InvitationRow | undefined> {
+    return this.#reads.get(`${INVITATION} WHERE id = ?`, id);
+  }
+
+  findByToken(tokenHash: string): Awaitable<InvitationRow | undefined> {
+    return this.#reads.get(`${INVITATION} WHERE token_hash = ?`, tokenHash);
+  }
+
+  after(id: string, limit: number): Awaitable<InvitationRow[]> {
+    return this.#reads.all(`${INVITATION} WHERE id > ? ORDER BY id LIMIT ?`, id, limit);
+  }
+
+  insert(row: InvitationRow, tokenHash: string): Statement {
+    return {
+      sql: `INSERT INTO invitations (${COLUMNS}, token_hash)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[row.id, row.host, row.label, row.username, row.email, row.plan, row.credits_micro],
+        ...[row.account_expires_at, row.max_uses, row.uses, row.created_at, row.expires_at, row.revoked_at],
+        ...[row.created_by, tokenHash],
+      ],
+    };
+  }
+
+  /** Counts a use. Refused when it has none left, is over, or was revoked. */
+  use(id: string, now: number): Statement {
+    return {
+      sql: `UPDATE invitations SET uses = uses + 1
+        WHERE id = ? AND uses < max_uses AND expires_at > ? AND revoked_at IS NULL`,
+      params: [id, now],
+      expectChanges: 1,
+    };
+  }
+
+  /** A second time changes nothing. */
+  revoke(id: string, now: number): Statement {
+    return {
+      sql: 'UPDATE invitations SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL',
+      params: [now, id],
+    };
+  }
+}

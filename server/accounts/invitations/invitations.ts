@@ -1,0 +1,303 @@
+/**
+ * Invitations: links by which people make their own accounts, on terms that an administrator set. One link
+ * invites one person, or a class, up to a number. Only the hash of its token is stored.
+ */
+import type { Call } from '../../calls/principal.ts';
+import type { Registration as RegistrationPolicy } from '../../config/registrations.ts';
+import type { Change, Changes, Recorder } from '../../metadata/change.ts';
+import { type Clock, formatTime, formatTimeOrNull, readTime } from '../../platform/clock.ts';
+import { AppError, type FieldProblem, invalidField } from '../../platform/errors.ts';
+import { newId, randomSecret } from '../../platform/ids.ts';
+import { registrationClosed } from '../account-errors.ts';
+import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
+import { nameOf } from '../account-view.ts';
+import type { Accounts } from '../accounts.ts';
+import { toCredits, toMicro } from '../credits.ts';
+import { hashSecret } from '../keys/api-key-text.ts';
+import type { Account } from '../schema.ts';
+import type { AccountStore } from '../store.ts';
+import {
+  type CreatedInvitation,
+  DEFAULT_LIFE_SECONDS,
+  type Invitation,
+  type InvitationBody,
+  type InvitationFileBody,
+  type ShownInvitation,
+} from './invitation-schema.ts';
+import { atLine, readInvitationTable, refusal, type TableRow } from './invitation-table.ts';
+import type { InvitationRow, InvitationStore } from './invitations-store.ts';
+
+export interface InvitationsDeps {
+  readonly store: AccountStore;
+  readonly invitationStore: InvitationStore;
+  readonly accounts: Accounts;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly registration: RegistrationPolicy;
+  /** Whether billing has a plan of this name. */
+  readonly hasPlan: (name: string) => Promise<boolean>;
+  /** Base URL of the console, without a slash at the end. */
+  readonly apiUrl: () => string;
+}
+
+/** A person with a link. */
+export interface Joining {
+  readonly token: string;
+  /** The host names at which the page, or the program, sees the cloud. */
+  readonly hosts: readonly string[];
+}
+
+interface NewJoin extends Joining {
+  readonly username?: string | undefined;
+  readonly email?: string | undefined;
+  readonly password: string;
+  /** The caller's. */
+  readonly address: string;
+}
+
+/** Fields of an invitation, as one is asked for or as a row of a table says. */
+type Wanted = Omit<InvitationBody, 'expires_in'>;
+
+export class Invitations {
+  readonly #deps: InvitationsDeps;
+
+  constructor(deps: InvitationsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `registration_closed`, `invalid_request`, `username_taken`, `email_taken`, `plan_not_found`. */
+  async create(call: Call, body: InvitationBody): Promise<CreatedInvitation> {
+    this.#assertNotClosed();
+    const { username, email, max_uses: uses = 1 } = body;
+    if (uses > 1 && (username !== undefined || email !== undefined))
+      throw invalidField('max_uses', 'must be 1 for an invitation with a user name or an e-mail address');
+    assertAccountFields({ username, email });
+    const problems = await this.#problemsOf(body);
+    if (problems[0] !== undefined)
+      throw new AppError('invalid_request', saying(problems), { fields: problems });
+    const [made] = await this.#make(call, [body], body.expires_in);
+    return made as CreatedInvitation;
+  }
+
+  /**
+   * One invitation for each row of a table, in its order: all, or `invalid_request` that names what is wrong
+   * by line. Throws `registration_closed`.
+   */
+  async createMany(call: Call, body: InvitationFileBody): Promise<{ invitations: CreatedInvitation[] }> {
+    this.#assertNotClosed();
+    const { csv, expires_in: life, ...terms } = body;
+    const rows = readInvitationTable(csv).map((row) => ({ ...row, wanted: { ...terms, ...wantedOf(row) } }));
+    const problems: FieldProblem[] = [];
+    for (const { line, wanted } of rows)
+      for (const { field, message } of await this.#problemsOf(wanted))
+        problems.push(atLine(line, field, message));
+    if (problems.length > 0) throw refusal(problems);
+    const wanted = rows.map((row) => row.wanted);
+    return { invitations: await this.#make(call, wanted, life) };
+  }
+
+  /** Oldest first, after `afterId`, at most `limit`. */
+  async *list({ afterId, limit }: { readonly afterId: string; readonly limit: number }) {
+    const { invitationStore, clock } = this.#deps;
+    let last = afterId;
+    for (let left = limit; left > 0; ) {
+      const rows = await invitationStore.after(last, Math.min(left, BATCH));
+      for (const row of rows) yield describe(row, clock.now());
+      left -= rows.length;
+      last = rows.at(-1)?.id ?? last;
+      if (rows.length < BATCH) return;
+    }
+  }
+
+  /** Its link makes no more accounts; those it made stay. Throws `invitation_not_found`. */
+  revoke(call: Call, id: string): Promise<Invitation> {
+    const { invitationStore, changes, clock } = this.#deps;
+    return changes.run(call, async (change) => {
+      const row = await invitationStore.find(id);
+      if (row === undefined) throw new AppError('invitation_not_found', 'There is no such invitation');
+      const now = clock.now();
+      change.add(invitationStore.revoke(id, now));
+      return describe({ ...row, revoked_at: row.revoked_at ?? now }, now);
+    });
+  }
+
+  /** Facts for the page of a link. Throws `invalid_link`, `registration_closed`. */
+  async show(joining: Joining): Promise<ShownInvitation> {
+    const row = await this.#good(joining);
+    return {
+      username: row.username,
+      email: row.email,
+      account_expires_at: formatTimeOrNull(row.account_expires_at),
+      expires_at: formatTime(row.expires_at),
+    };
+  }
+
+  /**
+   * An account on the invitation's terms, which counts as a use in the same commit. Throws `invalid_link`
+   * (unknown, used, expired, revoked or of another host name: all alike), `registration_closed`, and what
+   * Accounts.create throws, with the link still good.
+   */
+  async join(recorder: Recorder, joining: NewJoin): Promise<Account> {
+    const { invitationStore, accounts, clock } = this.#deps;
+    const row = await this.#good(joining);
+    const { password, address } = joining;
+    const username = row.username ?? joining.username;
+    const email = row.email ?? joining.email;
+    if (username === undefined) throw invalidField('username', 'is required');
+    if (email === undefined) throw invalidField('email', 'is required');
+    const precede = (change: Change) => change.expect(invitationStore.use(row.id, clock.now()), invalidLink);
+    const invited = {
+      id: row.id,
+      plan: row.plan,
+      creditsMicro: Number(row.credits_micro),
+      expiresAt: row.account_expires_at,
+      by: row.created_by,
+      planGone: () => planGone(row.plan),
+    };
+    const fields = { username, email, password, address };
+    return accounts.create(recorder, fields, { isAdmin: false, precede, invited });
+  }
+
+  #assertNotClosed(): void {
+    const { registration } = this.#deps;
+    if (registration === 'closed') throw registrationClosed(registration);
+  }
+
+  /** The row of a link that makes an account now. */
+  async #good({ token, hosts }: Joining): Promise<InvitationRow> {
+    const { invitationStore, clock } = this.#deps;
+    this.#assertNotClosed();
+    const row = await invitationStore.findByToken(hashSecret(token));
+    if (row === undefined || stateOf(row, clock.now()) !== 'open') throw invalidLink();
+    if (row.host !== '' && !hosts.includes(row.host)) throw invalidLink();
+    return row;
+  }
+
+  /** Problems that the fields' own rules do not find. */
+  async #problemsOf(wanted: Wanted): Promise<FieldProblem[]> {
+    const { store, hasPlan, clock } = this.#deps;
+    const { username, email, plan = FREE, account_expires_at: end, credits = 0 } = wanted;
+    const problems: FieldProblem[] = [];
+    const note = (field: string, message: string) => problems.push({ field, message });
+    if (username !== undefined && (await store.accountByUsername(foldUsername(username))) !== undefined)
+      note('username', 'is taken');
+    if (email !== undefined && (await store.accountByEmail(foldEmail(email))) !== undefined)
+      note('email', 'is taken');
+    if (!(await hasPlan(plan))) note('plan', `is unknown: ${plan}`);
+    tried(problems, () => microOf(credits));
+    tried(problems, () => endOf(end, clock.now()));
+    return problems;
+  }
+
+  /** All in one commit. */
+  #make(
+    call: Call,
+    wanted: readonly Wanted[],
+    lifeSeconds = DEFAULT_LIFE_SECONDS,
+  ): Promise<CreatedInvitation[]> {
+    const { invitationStore, changes, clock, apiUrl } = this.#deps;
+    const now = clock.now();
+    const [url, by] = [apiUrl(), nameOf(call.principal)];
+    const made = wanted.map((one) => ({
+      token: randomSecret(32).toString('base64url'),
+      row: {
+        id: newId('inv', clock),
+        // The operator's socket has no name by which others call the cloud.
+        host: call.principal.accountId === 0 ? '' : new URL(url).hostname,
+        label: one.label ?? '',
+        username: one.username ?? null,
+        email: one.email ?? null,
+        plan: one.plan ?? FREE,
+        credits_micro: microOf(one.credits ?? 0),
+        account_expires_at: endOf(one.account_expires_at, now),
+        max_uses: one.max_uses ?? 1,
+        uses: 0,
+        created_at: now,
+        expires_at: now + lifeSeconds * 1000,
+        revoked_at: null,
+        created_by: by,
+      },
+    }));
+    return changes.run(call, (change) => {
+      for (const { row, token } of made) change.add(invitationStore.insert(row, hashSecret(token)));
+      return made.map(({ row, token }) => ({ ...describe(row, now), url: `${url}/join#token=${token}` }));
+    });
+  }
+}
+
+const BATCH = 200;
+const FREE = 'free';
+
+function wantedOf({ fields }: TableRow): Wanted {
+  const { credits, ...texts } = fields;
+  return credits === undefined ? texts : { ...texts, credits: Number(credits) };
+}
+
+/** Throws `invalid_request`. */
+function microOf(credits: number): number {
+  if (!Number.isFinite(credits) || credits < 0 || credits > 1e9)
+    throw invalidField('credits', 'must be a number from 0 to 1000000000');
+  return toMicro(credits, 'credits');
+}
+
+/** Throws `invalid_request`. */
+function endOf(text: string | undefined, now: number): number | null {
+  if (text === undefined) return null;
+  const at = readTime('account_expires_at', text);
+  if (at <= now) throw invalidField('account_expires_at', 'must be in the future');
+  return at;
+}
+
+function tried(problems: FieldProblem[], work: () => unknown): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    problems.push(...(error.fields ?? []));
+  }
+}
+
+function saying(problems: readonly FieldProblem[]): string {
+  return problems.map(({ field, message }) => `${field}: ${message}`).join('; ');
+}
+
+function stateOf(row: InvitationRow, now: number): Invitation['state'] {
+  if (row.revoked_at !== null) return 'revoked';
+  if (row.uses >= row.max_uses) return 'used';
+  return row.expires_at > now ? 'open' : 'expired';
+}
+
+function describe(row: InvitationRow, now: number): Invitation {
+  return {
+    id: row.id,
+    label: row.label,
+    username: row.username,
+    email: row.email,
+    plan: row.plan,
+    credits: toCredits(row.credits_micro),
+    account_expires_at: formatTimeOrNull(row.account_expires_at),
+    state: stateOf(row, now),
+    max_uses: row.max_uses,
+    uses: row.uses,
+    created_at: formatTime(row.created_at),
+    created_by: row.created_by,
+    expires_at: formatTime(row.expires_at),
+    revoked_at: formatTimeOrNull(row.revoked_at),
+  };
+}
+
+function planGone(plan: string): AppError {
+  return new AppError('plan_not_found', `The plan ${plan} of this invitation is gone`, {
+    hint: 'Ask the administrator of this cloud for a new invitation',
+  });
+}
+
+function invalidLink(): AppError {
+  return new AppError(
+    'invalid_link',
+    'The invitation is unknown, used, revoked or expired, or of another host',
+    {
+      hint: 'Ask whoever invited you for a new one. If you have used it already, sign in',
+    },
+  );
+}

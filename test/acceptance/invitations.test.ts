@@ -1,0 +1,147 @@
+/** Registration by invitation: a person and a class, by API, by the client and in a real browser. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY } from '../harness/cloud-process.ts';
+import { noBrowser } from './browser-kit.ts';
+import { assertAccessible } from './console-journey.ts';
+import { ConsoleFixture, PASSWORD } from './console-kit.ts';
+
+const INVITATIONS = '/api/admin/invitations';
+const skip = noBrowser;
+
+let fixture: ConsoleFixture;
+let admin: CheckedClient;
+let anyone: CheckedClient;
+before(async () => {
+  fixture = await ConsoleFixture.open({ env: { CLOUDLET_REGISTRATION: 'invitation' } });
+  admin = await CheckedClient.open(fixture.cloud.api, ADMIN_KEY);
+  anyone = admin.as(undefined);
+});
+after(() => fixture?.close());
+
+const tokenOf = (url: string) => new URL(url).hash.slice('#token='.length);
+const joining = (token: string, username: string) => ({
+  json: { token, username, email: `${username}@example.org`, password: PASSWORD },
+});
+
+describe('by API', () => {
+  test('a stranger does not register, and an invited person does, once', async () => {
+    const json = { username: 'stranger', email: 'stranger@example.org', password: PASSWORD };
+    const refusal = await anyone.refused(403, 'registration_closed', ['/api/register', { json }]);
+    assert.match(refusal.hint, /invitation/);
+    const made = await admin.expect(201, INVITATIONS, { json: { credits: 5, label: 'the new one' } });
+    assert.equal(new URL(made.url).pathname, '/join');
+    const token = tokenOf(made.url);
+    const shown = await anyone.expect(200, '/api/join/invitation', { json: { token } });
+    assert.deepEqual([shown.username, shown.email], [null, null]);
+    const account = await anyone.expect(201, '/api/join', joining(token, 'invited'));
+    assert.equal(account.credits, 15);
+    await anyone.as(account.api_key).expect(200, '/api/account');
+    await anyone.refused(403, 'invalid_link', ['/api/join', joining(token, 'second')]);
+    await anyone.refused(403, 'invalid_link', ['/api/join/invitation', { json: { token } }]);
+    const list = await admin.expect(200, INVITATIONS);
+    const own = list.find(({ id }: { id: string }) => id === made.id);
+    assert.deepEqual([own.state, own.uses, own.label], ['used', 1, 'the new one']);
+    assert.ok(!JSON.stringify(list).includes(token));
+    const accounts = await admin.expect(200, '/api/admin/accounts');
+    const seen = accounts.find(({ id }: { id: number }) => id === account.id);
+    assert.equal(seen.invitation_id, made.id);
+    const page = await admin.call(`${INVITATIONS}?limit=1`);
+    assert.equal(page.body.length, 1);
+    await admin.refused(400, 'invalid_cursor', [`${INVITATIONS}?limit=1&cursor=nonsense`]);
+  });
+
+  test('a link works only at the host name by which it was made, and not after it is revoked', async () => {
+    const { url, id } = await admin.expect(201, INVITATIONS, { json: {} });
+    const token = tokenOf(url);
+    const { port } = new URL(fixture.cloud.api);
+    const other = await CheckedClient.open(`http://localhost:${port}`);
+    await other.refused(403, 'invalid_link', ['/api/join', joining(token, 'elsewhere')]);
+    await admin.expect(200, `${INVITATIONS}/${id}`, { method: 'DELETE' });
+    await anyone.refused(403, 'invalid_link', ['/api/join', joining(token, 'revoked')]);
+    const gone = [`${INVITATIONS}/inv-00000000000000000000000000`, { method: 'DELETE' }] as const;
+    await admin.refused(404, 'invitation_not_found', [...gone]);
+  });
+
+  test('a class comes from a table, or nobody does', async () => {
+    const csv = 'username,email\npupil-1,pupil-1@example.org\npupil-2,pupil-2@example.org\n';
+    const bad = await admin.refused(400, 'invalid_request', [
+      `${INVITATIONS}/import`,
+      { json: { csv: `${csv}PUPIL-1,x@example.org\n` } },
+    ]);
+    assert.deepEqual(bad.errors, [{ field: 'csv line 4, username', message: 'is that of line 2' }]);
+    const before = (await admin.expect(200, INVITATIONS)).length;
+    const json = { csv, account_expires_at: '2999-07-31 00:00:00' };
+    const { invitations } = await admin.expect(201, `${INVITATIONS}/import`, { json });
+    assert.equal((await admin.expect(200, INVITATIONS)).length, before + 2);
+    const token = tokenOf(invitations[1].url);
+    const account = await anyone.expect(201, '/api/join', { json: { token, password: PASSWORD } });
+    assert.deepEqual([account.username, account.email], ['pupil-2', 'pupil-2@example.org']);
+    const accounts = await admin.expect(200, '/api/admin/accounts');
+    const seen = accounts.find(({ id }: { id: number }) => id === account.id);
+    assert.equal(seen.expires_at, '2999-07-31 00:00:00');
+  });
+});
+
+describe('in the browser', { skip }, () => {
+  let page: Page;
+  before(async () => {
+    page = await fixture.newPage();
+  });
+
+  test('the sign-up page asks for an invitation', async () => {
+    await page.goto(`${fixture.cloud.api}/sign-up`);
+    await page.getByRole('heading', { name: 'You need an invitation' }).waitFor();
+    assert.equal(await page.getByLabel('E-mail address').count(), 0);
+    await assertAccessible(page, 'no registration');
+  });
+
+  test('an invited person sets a password and is in; two browsers do not both join', async () => {
+    const json = { username: 'eve', email: 'eve@example.org', account_expires_at: '2999-07-31 00:00:00' };
+    const { url } = await admin.expect(201, INVITATIONS, { json });
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(request.url()));
+    const late = await fixture.newPage();
+    for (const each of [page, late]) {
+      await each.goto(url);
+      await each.getByText('Your user name: eve').waitFor();
+      assert.equal(each.url(), `${fixture.cloud.api}/join`, 'the token leaves the address');
+    }
+    await page.getByText('The account is open until 2999-07-31 00:00:00 (UTC).').waitFor();
+    assert.equal(await page.getByLabel('User name').count(), 0);
+    await assertAccessible(page, 'an invitation');
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create account' }).click();
+    await page.getByRole('navigation', { name: 'Main' }).waitFor();
+    assert.ok(!sent.some((address) => address.includes(tokenOf(url))), 'no server is sent the token');
+    await late.getByLabel('Password', { exact: true }).fill('another password');
+    await late.getByRole('button', { name: 'Create account' }).click();
+    await late.getByRole('alert').getByText('The invitation is unknown, used').waitFor();
+    await late.goto('about:blank');
+    await late.goto(url);
+    await late.getByRole('heading', { name: 'This invitation does not work' }).waitFor();
+    await assertAccessible(late, 'an invitation that was used');
+    await late.goto(`${fixture.cloud.api}/join`);
+    await late.getByRole('heading', { name: 'This link is incomplete' }).waitFor();
+    await late.close();
+  });
+
+  test('with the link of a class one chooses a name', async () => {
+    const { url } = await admin.expect(201, INVITATIONS, { json: { max_uses: 30 } });
+    const pupil = await fixture.newPage();
+    await pupil.goto(url);
+    await pupil.getByLabel('User name').fill('eve');
+    await pupil.getByLabel('E-mail address').fill('frank@example.org');
+    await pupil.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await pupil.getByRole('button', { name: 'Create account' }).click();
+    await pupil.getByText('is taken').first().waitFor();
+    await pupil.getByLabel('User name').fill('frank');
+    await pupil.getByRole('button', { name: 'Create account' }).click();
+    await pupil.getByRole('navigation', { name: 'Main' }).waitFor();
+    const [last] = (await admin.expect(200, INVITATIONS)).slice(-1);
+    assert.deepEqual([last.state, last.uses], ['open', 1]);
+    await pupil.close();
+  });
+});
