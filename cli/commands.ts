@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './commands/account-commands.ts';
 import { API_COMMAND } from './commands/api-command.ts';
 import { CHOICE_COMMANDS } from './commands/choice-commands.ts';
 import { generalCommands } from './commands/general-commands.ts';
+import { PEOPLE_COMMANDS } from './commands/people-commands.ts';
 import { PORT_COMMANDS } from './commands/port-commands.ts';
 import { RECOVERY_COMMANDS } from './commands/recovery-commands.ts';
 import { RESOURCE_COMMANDS } from './commands/resource-commands.ts';
@@ -28,6 +29,7 @@ export const TOPICS: readonly Topic[] = [
     title: 'Machines, databases, buckets and keys',
     commands: [...RESOURCE_COMMANDS, ...CHOICE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
   },
+  { title: 'People, for administrators', commands: PEOPLE_COMMANDS },
   { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
   {
     title: 'Connections to machines and databases',

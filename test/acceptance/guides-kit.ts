@@ -16,6 +16,7 @@ export const GUIDES = [
   'docs/client.md',
   'docs/databases.md',
   'docs/operating.md',
+  'docs/people.md',
   'docs/recovery.md',
   'docs/s3.md',
 ];

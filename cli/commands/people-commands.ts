@@ -1,0 +1,122 @@
+/** Invitations and accounts. Only administrators may; whoever else asks is refused by the cloud. */
+import type { CreatedInvitation, Invitation } from '../../sdk/index.ts';
+import type { Command, Values } from '../command.ts';
+import { UsageError } from '../failures.ts';
+import { counted, sizeText } from '../output.ts';
+import { all } from '../resources.ts';
+import { readTextFile } from '../text-file.ts';
+
+const DAY_SECONDS = 24 * 3600;
+
+const TERMS = {
+  plan: { value: 'NAME', summary: 'plan of the accounts; default: free' },
+  credits: { value: 'N', summary: 'credits on top of the sign-up credits' },
+  until: { value: 'TIME', summary: 'suspend the accounts from then on: "YYYY-MM-DD HH:MM:SS", UTC' },
+  days: { value: 'N', summary: 'days for which the link works; default: 7' },
+} as const;
+
+function termsOf(options: Values) {
+  const [plan, credits, until] = [options.text('plan'), options.text('credits'), options.text('until')];
+  if (credits !== undefined && (credits.trim() === '' || !Number.isFinite(Number(credits))))
+    throw new UsageError(`--credits: ${credits} is not a number`);
+  return {
+    ...(plan !== undefined && { plan }),
+    ...(credits !== undefined && { credits: Number(credits) }),
+    ...(until !== undefined && { account_expires_at: until }),
+    ...(options.has('days') && { expires_in: options.count('days', 7, 1) * DAY_SECONDS }),
+  };
+}
+
+/** The person, as far as the invitation says. */
+function nameOf({ username, email, label }: Pick<Invitation, 'username' | 'email' | 'label'>): string {
+  return username ?? email ?? label;
+}
+
+export const PEOPLE_COMMANDS: readonly Command[] = [
+  {
+    name: 'invite add',
+    words: '',
+    summary: 'invite one person, or a class with --uses, and print the link, once',
+    options: {
+      username: { value: 'NAME', summary: 'user name of the account; default: whoever joins chooses' },
+      email: { value: 'ADDRESS', summary: 'e-mail address of the account; default: likewise' },
+      label: { value: 'TEXT', summary: 'note, shown only to administrators' },
+      uses: { value: 'N', summary: 'accounts that the link makes; default: 1' },
+      ...TERMS,
+    },
+    run: async ({ session, output, options }) => {
+      const named = ['username', 'email', 'label'].flatMap((name) => {
+        const given = options.text(name);
+        return given === undefined ? [] : [[name, given]];
+      });
+      const made = await session().cloud.adminCreateInvitation({
+        ...Object.fromEntries(named),
+        ...(options.has('uses') && { max_uses: options.count('uses', 1, 1) }),
+        ...termsOf(options),
+      });
+      output.one(made, () => [made.url]);
+    },
+  },
+  {
+    name: 'invite import',
+    words: 'FILE',
+    summary: 'invite everybody in a CSV table, and print the links, once',
+    details: [
+      'The table has a header and the columns username, email, label, plan, credits and account_expires_at, as many',
+      'as you need. When a row is wrong, its line is named and nobody is invited. FILE "-" is standard input.',
+    ].join('\n'),
+    options: TERMS,
+    run: async ({ session, output, options, words: [file = ''] }) => {
+      const csv = readTextFile(file);
+      const { invitations } = await session().cloud.adminImportInvitations({ csv, ...termsOf(options) });
+      output.table(invitations, ['WHO', 'LINK'], (made: CreatedInvitation) => [nameOf(made), made.url]);
+      output.note(`${counted(invitations.length, 'invitation')}. The links are not shown again.`);
+    },
+  },
+  {
+    name: 'invite ls',
+    words: '',
+    summary: 'list the invitations',
+    run: async ({ session, output }) => {
+      const invitations = await all(session().cloud.adminListInvitations());
+      output.table(invitations, ['WHO', 'STATE', 'USES', 'PLAN', 'LINK ENDS', 'ID'], (one) => {
+        return [nameOf(one), one.state, `${one.uses}/${one.max_uses}`, one.plan, one.expires_at, one.id];
+      });
+    },
+  },
+  {
+    name: 'invite rm',
+    words: 'ID',
+    summary: 'revoke an invitation; accounts that it made stay',
+    run: async ({ session, output, words: [id = ''] }) => {
+      const revoked = await session().cloud.adminRevokeInvitation(id);
+      output.one(revoked, () => [`${revoked.id} is ${revoked.state}`]);
+    },
+  },
+  {
+    name: 'people',
+    words: '',
+    summary: 'list who was invited and who joined, with last use, stored bytes and credits',
+    run: async ({ session, output }) => {
+      const { cloud } = session();
+      const [invitations, accounts] = [
+        await all(cloud.adminListInvitations()),
+        await all(cloud.adminListAccounts()),
+      ];
+      const waiting = invitations.filter(({ state }) => state === 'open' || state === 'expired');
+      const rows = [
+        ...accounts.map((account) => ({ kind: 'account' as const, ...account })),
+        ...waiting.map((invitation) => ({ kind: 'invitation' as const, ...invitation })),
+      ];
+      output.table(rows, ['WHO', 'STATE', 'JOINED', 'LAST SEEN', 'STORED', 'CREDITS', 'EXPIRES'], (row) => {
+        if (row.kind === 'invitation') {
+          const left = `${row.uses}/${row.max_uses}`;
+          return [nameOf(row), row.state === 'open' ? 'invited' : 'link expired', left, '', '', '', ''];
+        }
+        const state = row.is_active ? 'joined' : 'suspended';
+        const stored = sizeText(row.storage_bytes);
+        return [row.username, state, row.created_at, row.last_seen_at, stored, row.credits, row.expires_at];
+      });
+    },
+  },
+];
