@@ -36,7 +36,7 @@ export const COPY_COMMANDS: readonly Command[] = [
   {
     name: 'mv',
     words: 'SOURCE… TARGET',
-    summary: 'move files: copy them, then remove each source',
+    summary: 'move files: within the cloud at once, else copy them, then remove each source',
     details: DETAILS,
     options: COPY_OPTIONS,
     run: (call) => transferAll(call, true),
@@ -160,7 +160,7 @@ class CopyPlan {
     if (remote !== undefined) {
       const to = this.#remoteTarget(remote, name);
       if (shown(to) === shown(location)) throw new UsageError(`${shown(to)} would be copied to itself`);
-      const run = () => transfer.copy(location, to).then(removed);
+      const run = () => (isMove ? transfer.move(location, to) : transfer.copy(location, to));
       yield { title: titleOf('copy', shown(location), shown(to)), bytes: size, run };
       return;
     }

@@ -1,6 +1,7 @@
 /** Transfers many files: reports each outcome, and a failed file does not stop the others. */
 
 import { pathOf } from '../../libs/s3-wire/index.ts';
+import type { Cloud } from '../../sdk/index.ts';
 import type { Invocation } from '../command.ts';
 import { EXIT, type ExitCode, tell } from '../failures.ts';
 import { Requests } from '../s3/requests.ts';
@@ -9,6 +10,7 @@ import { contentTypeOf } from './content-type.ts';
 import { type Download, downloadFile } from './download.ts';
 import type { LeftOut, LocalFile } from './local-tree.ts';
 import type { RemoteLocation } from './locations.ts';
+import { moveWithin } from './move.ts';
 import { MTIME_HEADER, mtimeText } from './mtime.ts';
 import { forEachOf, Pool } from './pool.ts';
 import { Progress } from './progress.ts';
@@ -35,11 +37,13 @@ export class Transfer {
   readonly #jobs: number;
   readonly #pool: Pool;
   readonly #noted = new Set<string>();
+  readonly #cloud: Cloud;
   #failed = 0;
   #worst: ExitCode = EXIT.ok;
 
   private constructor(call: Invocation, s3: S3Client) {
     this.s3 = s3;
+    this.#cloud = call.session().cloud;
     this.#jobs = call.options.count('jobs', JOBS);
     this.#pool = new Pool(this.#jobs);
     this.progress = new Progress(call.output);
@@ -125,6 +129,13 @@ export class Transfer {
     const version = from.version === undefined ? '' : `?versionId=${encodeURIComponent(from.version)}`;
     const headers = { 'x-amz-copy-source': `${pathOf(from.bucket, from.key)}${version}` };
     await this.s3.requests.call({ method: 'PUT', ...to, headers });
+  }
+
+  /** A move that the cloud makes: one commit, or for what is another account's a copy and a deletion. */
+  async move(from: RemoteLocation, to: RemoteLocation): Promise<void> {
+    if (await moveWithin(this.#cloud, from, to)) return;
+    await this.copy(from, to);
+    await this.s3.deleteOne(from.bucket, from.key);
   }
 
   /** Ends the progress. The exit code: 7 when some failed and others did not. */

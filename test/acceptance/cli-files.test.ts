@@ -192,6 +192,43 @@ describe('versions', () => {
     await user.ok(['rb', 'moving']);
   });
 
+  test('mv within the cloud removes the source and stores the target at once, or neither', async () => {
+    await user.ok(['mb', 'one']);
+    await user.ok(['mb', 'other']);
+    for (const name of ['a', 'a.more', 'b']) await api.upload('one', name, name);
+    await api.upload('other', 'a', 'replaced');
+    await user.ok(['mv', 's3://one/a', 's3://other/']);
+    assert.equal(await user.ok(['cat', 's3://other/a']), 'a');
+    const json = { name: 'appends', scopes: ['storage:append', 'storage:read'] };
+    const { body: pair } = await api.call('/api/account/access-keys', { json });
+    const env = {
+      CLOUDLET_URL: cloud.api,
+      CLOUDLET_API_KEY: pair.api_key,
+      CLOUDLET_S3_URL: pair.s3_endpoint,
+      CLOUDLET_ACCESS_KEY_ID: pair.access_key_id,
+      CLOUDLET_SECRET_ACCESS_KEY: pair.secret_access_key,
+    };
+    await user.fails(4, ['mv', 's3://one/b', 's3://other/b'], { env });
+    assert.equal(await user.ok(['ls', 's3://other']), await user.ok(['ls', 's3://other/a']));
+    await user.fails(5, ['mv', 's3://one/b', 's3://othr/b']);
+    assert.deepEqual(JSON.parse(await user.ok(['du', '--json', 's3://one'])).objects, 2);
+  });
+
+  test('mv takes from a bucket of another account what its policy allows', async () => {
+    const { canonical_id } = (await api.call('/api/account')).body;
+    const owner = new Client(cloud.api, (await new Client(cloud.api).register()).api_key);
+    await owner.call('/api/buckets', { json: { name: 'lent' } });
+    await owner.upload('lent', 'in/file', 'theirs');
+    const statement = { Effect: 'Allow', Principal: { AWS: canonical_id }, Action: 's3:*' };
+    const Resource = ['arn:aws:s3:::lent', 'arn:aws:s3:::lent/*'];
+    const policy = { Version: '2012-10-17', Statement: [{ ...statement, Resource }] };
+    const set = await owner.call('/api/buckets/lent/settings', { method: 'PATCH', json: { policy } });
+    assert.equal(set.status, 200, JSON.stringify(set.body));
+    await user.ok(['mv', 's3://lent/in/file', 's3://photos/theirs']);
+    assert.equal(await user.ok(['cat', 's3://photos/theirs']), 'theirs');
+    assert.deepEqual((await owner.call('/api/buckets/lent/files')).body, []);
+  });
+
   test('the environment alone serves files, and leaves no key behind', async () => {
     const env = { CLOUDLET_URL: cloud.api, CLOUDLET_API_KEY: user.key };
     const keys = async () => (await api.call('/api/account/access-keys')).body.length;

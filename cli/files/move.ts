@@ -1,0 +1,57 @@
+/** Moves an object within the cloud in one commit, so nobody finds it at both places or at none. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Cloud, CloudError } from '../../sdk/index.ts';
+import type { RemoteLocation } from './locations.ts';
+
+const ATTEMPTS = 7;
+const FIRST_PAUSE_MS = 150;
+const LONGEST_PAUSE_MS = 60_000;
+
+/**
+ * Moves it, and replaces what has the name. False: the API does not know the object or one of the buckets, or
+ * shows the caller none. A bucket of another account is such, and so is every object of an older cloud; S3
+ * may still take a copy of it. Throws CloudError: one that may not be removed is not copied either.
+ */
+export async function moveWithin(cloud: Cloud, from: RemoteLocation, to: RemoteLocation): Promise<boolean> {
+  const id = await unless([403, 404], () => findId(cloud, from));
+  if (id === undefined) return false;
+  const place = { bucket: to.bucket, name: to.key, overwrite: true };
+  // Sent twice it is one move: the answer to the first may have been lost.
+  const options = { idempotencyKey: randomUUID() };
+  const moved = await unless([404], () => again(() => cloud.moveObject(id, place, options)));
+  return moved !== undefined;
+}
+
+async function findId(cloud: Cloud, { bucket, key }: RemoteLocation): Promise<string | undefined> {
+  // Names that go on after this one come later.
+  const { items } = await again(() => cloud.listObjects(bucket, { prefix: key }).page({ limit: 1 }));
+  const [object] = items;
+  return object?.name === key ? object.id : undefined;
+}
+
+/** The result, or undefined for a refusal with one of these statuses. */
+async function unless<T>(statuses: readonly number[], work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CloudError && statuses.includes(error.status)) return undefined;
+    throw error;
+  }
+}
+
+const PASSING = new Set([0, 429, 502, 503, 504]);
+
+/** The result of a call that is sent again when the network or the cloud says so. */
+async function again<T>(call: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof CloudError) || !PASSING.has(error.status) || attempt === ATTEMPTS) throw error;
+      const asked = (error.retryAfterSeconds ?? 0) * 1000;
+      const random = Math.random() * FIRST_PAUSE_MS * 2 ** attempt;
+      await sleep(Math.min(LONGEST_PAUSE_MS, asked + random));
+    }
+  }
+}
