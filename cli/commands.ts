@@ -3,6 +3,7 @@
 import type { Command } from './command.ts';
 import { ACCOUNT_COMMANDS } from './commands/account-commands.ts';
 import { API_COMMAND } from './commands/api-command.ts';
+import { AUDIT_COMMANDS } from './commands/audit-commands.ts';
 import { CHOICE_COMMANDS } from './commands/choice-commands.ts';
 import { generalCommands } from './commands/general-commands.ts';
 import { PEOPLE_COMMANDS } from './commands/people-commands.ts';
@@ -30,6 +31,7 @@ export const TOPICS: readonly Topic[] = [
     commands: [...RESOURCE_COMMANDS, ...CHOICE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
   },
   { title: 'People, for administrators', commands: PEOPLE_COMMANDS },
+  { title: 'Audit log', commands: AUDIT_COMMANDS },
   { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
   {
     title: 'Connections to machines and databases',

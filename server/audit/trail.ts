@@ -49,6 +49,7 @@ interface Budget {
 }
 
 export class Trail implements AuditTrail {
+  readonly statement: (entry: AuditEntry) => Statement;
   readonly #deps: TrailDeps;
   #waiting: Waiting[] = [];
   #counted = new Map<string, Waiting>();
@@ -57,11 +58,8 @@ export class Trail implements AuditTrail {
 
   constructor(deps: TrailDeps) {
     this.#deps = deps;
+    this.statement = deps.store.inserter(deps.clock);
     this.#countedSince = deps.clock.monotonic();
-  }
-
-  statement(entry: AuditEntry): Statement {
-    return this.#deps.store.insert(entry, this.#deps.clock.now());
   }
 
   async write(entry: AuditEntry): Promise<void> {

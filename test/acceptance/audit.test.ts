@@ -6,6 +6,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { makeSetupLink } from '../harness/command.ts';
+import { CliUser } from './cli-kit.ts';
 import { newS3 } from './s3-kit.ts';
 
 const cloud = await CloudProcess.start();
@@ -135,6 +136,7 @@ describe('the list', () => {
     assert.deepEqual(await rowsOf(anyone.as(second.api_key), '?action=createBucket'), []);
     for (const other of [String(second.id), 'all'])
       await client.refused(403, 'admin_required', [`/api/audit?account_id=${other}`]);
+    assert.equal((await entryOf(client, 'listAudit')).code, 'admin_required', 'refused within a read');
     const found: number[] = [];
     for (let url: string | undefined = '/api/audit?limit=2&action=createBucket'; url !== undefined; ) {
       const { body, headers } = await client.call(url);
@@ -157,6 +159,33 @@ describe('the list', () => {
     );
     assert.deepEqual(await rowsOf(client, '?from=2999-01-01%2000:00:00'), []);
     await client.refused(400, 'invalid_request', ['/api/audit?from=yesterday']);
+  });
+
+  test('is shown, exported and verified by the client', async () => {
+    const user = await CliUser.signedIn(cloud.api);
+    const chief = new CliUser();
+    try {
+      await chief.ok(['login', cloud.api, '--key', '-'], { input: ADMIN_KEY });
+      await user.ok(['mb', 'by-client']);
+      assert.match(
+        await user.ok(['audit', 'ls']),
+        /^AT +WHO +ACTION +TARGET .*\n.* s3CreateBucket +by-client +done/,
+      );
+      await user.fails(4, ['audit', 'ls', '--account', 'all']);
+      await user.fails(2, ['audit', 'ls', '--outcome', 'good']);
+      const lines = await chief.ok(['audit', 'export', '--account', 'all', '--target', 'by-client']);
+      assert.deepEqual(
+        lines
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line).action),
+        ['s3CreateBucket'],
+      );
+      assert.match(await chief.ok(['audit', 'verify']), /verified; \d+ rows not sealed yet/);
+    } finally {
+      user.remove();
+      chief.remove();
+    }
   });
 
   test('stays when the account is closed, and survives a kill with its effect', async () => {
