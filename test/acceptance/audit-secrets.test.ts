@@ -17,6 +17,8 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   register: ['username'],
   login: ['username'],
   adminCreatePlan: ['name'],
+  adminCreateInvitation: ['label', 'username', 'email', 'plan'],
+  adminImportInvitations: ['plan'],
   createAccessKey: ['name'],
   approveLogin: ['name'],
   adminCreateAccount: ['username'],
