@@ -100,6 +100,15 @@ export interface Cloud {
  */
 export async function buildCloud(given: BuildOptions): Promise<Cloud> {
   const base = await openFoundations(given);
+  try {
+    return await buildOn(base, given);
+  } catch (error) {
+    await closeFoundations(base);
+    throw error;
+  }
+}
+
+async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
   const clock = base.membership.clock(given.clock);
   const options = { ...given, clock };
   const { config, log } = options;

@@ -119,6 +119,7 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
   const figures = new StoreFigures();
   const dataDir = openDataDirectory(config.dataDir);
   const lock = lockDirectory(dataDir);
+  let opened: OpenedDatabase | undefined;
   try {
     if (config.metadataUrl === '') {
       assertNotMoved(dataDir);
@@ -126,9 +127,8 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     }
     const diskSpace = new DiskSpace({ clock, alarms, directory: dataDir });
     await diskSpace.start();
-    const { database, membership } = await step('database', () =>
-      openDatabase({ ...options, alarms, figures, dataDir }),
-    );
+    opened = await step('database', () => openDatabase({ ...options, alarms, figures, dataDir }));
+    const { database, membership } = opened;
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
     const releaseReserve = () => diskSpace.releaseReserve();
     const { metadata, bus } = withBus(withReserve(database, releaseReserve), updates);
@@ -137,11 +137,10 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const place = { dataDir, engineFolders: ENGINE_FOLDERS, isElsewhere, hasData: membership.isHost };
     const identity = await Identity.open({ ...place, metadata, clock, releaseReserve });
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
-    const copyFile = config.masterKeyFile;
-    const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId, copyFile });
+    const { cloudId } = identity;
+    const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId, copyFile: config.masterKeyFile });
     const secrets = new Secrets({ metadata, keys, ages });
     const linkSecret = await secrets.get('links');
-    const { cloudId } = identity;
     const store = { config: { ...config, dataDir }, metadata, cloudId, clock, alarms, diskSpace };
     const { blobs, gauges: blobGauges } = await step('object store', () => openBlobs(store));
     const gauges = (meters: Meters) => {
@@ -167,7 +166,6 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
     const outbound = outboundOf(options);
     const tickets = new Tickets({ clock, sealer: keys, metadata, membership });
-    const stores = { metadata, blobs, updates, tickets, gauges };
     joinNodes(bus, membership, config.metadataUrl);
     const own = {
       membership,
@@ -186,8 +184,10 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
       secrets,
       outbound,
     };
-    return Object.assign(own, stores);
+    return Object.assign(own, { metadata, blobs, updates, tickets, gauges });
   } catch (error) {
+    // A node that does not come up must not keep leases from those that are.
+    await opened?.database.close().catch(() => {});
     lock.release();
     throw explainUnreadable(dataDir, error);
   }

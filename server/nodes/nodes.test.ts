@@ -78,6 +78,7 @@ test('the last node that is up is not drained', async () => {
   const { nodes, changed } = open([
     { nodeId: 'nod-2', runId: 'run-2', state: 'draining' },
     { nodeId: 'nod-3', runId: 'run-3', state: 'lost' },
+    { nodeId: 'nod-4', runId: 'run-4', beatAgeMs: 5000 },
   ]);
   await assert.rejects(nodes.change('nod-1', 'drained'), {
     code: 'node_invalid_state',

@@ -15,6 +15,8 @@ export interface NodesDeps {
 /** Names the node that answers. */
 const SELF = 'self';
 const OLD_MS = 24 * 3_600_000;
+/** It may have ended without a word. */
+const SILENT_MS = 3000;
 
 export class Nodes {
   readonly #deps: NodesDeps;
@@ -36,8 +38,11 @@ export class Nodes {
   async change(id: string, to: Exclude<NodeChange, 'forgotten'>) {
     const node = this.#find(id);
     if (to === 'drained') this.#assertAnotherIsUp(node);
-    if (!(await this.#deps.membership.change(node.nodeId, to)))
+    if (!(await this.#deps.membership.change(node.nodeId, to))) {
+      // Another may have been drained since the last beat.
+      if (to === 'drained') this.#assertAnotherIsUp(node);
       throw invalid(node, `Only a node that is up or draining can be ${to}`, 'Start it again instead');
+    }
     const changed = this.#find(node.nodeId);
     return present(changed, changed.runId === this.#deps.membership.nodeId);
   }
@@ -78,7 +83,7 @@ export class Nodes {
   /** Jobs of the whole cluster are done by nodes that are up: without one nothing is charged or swept. */
   #assertAnotherIsUp(node: NodeView): void {
     const others = this.#deps.membership.nodes().filter(({ nodeId }) => nodeId !== node.nodeId);
-    if (others.some(({ state }) => state === 'up')) return;
+    if (others.some(({ state, beatAgeMs }) => state === 'up' && beatAgeMs < SILENT_MS)) return;
     throw invalid(node, 'It is the last node that is up', 'Start or resume another one first');
   }
 

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
@@ -125,6 +128,18 @@ describe('two nodes', { skip: noCluster }, () => {
     assert.match(await nodesCommand(front, 'resume', 'self'), /^front-1 is up/);
     await assert.rejects(nodesCommand(host, 'forget', 'front-1'), /Only a node that has left or is lost/);
     await assert.rejects(nodesCommand(host, 'drain', 'front-9'), /no node is named front-9/);
+  });
+
+  test('a node that cannot start leaves, and counts for nothing', async () => {
+    const key = JSON.parse(readFileSync(join(host.dataDir, 'master.key'), 'utf8'));
+    const wrong = join(mkdtempSync(join(tmpdir(), 'cloudlet-test-')), 'wrong.key');
+    key.keys[key.current] = Buffer.alloc(32, 7).toString('base64');
+    writeFileSync(wrong, JSON.stringify(key), { mode: 0o600 });
+    await assert.rejects(cluster.add({ CLOUDLET_MASTER_KEY_FILE: wrong, CLOUDLET_NODE_NAME: 'wrong' }));
+    rmSync(dirname(wrong), { recursive: true });
+    await sleep(1500);
+    const nodes = (await (await call(front, '/api/admin/nodes')).json()) as { name: string; state: string }[];
+    assert.equal(nodes.find(({ name }) => name === 'wrong')?.state, 'left');
   });
 
   test('a node is not ready while the database does not hear it, and is again once it does', async () => {

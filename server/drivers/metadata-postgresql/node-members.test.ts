@@ -131,6 +131,7 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     const [here, there] = [one.membership, two.membership];
     await Promise.all([knows(one, 2), knows(two, 2)]);
     assert.equal(await here.change('nod-2', 'drained'), true);
+    assert.equal(await there.change('nod-1', 'drained'), false, 'it knows better than its last beat');
     assert.equal(here.nodes().find(({ nodeId }) => nodeId === 'nod-2')?.state, 'draining');
     await eventually(async () => there.isDraining());
     assert.equal(await there.holds('lease'), false);

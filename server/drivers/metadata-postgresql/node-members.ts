@@ -64,7 +64,8 @@ const NODES = `SELECT node_id, writer, name, url, version, is_host, state, since
   FROM store_nodes n ORDER BY is_host DESC, name, node_id`;
 
 const CHANGES: Readonly<Record<NodeChange, string>> = {
-  drained: "UPDATE store_nodes SET state = 'draining' WHERE node_id = $1 AND state IN ('up', 'draining')",
+  drained: `UPDATE store_nodes SET state = 'draining' WHERE node_id = $1 AND (state = 'draining'
+      OR state = 'up' AND EXISTS (SELECT FROM store_nodes o WHERE o.node_id <> $1 AND o.state = 'up'))`,
   resumed: "UPDATE store_nodes SET state = 'up' WHERE node_id = $1 AND state IN ('up', 'draining')",
   forgotten: "DELETE FROM store_nodes WHERE node_id = $1 AND state IN ('left', 'lost')",
 };
