@@ -38,6 +38,18 @@ function accountRoutes(administration: Administration): Route[] {
       },
     }),
     defineRoute({
+      method: 'GET',
+      path: '/api/admin/accounts/{id}',
+      name: 'adminGetAccount',
+      tag: 'admin',
+      summary: 'Show an account',
+      permission: 'admin',
+      params: shapes.AdminAccountPath,
+      responses: { 200: shapes.AdminAccount },
+      errors: ['account_not_found'],
+      handler: (call) => administration.get(accountIdOf(call.params)),
+    }),
+    defineRoute({
       method: 'POST',
       path: '/api/admin/accounts',
       name: 'adminCreateAccount',

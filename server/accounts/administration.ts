@@ -12,7 +12,7 @@ import { describeAccount, describeForAdmin, nameOf } from './account-view.ts';
 import type { Accounts, AccountsDeps, NewAccount, Transfer } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
-import { expireAccount, expiredAccounts, lastSeenAt, setExpiry } from './expiries-store.ts';
+import { EXPIRED, expireAccount, expiredAccounts, lastSeenAt, setExpiry } from './expiries-store.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { Authenticator } from './sign-in/authenticator.ts';
@@ -55,9 +55,6 @@ interface AccountsPage {
   readonly limit: number;
 }
 
-/** The reason of the suspension of an account whose end has come. */
-const EXPIRED = 'the account has expired';
-
 export class Administration {
   readonly #deps: AdministrationDeps;
   readonly #locks = new KeyedMutex();
@@ -71,6 +68,11 @@ export class Administration {
     const { store } = this.#deps;
     const rows = listRows({ after, limit }, (last, size) => store.accountsAfter(last, size));
     for await (const row of rows) yield await this.#present(await this.#shown(row));
+  }
+
+  /** Throws `account_not_found`. */
+  async get(accountId: number): Promise<AdminAccount> {
+    return this.#present(await this.#shown(await this.#find(accountId)));
   }
 
   /** Errors as Accounts.create. */

@@ -1,4 +1,4 @@
-/** The SQL of the end of accounts at a set time, and of when they were last seen. */
+/** The SQL of what administrators set of accounts, such as their end; and of when they were last seen. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 /** The last use of the account by a session or a key, or its last login; null: never. */
@@ -8,6 +8,9 @@ export async function lastSeenAt(reads: Reads, id: number): Promise<number | nul
     UNION ALL SELECT max(last_used_at) FROM api_keys WHERE account_id = ?) AS uses`;
   return (await reads.get<{ at: number | null }>(sql, id, id, id))?.at ?? null;
 }
+
+/** The reason of the suspension of an account whose end has come. */
+export const EXPIRED = 'the account has expired';
 
 /** Accounts whose end has come and that are not suspended yet. */
 export function expiredAccounts(reads: Reads, now: number): Awaitable<{ id: number }[]> {
@@ -32,6 +35,14 @@ export function setExpiry(id: number, at: number | null): Statement {
   return {
     sql: 'UPDATE accounts SET expires_at = ? WHERE id = ? AND closed_at IS NULL',
     params: [at, id],
+    expectChanges: 1,
+  };
+}
+
+export function setAdministrator(id: number, isAdmin: boolean): Statement {
+  return {
+    sql: 'UPDATE accounts SET is_admin = ? WHERE id = ? AND closed_at IS NULL',
+    params: [isAdmin ? 1 : 0, id],
     expectChanges: 1,
   };
 }

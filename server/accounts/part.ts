@@ -13,6 +13,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Meters } from '../platform/prometheus.ts';
+import { AccountChanges } from './account-changes.ts';
 import { type AccountsDeps as AccountDeps, Accounts } from './accounts.ts';
 import { type AdminRoutesDeps, adminRoutes } from './admin-routes.ts';
 import { Administration, type AdministrationDeps } from './administration.ts';
@@ -117,6 +118,7 @@ export async function accountsPart({
   const closings = new Closings({ ...shared, apiKeys, checks, keptDays: config.closedAccountDays });
   const sessions = new Sessions({ ...shared, apiKeys, sessionStore });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator, checks });
+  const accountChanges = new AccountChanges({ ...shared, checks });
   const written = { announce, log: log.info.bind(log), apiUrl };
   const byLink = oneTimeLinks(
     { ...shared, ...written, accounts, sessionStore, checks, registration },
@@ -133,6 +135,7 @@ export async function accountsPart({
     apiKeys,
     accessKeys,
     administration,
+    accountChanges,
     setupLinks: byLink.setupLinks,
     authenticator,
     linkKeys,

@@ -283,6 +283,21 @@ export const AdminCreateBody = namedObject('AdminNewAccount', {
   is_admin: Type.Optional(Type.Boolean({ default: false })),
 });
 
+/** Members of a change by an administrator, beside the terms of billing. */
+export const ADMIN_CHANGES = {
+  email: Type.Optional(Email),
+  is_admin: Type.Optional(
+    Type.Boolean({ description: 'Whether it is an administrator; the last one stays one' }),
+  ),
+  expires_at: Type.Optional(
+    Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
+      description:
+        'Time at which the account is suspended, YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339; null: never. Putting it off ' +
+        'resumes an account that was suspended by it',
+    }),
+  ),
+};
+
 export const CreditsBody = namedObject('CreditAdjustment', {
   amount: Type.Number({
     minimum: -1e9,

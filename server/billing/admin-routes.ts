@@ -1,7 +1,9 @@
 /** Billing over REST for administrators: ledger, revenue, prices, plans. */
 
 import { accountNotFound } from '../accounts/account-errors.ts';
+import type { Call } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import type { Change } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/json/json-schema.ts';
 import type { Plans } from './catalog/plans.ts';
@@ -122,6 +124,12 @@ function accountIdOf(text: string): number {
 
 export interface PlanRoutesDeps {
   readonly plans: Plans;
+  /** Adds what else of an account changes to the commit of its terms (accounts). */
+  readonly changeAccount: (
+    change: Change,
+    call: Call,
+    target: Pick<shapes.TermsChange, 'email' | 'is_admin' | 'expires_at'> & { readonly id: number },
+  ) => Promise<void>;
 }
 
 const PLANS = '/api/admin/plans';
@@ -186,22 +194,32 @@ function adminPlanRoutes({ plans }: PlanRoutesDeps): Route[] {
   ];
 }
 
-function accountRoutes({ plans }: PlanRoutesDeps): Route[] {
+function accountRoutes({ plans, changeAccount }: PlanRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'PATCH',
       path: '/api/admin/accounts/{id}',
       name: 'adminChangeAccount',
-      audit: { account: 'params.id', detail: ['plan', 'own_quotas', 'is_admin'] },
+      audit: { account: 'params.id', detail: ['plan', 'quotas', 'is_admin'] },
       livesOn: 'host-or-any',
       tag: 'admin',
-      summary: 'Assign an account another plan or its own quotas',
+      summary: 'Change an account: plan, quotas, e-mail address, rights or expiry',
+      description:
+        'All or nothing. In a session, another e-mail address or other rights need the password, given in the last 15 ' +
+        'minutes.',
       permission: 'admin',
       params: shapes.AccountPath,
       body: shapes.TermsChange,
       responses: { 200: shapes.AccountTerms },
-      errors: ['account_not_found', 'plan_not_found'],
-      handler: (call) => plans.setTerms(call, accountIdOf(call.params.id), call.body),
+      errors: [
+        ...(['account_not_found', 'plan_not_found', 'email_taken', 'last_administrator'] as const),
+        ...(['password_required', 'write_conflict'] as const),
+      ],
+      handler: (call) => {
+        const id = accountIdOf(call.params.id);
+        const beside = (change: Change) => changeAccount(change, call, { ...call.body, id });
+        return plans.setTerms(call, id, { ...call.body, beside });
+      },
     }),
     defineRoute({
       method: 'GET',

@@ -28,7 +28,11 @@ for (const isHost of [true, false]) {
       stop: async (accountId: number, cause: string) => void stopped.push([accountId, cause]),
       resume: async () => ({ waiting: 0 }),
     };
-    const part = billingPart(billing, [stops], { graceMs: 1000, announce: () => [] });
+    const part = billingPart(billing, [stops], {
+      graceMs: 1000,
+      announce: () => [],
+      changeAccount: async () => {},
+    });
     t.after(async () => {
       await part.close();
       await close();

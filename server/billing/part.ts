@@ -133,7 +133,14 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
 export function billingPart(
   billing: Billing,
   stops: readonly AccountStops[],
-  { graceMs, announce }: { readonly graceMs: number; readonly announce: CreditStatesDeps['announce'] },
+  {
+    graceMs,
+    announce,
+    changeAccount,
+  }: Pick<PlanRoutesDeps, 'changeAccount'> & {
+    readonly graceMs: number;
+    readonly announce: CreditStatesDeps['announce'];
+  },
 ) {
   const { clock, log, metadata, accounts, catalog: store, changes, usageStore: usage, ledger } = billing;
   const { bus, ages, membership } = billing;
@@ -168,6 +175,7 @@ export function billingPart(
       clock,
       checks,
       plans,
+      changeAccount,
       reports: new Reports({ metadata, clock, rating }),
       ledgerReports: new LedgerReports({ store: ledger }),
       priceList: new PriceList({ prices, accounts, changes, clock, reports: ledger, catalog: store }),

@@ -1,4 +1,5 @@
 /** API schemas of billing. */
+import { ADMIN_CHANGES } from '../accounts/schema.ts';
 import { describedAs, namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 import { MAX_PRICE } from './catalog/price-list.ts';
 import { QUOTAS } from './catalog/quotas.ts';
@@ -297,6 +298,7 @@ export const AccountQuotas = namedObject('AccountQuotas', {
 export type AccountQuotas = Static<typeof AccountQuotas>;
 
 export const TermsChange = namedObject('AccountTermsChange', {
+  ...ADMIN_CHANGES,
   plan: Type.Optional(Name),
   quotas: Type.Optional(
     describedAs(Limits, 'The account’s own limits, which override its plan’s; replaces all previous ones'),

@@ -284,6 +284,7 @@ async function buildDomains(
   const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
     graceMs: config.creditGraceSeconds * 1000,
     announce: eventStatements,
+    changeAccount: (...of) => accounts.accountChanges.apply(...of),
   });
   const size = { diskBytes: base.diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
   await followHost(log, credits.plans, size);

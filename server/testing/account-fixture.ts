@@ -3,6 +3,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { AccountChanges } from '../accounts/account-changes.ts';
 import { Accounts } from '../accounts/accounts.ts';
 import { Administration } from '../accounts/administration.ts';
 import { Closings } from '../accounts/closings.ts';
@@ -146,6 +147,7 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       keptDays: options.closedAccountDays ?? 0,
     }),
     sessions: new Sessions({ ...base, apiKeys, sessionStore, reactivation, accountChanged }),
+    accountChanges: new AccountChanges({ ...base, accountChanged, reactivation }),
     ...linksOf({ ...base, sessionStore, accounts, registration, plans, logged }),
     /** Lines of the log. */
     logged,

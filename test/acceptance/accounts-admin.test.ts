@@ -66,6 +66,35 @@ describe('an account that an administrator makes', () => {
   });
 });
 
+describe('one account', () => {
+  test('is shown, and changed as a whole or not at all', async () => {
+    const { id, api_key } = await client.register();
+    const url = `${ACCOUNTS}/${id}`;
+    const change = (json: object) => ({ method: 'PATCH', json });
+    const shown = await admin.expect(200, url);
+    assert.deepEqual([shown.id, shown.is_admin, shown.expires_at], [id, false, null]);
+    assert.ok(!JSON.stringify(shown).includes(api_key));
+    const expires_at = '2999-07-31 22:00:00';
+    await admin.refused(404, 'plan_not_found', [url, change({ plan: 'none', expires_at })]);
+    await admin.refused(400, 'invalid_request', [
+      url,
+      change({ email: 'other@example.org', expires_at: 'soon' }),
+    ]);
+    assert.deepEqual(await admin.expect(200, url), {
+      ...shown,
+      last_seen_at: (await admin.expect(200, url)).last_seen_at,
+    });
+    await admin.expect(200, url, change({ email: `changed-${id}@example.org`, expires_at }));
+    const changed = await admin.expect(200, url);
+    assert.deepEqual([changed.email, changed.expires_at], [`changed-${id}@example.org`, expires_at]);
+    await admin.expect(200, url, change({ expires_at: null, is_admin: true }));
+    await client.as(api_key).expect(200, url);
+    await admin.expect(200, url, change({ is_admin: false }));
+    await client.as(api_key).refused(403, 'admin_required', [url]);
+    await admin.refused(404, 'account_not_found', [`${ACCOUNTS}/987654`]);
+  });
+});
+
 describe('credits', () => {
   test('are granted and taken away, to the micro-credit', async () => {
     const { id, api_key } = await client.register();

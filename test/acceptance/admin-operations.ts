@@ -9,6 +9,7 @@ export const ADMIN_OPERATIONS = {
   adminResumeAccount: {},
   adminShowApiKey: {},
   adminCreateResetLink: {},
+  adminGetAccount: {},
   adminChangeAccount: { json: {} },
   adminVerifyAudit: {},
   adminCreateInvitation: { json: {} },

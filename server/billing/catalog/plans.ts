@@ -3,7 +3,7 @@ import { accountNotFound } from '../../accounts/account-errors.ts';
 import { toCredits, toMicro } from '../../accounts/credits.ts';
 import type { Ages } from '../../metadata/ages.ts';
 import type { Bus } from '../../metadata/bus.ts';
-import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
+import { BACKGROUND, type Change, type Changes, type Recorder } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { turnAt } from '../../metadata/turns.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
@@ -118,9 +118,14 @@ export class Plans {
 
   /**
    * Gives an account another plan, with the credits of this month, or limits of its own. Earlier usage is
-   * charged by the previous plan. Throws `account_not_found`, `plan_not_found`.
+   * charged by the previous plan. `beside` adds other changes to the commit. Throws `account_not_found`,
+   * `plan_not_found`.
    */
-  async setTerms(call: Recorder, accountId: number, input: TermsChange): Promise<AccountTerms> {
+  async setTerms(
+    call: Recorder,
+    accountId: number,
+    input: Pick<TermsChange, 'plan' | 'quotas'> & { readonly beside?: (change: Change) => Promise<void> },
+  ): Promise<AccountTerms> {
     const { changes, store, quotas, rating, monthly } = this.#deps;
     if ((await store.planOf(accountId)) === undefined) throw accountNotFound();
     if (input.plan !== undefined) {
@@ -139,6 +144,7 @@ export class Plans {
         change.expect(store.assignPlan(accountId, plan.name), 'retry');
       }
       if (own !== undefined) change.expect(quotas.setOwn(accountId, own), 'retry');
+      await input.beside?.(change);
       change.forgets({ kind: 'quota', id: '' });
       return { id: accountId, ...terms };
     });

@@ -137,7 +137,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   adminCreateAccount: { body: { username: 'grace', email: 'grace@example.com' } },
   adminAdjustCredits: { body: { amount: 50, reason: 'Welcome' } },
   adminSuspendAccount: { body: { reason: 'Unpaid' } },
-  adminChangeAccount: { body: { plan: 'free' } },
+  adminChangeAccount: { body: { plan: 'free', expires_at: '2999-07-31 22:00:00' } },
   adminCreatePlan: { body: { name: 'pro', monthly_credits: 100, quotas: { vms: 20 } } },
   adminChangePlan: { ...PLAN, body: { monthly_credits: 200 } },
   adminDeletePlan: PLAN,

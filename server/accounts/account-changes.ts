@@ -1,0 +1,90 @@
+/** Changes of another's account by an administrator: its address, its rights, its end. */
+import type { Call } from '../calls/principal.ts';
+import type { Change } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import { type Clock, readTime } from '../platform/clock.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
+import { accountNotFound, changedByOthers, lastAdministrator } from './account-errors.ts';
+import { assertAccountFields, foldEmail } from './account-fields.ts';
+import { expectOtherAdministrator } from './closings-store.ts';
+import { EXPIRED, setAdministrator, setExpiry } from './expiries-store.ts';
+import type { PasswordChecks } from './sign-in/password-checks.ts';
+import type { AccountRow, AccountStore } from './store.ts';
+
+/** Members that are left out stay as they are. */
+export interface WantedChange {
+  readonly email?: string | undefined;
+  readonly is_admin?: boolean | undefined;
+  /** null: the account does not expire. */
+  readonly expires_at?: string | null | undefined;
+}
+
+export interface AccountChangesDeps {
+  readonly store: AccountStore;
+  readonly clock: Clock;
+  readonly checks: PasswordChecks;
+  /** See AdministrationDeps. */
+  readonly reactivation: (accountId: number) => readonly Statement[];
+  readonly accountChanged?: (accountId: number) => void;
+}
+
+export class AccountChanges {
+  readonly #deps: AccountChangesDeps;
+
+  constructor(deps: AccountChangesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Adds the change to a commit. Throws `account_not_found`, `invalid_request`, `email_taken`,
+   * `password_required` (for another address or other rights); the commit is refused with
+   * `last_administrator` when nobody would be left.
+   */
+  async apply(change: Change, call: Call, target: WantedChange & { readonly id: number }): Promise<void> {
+    const { store, checks } = this.#deps;
+    const { id, email, is_admin: isAdmin, expires_at: end } = target;
+    if (email === undefined && isAdmin === undefined && end === undefined) return;
+    const row = await store.account(id);
+    if (row === undefined) throw accountNotFound();
+    if (email !== undefined || isAdmin !== undefined) await checks.assertFresh(call.principal);
+    if (email !== undefined) await this.#setEmail(change, row, email);
+    if (isAdmin !== undefined && isAdmin !== (row.is_admin === 1)) {
+      if (!isAdmin) change.addAll(expectOtherAdministrator(id), lastAdministrator);
+      change.expect(setAdministrator(id, isAdmin), accountNotFound);
+    }
+    const willBeAdmin = isAdmin ?? row.is_admin === 1;
+    if (willBeAdmin && (end === undefined ? row.expires_at : end) !== null)
+      throw invalidField('expires_at', 'must be null for an administrator, whose account does not expire');
+    if (end !== undefined) this.#setEnd(change, row, end);
+    change.forgets({ kind: 'account', id });
+    change.after(() => this.#deps.accountChanged?.(id));
+  }
+
+  async #setEmail(change: Change, row: AccountRow, email: string): Promise<void> {
+    const { store } = this.#deps;
+    assertAccountFields({ email });
+    const folded = foldEmail(email);
+    const assertFree = async () => {
+      const holder = await store.accountByEmail(folded);
+      if (holder === undefined || holder.id === row.id) return;
+      const fields = [{ field: 'email', message: 'is taken' }];
+      throw new AppError('email_taken', 'This e-mail address is taken', { fields });
+    };
+    await assertFree();
+    change.expect(store.setEmail(row.id, email, folded), async (reason) => {
+      if (reason === 'unique') await assertFree();
+      return changedByOthers();
+    });
+  }
+
+  /** An account that is suspended because its end had come goes on, if the end is put off. */
+  #setEnd(change: Change, row: AccountRow, end: string | null): void {
+    const { store, clock, reactivation } = this.#deps;
+    const at = end === null ? null : readTime('expires_at', end);
+    if (at !== null && at <= clock.now()) throw invalidField('expires_at', 'must be in the future');
+    change.expect(setExpiry(row.id, at), accountNotFound);
+    if (row.suspended_reason !== EXPIRED) return;
+    change.expect(store.setSuspended(row.id, null), accountNotFound);
+    change.addAll(reactivation(row.id));
+  }
+}
