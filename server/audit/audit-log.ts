@@ -1,5 +1,6 @@
 /** Shows the audit log: to an owner what concerns its account, to administrators all. */
 import type { Principal } from '../calls/principal.ts';
+import { formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { AuditFilter, AuditRow, AuditStore } from './store.ts';
 
@@ -43,7 +44,7 @@ function describe(row: AuditRow) {
   const { target, outcome, status, code, request_id, detail, times } = row;
   return {
     id,
-    at: new Date(at).toISOString(),
+    at: formatTime(at),
     account_id: account_id === 0 ? null : account_id,
     actor_id: actor_id === 0 ? null : actor_id,
     actor,

@@ -10,7 +10,7 @@ const Outcome = Type.Enum(OUTCOMES, {
 
 export const AuditEntryView = namedObject('AuditEntry', {
   id: Type.Integer(),
-  at: Type.String({ description: 'RFC 3339, with milliseconds' }),
+  at: Type.String(),
   account_id: Type.Union([Type.Integer(), Type.Null()], {
     description: 'Whose things are concerned; null: those of the cloud, or nobody known',
   }),

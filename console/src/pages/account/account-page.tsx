@@ -12,6 +12,7 @@ import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { AccessKeys } from './access-keys.tsx';
 import { ApiKey } from './api-key.tsx';
+import { OwnActivity } from './audit-log.tsx';
 import { LoginForm } from './login-form.tsx';
 import { Sessions } from './sessions.tsx';
 
@@ -23,6 +24,7 @@ export function AccountPage() {
         <AccessKeys />
         <Sessions />
         <LoginForm />
+        <OwnActivity />
         <CloseAccount />
       </Stack>
     </Page>

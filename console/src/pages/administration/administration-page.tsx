@@ -11,6 +11,7 @@ import { DayBars, MonthSelect } from '../billing/month-select.tsx';
 import { thisMonth } from '../billing/queries.ts';
 import { Accounts } from './accounts.tsx';
 import { AllMachines } from './all-machines.tsx';
+import { Audit } from './audit.tsx';
 import { Images } from './images.tsx';
 import { Nodes } from './nodes.tsx';
 import { Plans } from './plans.tsx';
@@ -28,6 +29,7 @@ const PANELS = {
   revenue: Revenue,
   images: Images,
   upkeep: Upkeep,
+  audit: Audit,
   nodes: Nodes,
 };
 

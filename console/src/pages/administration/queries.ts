@@ -14,6 +14,7 @@ export const TABS = [
   'revenue',
   'images',
   'upkeep',
+  'audit',
   'nodes',
 ] as const;
 export type Tab = (typeof TABS)[number];

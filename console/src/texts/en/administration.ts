@@ -11,6 +11,7 @@ export const administration = {
     revenue: 'Revenue',
     images: 'Images',
     upkeep: 'Maintenance',
+    audit: 'Activity',
     nodes: 'Nodes',
   },
   actions: 'Actions',

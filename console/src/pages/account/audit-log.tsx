@@ -1,0 +1,115 @@
+/** Shows who did what: to one's own account, or in the whole cloud. */
+import { Button, Group, NativeSelect, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import type { AuditEntry } from '../../../../sdk/index.ts';
+import { Loaded } from '../../parts/page.tsx';
+import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
+import { StateBadge, type Tone } from '../../parts/tables/state-badge.tsx';
+import { When } from '../../parts/tables/when.tsx';
+import { text } from '../../texts/text.ts';
+import { type AuditFilter, auditQuery, NO_FILTER, OUTCOMES } from './queries.ts';
+
+const words = text.audit;
+const TONES: Readonly<Record<AuditEntry['outcome'], Tone>> = {
+  done: 'good',
+  refused: 'quiet',
+  failed: 'bad',
+};
+
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { name: words.when, cell: ({ at }) => <When at={at} /> },
+  { name: words.who, title: ({ user_agent }) => user_agent, cell: (entry) => <Who {...entry} /> },
+  { name: words.action, cell: ({ action }) => action },
+  { name: words.target, isMono: true, cell: ({ target }) => target },
+  { name: words.outcome, title: ({ code }) => code, cell: (entry) => <Outcome {...entry} /> },
+];
+
+function Who({ actor, via, credential, address }: AuditEntry) {
+  const name = via === 'control' ? words.operator : actor === '' ? words.nobody : actor;
+  return (
+    <>
+      {name}
+      <Text className="mono" size="xs" c="dimmed">
+        {[address, credential].filter((part) => part !== '').join(' · ')}
+      </Text>
+    </>
+  );
+}
+
+function Outcome({ outcome, code, times }: AuditEntry) {
+  return (
+    <>
+      <StateBadge tone={TONES[outcome]} word={words.outcomes[outcome]} reason={code} />
+      {times > 1 && <Text size="xs">{words.times(times)}</Text>}
+    </>
+  );
+}
+
+/** `account`: `all`, for administrators; default: one's own. */
+export function AuditLog({ account }: { readonly account?: 'all' }) {
+  const [filter, setFilter] = useState<AuditFilter>(NO_FILTER);
+  const log = useInfiniteQuery(auditQuery(account, filter));
+  const isFiltered = Object.values(filter).some((value) => value !== '');
+  return (
+    <Stack>
+      <Filters onChange={(change) => setFilter((before) => ({ ...before, ...change }))} />
+      <Loaded query={log}>
+        {({ pages }) => {
+          const entries = pages.flatMap(({ items }) => items);
+          if (entries.length === 0)
+            return <Text c="dimmed">{isFiltered ? words.noneFound : words.none}</Text>;
+          return <DataTable columns={COLUMNS} rows={entries} keyOf={({ id }) => id} />;
+        }}
+      </Loaded>
+      {log.hasNextPage && (
+        <Button variant="default" loading={log.isFetchingNextPage} onClick={() => log.fetchNextPage()}>
+          {words.older}
+        </Button>
+      )}
+    </Stack>
+  );
+}
+
+const FIELDS = ['actor', 'action', 'target'] as const;
+const LABELS = { actor: words.who, action: words.action, target: words.target };
+
+/** They count when Enter is pressed or the field is left. */
+function Filters({ onChange }: { onChange: (change: Partial<AuditFilter>) => void }) {
+  const take = (name: (typeof FIELDS)[number]) => (event: FormEvent<HTMLInputElement>) =>
+    onChange({ [name]: event.currentTarget.value.trim() });
+  return (
+    <Group>
+      {FIELDS.map((name) => (
+        <TextInput
+          key={name}
+          aria-label={LABELS[name]}
+          placeholder={LABELS[name]}
+          onBlur={take(name)}
+          onKeyDown={(event) => event.key === 'Enter' && take(name)(event)}
+        />
+      ))}
+      <NativeSelect
+        aria-label={words.outcome}
+        data={[
+          { value: '', label: words.anyOutcome },
+          ...OUTCOMES.map((value) => ({ value, label: words.outcomes[value] })),
+        ]}
+        onChange={({ currentTarget }) => onChange({ outcome: currentTarget.value as AuditFilter['outcome'] })}
+      />
+    </Group>
+  );
+}
+
+/** Section of the account's page. */
+export function OwnActivity() {
+  return (
+    <Stack component="section" gap="xs" aria-labelledby="activity">
+      <Title order={2} id="activity">
+        {words.title}
+      </Title>
+      <Text c="dimmed">{words.lead}</Text>
+      <AuditLog />
+    </Stack>
+  );
+}

@@ -1,0 +1,20 @@
+export const audit = {
+  title: 'Activity',
+  lead: 'What was done to your account and what it has, by whom and from where. Entries are kept for a year.',
+  adminLead:
+    'Every change, every secret that was shown, every sign-in and refusal of this cloud. An entry is stored together with its effect.',
+  who: 'Who',
+  nobody: 'somebody unknown',
+  operator: 'operator',
+  action: 'Operation',
+  target: 'On',
+  outcome: 'Outcome',
+  outcomes: { done: 'done', refused: 'refused', failed: 'failed' },
+  anyOutcome: 'Any outcome',
+  times: (count: number) => `${count} times`,
+  when: 'When',
+  address: 'Address',
+  older: 'Show older entries',
+  none: 'There are no entries.',
+  noneFound: 'No entries match.',
+};
