@@ -144,4 +144,48 @@ describe('in the browser', { skip }, () => {
     assert.deepEqual([last.state, last.uses], ['open', 1]);
     await pupil.close();
   });
+
+  test('an administrator invites a class by a table on the page, and revokes a link', async () => {
+    const json = { username: 'head', email: 'head@example.org', password: PASSWORD, is_admin: true };
+    await admin.expect(201, '/api/admin/accounts', { json });
+    const head = await fixture.newPage();
+    await head.goto(`${fixture.cloud.api}/sign-in`);
+    await head.getByLabel('User name').fill('head');
+    await head.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await head.getByRole('button', { name: 'Sign in' }).click();
+    await head.getByRole('navigation', { name: 'Main' }).waitFor();
+    await head.goto(`${fixture.cloud.api}/administration?tab=invitations`);
+    const invite = head.getByRole('button', { name: 'Invite', exact: true });
+    await invite.first().click();
+    const form = head.getByRole('dialog', { name: 'Invite' });
+    await assertAccessible(head, 'the form of an invitation');
+    await form.getByText('CSV table').click();
+    const choose = async (csv: string) => {
+      const [chooser] = await Promise.all([
+        head.waitForEvent('filechooser'),
+        form.getByRole('button', { name: 'Table' }).click(),
+      ]);
+      await chooser.setFiles({ name: 'class.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+      await form.getByRole('button', { name: 'Invite', exact: true }).click();
+    };
+    await choose('username\npaula\nPaula\n');
+    await form.getByText('nobody was invited').first().waitFor();
+    await form.getByText('is that of line 2').first().waitFor();
+    await choose('username,email\r\npaula,paula@example.org\r\nquentin,quentin@example.org\r\n');
+    const shown = head.getByRole('dialog', { name: '2 invitations' });
+    const links = String(await shown.locator('pre').textContent());
+    assert.match(links, /paula\t\S+#token=\S+\nquentin\t\S+#token=/);
+    await assertAccessible(head, 'the links of a class');
+    await head.keyboard.press('Escape');
+    await head.getByRole('button', { name: 'Revoke quentin' }).click();
+    await head.getByRole('button', { name: 'Revoke quentin' }).waitFor({ state: 'detached' });
+    await assertAccessible(head, 'the list of invitations');
+    const list: { username: string; state: string }[] = await admin.expect(200, INVITATIONS);
+    const states = list.slice(-2).map(({ username, state }) => [username, state]);
+    assert.deepEqual(states, [
+      ['paula', 'open'],
+      ['quentin', 'revoked'],
+    ]);
+    await head.close();
+  });
 });

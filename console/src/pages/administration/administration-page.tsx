@@ -1,4 +1,4 @@
-/** The operator's page: status, accounts, machines, plans, prices, revenue, images, upkeep. */
+/** The operator's page: status, accounts, invitations, machines, plans, prices, revenue, images, upkeep. */
 import { Stack, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -13,6 +13,7 @@ import { Accounts } from './accounts.tsx';
 import { AllMachines } from './all-machines.tsx';
 import { Audit } from './audit.tsx';
 import { Images } from './images.tsx';
+import { Invitations } from './invitations.tsx';
 import { Nodes } from './nodes.tsx';
 import { Plans } from './plans.tsx';
 import { isCluster, nodesQuery, revenueQuery, TABS, type Tab } from './queries.ts';
@@ -23,6 +24,7 @@ import { Upkeep } from './upkeep.tsx';
 const PANELS = {
   status: Status,
   accounts: Accounts,
+  invitations: Invitations,
   machines: AllMachines,
   plans: Plans,
   prices: SetPrices,

@@ -8,6 +8,7 @@ import { periodOf } from '../billing/queries.ts';
 export const TABS = [
   'status',
   'accounts',
+  'invitations',
   'machines',
   'plans',
   'prices',
@@ -32,6 +33,11 @@ export const adminStatusQuery = queryOptions({
 export const accountsQuery = queryOptions({
   queryKey: ['admin', 'accounts'],
   queryFn: () => cloud.adminListAccounts().all(),
+});
+
+export const invitationsQuery = queryOptions({
+  queryKey: ['admin', 'invitations'],
+  queryFn: () => cloud.adminListInvitations().all(),
 });
 
 /** `month`: YYYY-MM. */

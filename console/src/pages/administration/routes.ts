@@ -12,6 +12,7 @@ import {
   adminStatusQuery,
   allVmsQuery,
   imagesQuery,
+  invitationsQuery,
   nodesQuery,
   plansQuery,
   revenueQuery,
@@ -45,7 +46,8 @@ export const administrationRoutes = [
       if (tab === 'status') readAhead(queryClient, adminStatusQuery);
       if (tab === 'accounts' || tab === 'machines') readAhead(queryClient, accountsQuery);
       if (tab === 'machines') readAhead(queryClient, allVmsQuery);
-      if (tab === 'plans') readAhead(queryClient, plansQuery);
+      if (tab === 'invitations') readAhead(queryClient, invitationsQuery);
+      if (tab === 'plans' || tab === 'invitations') readAhead(queryClient, plansQuery);
       if (tab === 'prices') readAhead(queryClient, setPricesQuery);
       if (tab === 'revenue') readAhead(queryClient, revenueQuery(month));
       if (tab === 'images') readAhead(queryClient, imagesQuery);
