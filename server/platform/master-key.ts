@@ -142,7 +142,10 @@ export class MasterKeys {
       return keys;
     }
     if (!mayCreate) {
-      throw new Error(`${path} is missing, but the database has values sealed with it: restore your copy`);
+      throw new Error(
+        `${path} is missing, but the database has values sealed with it: restore your copy, ` +
+          'or name that of another node in CLOUDLET_MASTER_KEY_FILE',
+      );
     }
     const made = new MasterKeys(dataDir, { cloud: cloudId, current: '', keys: new Map() });
     made.addKey();
