@@ -101,7 +101,8 @@ export class AuditedCall {
     const status = ERRORS[error.code].http;
     if (!isTold(status)) return;
     const outcome = status === 500 ? 'failed' : 'refused';
-    this.#trail.note({ ...this.#entry(outcome, status, undefined), code: error.code });
+    const entry = this.#entry(outcome, status, undefined);
+    this.#trail.note({ ...entry, accountId: error.accountId ?? entry.accountId, code: error.code });
   }
 
   #entry(outcome: AuditOutcome, status: number, answer: unknown): AuditEntry {

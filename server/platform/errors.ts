@@ -151,6 +151,8 @@ export interface ErrorExtras {
   readonly headers?: Readonly<Record<string, string>>;
   /** Further members of the response, for programs. Public. */
   readonly extra?: Readonly<Record<string, unknown>>;
+  /** Private: the account whose name or things were meant, for the audit log. */
+  readonly accountId?: number | undefined;
   /** Private: logged, never rendered. */
   readonly cause?: unknown;
 }
@@ -162,6 +164,7 @@ export class AppError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly extra: Readonly<Record<string, unknown>> | undefined;
+  readonly accountId: number | undefined;
 
   /** `detail` is the public sentence that names the violated rule. */
   constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}) {
@@ -173,6 +176,7 @@ export class AppError extends Error {
     this.retryAfterSeconds = extras.retryAfterSeconds;
     this.headers = extras.headers;
     this.extra = extras.extra;
+    this.accountId = extras.accountId;
   }
 }
 

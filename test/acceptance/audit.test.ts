@@ -85,8 +85,11 @@ describe('an entry', () => {
     assert.equal(secret.via, 'session');
     for (let i = 0; i < 3; i++)
       await anyone.refused(401, 'invalid_credentials', ['/api/login', { json: { ...json, password: 'no' } }]);
-    const refused = await entryOf(admin, 'login', '&account_id=0&outcome=refused');
-    assert.deepEqual([refused.actor, refused.code], ['', 'invalid_credentials']);
+    const refused = await entryOf(admin, 'login', `&account_id=${id}&outcome=refused`);
+    assert.deepEqual([refused.actor, refused.code], ['', 'invalid_credentials'], 'its owner sees that, too');
+    const unknown = { username: 'nobody-has-this', password: 'no' };
+    await anyone.refused(401, 'invalid_credentials', ['/api/login', { json: unknown }]);
+    await entryOf(admin, 'login', '&account_id=0&outcome=refused');
   });
 
   test("of an administrator's change is seen by who is concerned", async () => {

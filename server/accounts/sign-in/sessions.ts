@@ -81,7 +81,9 @@ export class Sessions {
       // Changed, suspended or closed since it was read: as if the login had come a moment later.
       const entry = { passwordHash: row.password_hash, at: now };
       const isClosed = row.removal_at !== null;
-      change.expect(isClosed ? reopenAccount(row.id, entry) : store.recordLogin(row.id, entry), wrong);
+      change.expect(isClosed ? reopenAccount(row.id, entry) : store.recordLogin(row.id, entry), () =>
+        wrong(row.id),
+      );
       const key = isClosed ? this.#reopen(change, row.id) : await apiKeys.current(row.id);
       const known = await sessionStore.sessionsAfter(row.id, '', Number.MAX_SAFE_INTEGER);
       for (const { token_hash } of known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1))) {
@@ -204,7 +206,7 @@ export class Sessions {
       this.failedLogins++;
       throttle.failed(typed);
       if (account !== undefined && !isHeld) throttle.failed(account);
-      throw wrong();
+      throw wrong(row?.id);
     }
     throttle.succeeded(typed);
     throttle.succeeded({ target: ofAccount(row.id), address });
@@ -240,8 +242,9 @@ function sessionNotFound(): AppError {
   return new AppError('session_not_found', 'There is no such session');
 }
 
-function wrong(): AppError {
+function wrong(accountId?: number): AppError {
   return new AppError('invalid_credentials', 'The user name or the password is wrong', {
+    accountId,
     hint: 'After many failures even the right password is refused for a while; wait, then try again',
   });
 }
