@@ -96,6 +96,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/console-billing',
     'test/acceptance/console-browsers',
     'test/acceptance/console-databases',
+    'test/acceptance/console-files',
     'test/acceptance/console-imports',
     'test/acceptance/console-large-uploads',
     'test/acceptance/console-machines',

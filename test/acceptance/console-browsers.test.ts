@@ -171,6 +171,36 @@ describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
     assert.deepEqual(firefox.complaints, []);
   });
 
+  test('chooses, renames and deletes files with the keyboard', async () => {
+    const owner = await signIn(firefox, cloud, 'filer');
+    await owner.call('/api/buckets', { json: { name: 'filed', versioning: true } });
+    for (const name of ['a.txt', 'b.txt']) await owner.upload('filed', name, name);
+    const names = async () =>
+      (await owner.call('/api/buckets/filed/files')).body.map(({ name }: { name: string }) => name).join(' ');
+    await firefox.goto(`${cloud.api}/storage/filed`);
+    await firefox.says('b.txt');
+    await firefox.evaluate(`document.querySelector('[role=row] a').focus()`);
+    await firefox.press('ArrowDown');
+    await holds(firefox, 'the arrow leads on', `document.activeElement.innerText === 'b.txt'`);
+    await firefox.press('F2');
+    await focused(firefox, '[role=dialog] input');
+    await firefox.type('c');
+    await firefox.press('Enter');
+    await eventually('b.txt is c.txt', async () => (await names()) === 'a.txt c.txt');
+    await firefox.says('Renamed: b.txt');
+    await holds(firefox, 'it is shown', `document.querySelector('[role=table]').innerText.includes('c.txt')`);
+    await firefox.evaluate(`document.querySelector('[role=row] a').focus()`);
+    await firefox.press('Control+a');
+    await firefox.says('2 selected');
+    await firefox.press('Delete');
+    await firefox.says('Delete 2 files?');
+    await holds(firefox, 'Cancel has the focus', `document.activeElement.innerText === 'Cancel'`);
+    await firefox.press('Enter');
+    await holds(firefox, 'it is closed', `document.querySelector('[role=dialog]') === null`);
+    assert.equal(await names(), 'a.txt c.txt');
+    assert.deepEqual(firefox.complaints, []);
+  });
+
   test('makes an S3 key with the keyboard, tests it, and shows each tab of a bucket', async () => {
     const button = (name: string) =>
       `[...document.querySelectorAll('button')].findLast((each) => each.innerText.trim() === '${name}')`;

@@ -17,7 +17,14 @@ const PREFERENCES = {
 
 /** Keys by the code points that WebDriver has for them. */
 const CONTROL = '\uE009';
-const KEYS: Readonly<Record<string, string>> = { Tab: '\uE004', Enter: '\uE007', Escape: '\uE00C' };
+const KEYS: Readonly<Record<string, string>> = {
+  Tab: '\uE004',
+  Enter: '\uE007',
+  Escape: '\uE00C',
+  ArrowDown: '\uE015',
+  Delete: '\uE017',
+  F2: '\uE032',
+};
 
 const down = (value: string) => ({ type: 'keyDown', value });
 const up = (value: string) => ({ type: 'keyUp', value });

@@ -13,6 +13,11 @@ export function useDownload(...target: Target) {
   return useMutation({ mutationFn: () => cloud.ticketUrl(...target), onSuccess: follow });
 }
 
+/** The same, of what is chosen only then: `download.mutate(['downloadObject', [id]])`. */
+export function useDownloads() {
+  return useMutation({ mutationFn: (target: Target) => cloud.ticketUrl(...target), onSuccess: follow });
+}
+
 /** A refusal is then a failed download, and the page stays. */
 function follow(url: string): void {
   const link = document.createElement('a');

@@ -5,21 +5,13 @@
 
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { CloudError, type StorageObject } from '../../../../../sdk/index.ts';
+import type { StorageObject } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 import { Confirm } from '../../../parts/forms/dialog.tsx';
 import { showDone, showRefusal } from '../../../parts/notices.tsx';
 import { text } from '../../../texts/text.ts';
 import { bucketsQuery } from '../queries.ts';
-
-/** An object, or without `id` a folder with all that is in it. */
-interface Target {
-  readonly id?: string | undefined;
-  readonly name: string;
-}
-
-/** Calls under way at a time. */
-const AT_ONCE = 6;
+import { eachOf, objectsOf, patiently, type Target } from './many.ts';
 
 interface DeleteOptions {
   readonly bucket: string;
@@ -28,7 +20,7 @@ interface DeleteOptions {
 }
 
 /** Queries that show the objects of a bucket, or their size. */
-const changedIn = (bucket: string) => [{ queryKey: ['files', bucket] }, bucketsQuery];
+export const changedIn = (bucket: string) => [{ queryKey: ['files', bucket] }, bucketsQuery];
 
 export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
   const [asked, setAsked] = useState<readonly Target[]>([]);
@@ -53,19 +45,22 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
       isOpen={asked.length > 0}
       title={text.storage.deleteAsk(asked.length, hasFolders)}
       action={text.storage.delete}
-      typed={hasFolders ? nameOf(asked, bucket) : undefined}
+      typed={hasFolders && !isVersioned ? nameOf(asked, bucket) : undefined}
       isBusy={remove.isPending}
       error={remove.error}
       onConfirm={() => remove.mutate(asked)}
       onClose={() => setAsked([])}
     >
-      {hasFolders && text.storage.deleteWithFolders} {text.storage.deleteForGood}
+      {hasFolders && text.storage.deleteWithFolders}{' '}
+      {isVersioned ? text.storage.deleteKept : text.storage.deleteForGood}
     </Confirm>
   );
   return {
     isBusy: remove.isPending,
     question,
     ask: (targets: readonly Target[]) => (isVersioned ? remove.mutate(targets) : setAsked(targets)),
+    /** For a key, which is pressed by mistake more easily than a button. */
+    askAlways: setAsked,
   };
 }
 
@@ -93,7 +88,7 @@ async function deleteAll(bucket: string, targets: readonly Target[]): Promise<De
   const markers: Marker[] = [];
   let count = 0;
   let failure: unknown;
-  await eachOf(idsOf(bucket, targets), async (id) => {
+  await eachOf(objectsOf(bucket, targets), async ({ id }) => {
     try {
       const { version_id, is_delete_marker } = await patiently(() => cloud.deleteObject(id));
       count++;
@@ -105,40 +100,8 @@ async function deleteAll(bucket: string, targets: readonly Target[]): Promise<De
   return { count, markers, failure };
 }
 
-async function* idsOf(bucket: string, targets: readonly Target[]): AsyncGenerator<string> {
-  for (const { id, name } of targets) {
-    if (id !== undefined) yield id;
-    else for await (const object of cloud.listObjects(bucket, { prefix: name })) yield object.id;
-  }
-}
-
 async function undelete(markers: readonly Marker[]): Promise<void> {
   await eachOf(markers, ({ id, version_id }) => patiently(() => cloud.deleteObject(id, { version_id })));
-}
-
-async function eachOf<T>(
-  list: Iterable<T> | AsyncIterable<T>,
-  work: (one: T) => Promise<unknown>,
-): Promise<void> {
-  const rest = (async function* () {
-    yield* list;
-  })();
-  const worker = async () => {
-    for await (const one of rest) await work(one);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-}
-
-/** A large folder is more calls than the cloud takes in a few seconds: it says when to go on. */
-async function patiently<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!(error instanceof CloudError) || error.status !== 429) throw error;
-      await new Promise((resolve) => setTimeout(resolve, (error.retryAfterSeconds ?? 1) * 1000));
-    }
-  }
 }
 
 /** Brings deleted objects back, as they were last. */

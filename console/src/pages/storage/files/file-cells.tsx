@@ -1,16 +1,25 @@
 /** The cells of one row: a folder or an object. */
 
-import { ArrowUturnLeftIcon, DocumentIcon, FolderIcon, PhotoIcon } from '@heroicons/react/24/outline';
-import { ActionIcon } from '@mantine/core';
+import {
+  ArrowUturnLeftIcon,
+  DocumentIcon,
+  EllipsisHorizontalIcon,
+  FolderIcon,
+  PhotoIcon,
+} from '@heroicons/react/24/outline';
+import { ActionIcon, Menu } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { memo } from 'react';
+import { type ComponentProps, memo, useEffect, useRef, useState } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../../sdk/index.ts';
 import { sayBytes, sayName } from '../../../parts/say.ts';
 import { When } from '../../../parts/tables/when.tsx';
 import { text } from '../../../texts/text.ts';
 import { inFolder } from '../queries.ts';
 import classes from '../storage.module.css';
+import { ACTION_ICONS, ACTION_WORDS, FILE_ACTIONS } from './chosen-bar.tsx';
 import { useRestore } from './delete-restore.tsx';
+import type { FileAction, FileActions } from './use-file-actions.tsx';
+import type { Selection } from './use-selection.ts';
 
 interface FileCellsProps {
   readonly entry: BucketEntry;
@@ -18,7 +27,9 @@ interface FileCellsProps {
   readonly bucket: string;
   readonly isChosen: boolean;
   readonly canChoose: boolean;
-  readonly onChoose: (entry: BucketEntry, isChosen: boolean) => void;
+  readonly onChoose: Selection['choose'];
+  /** Absent: there is no menu. */
+  readonly onAct: FileActions['act'] | undefined;
 }
 
 /** Rows that stay while one scrolls are not made again. */
@@ -50,6 +61,7 @@ export const FileCells = memo(function FileCells(props: FileCellsProps) {
       <span role="cell" className={classes.date}>
         <When at={deleted_at ?? object.created_at} />
       </span>
+      <MenuCell {...props} />
     </>
   );
 });
@@ -63,9 +75,67 @@ function ChooseCell({ entry, label, isChosen, canChoose, onChoose }: FileCellsPr
         className={classes.box}
         aria-label={text.storage.chooseOne(label)}
         checked={isChosen}
-        onChange={({ currentTarget }) => onChoose(entry, currentTarget.checked)}
+        onChange={({ currentTarget, nativeEvent }) =>
+          onChoose(entry, currentTarget.checked, nativeEvent instanceof MouseEvent && nativeEvent.shiftKey)
+        }
       />
     </span>
+  );
+}
+
+/** A menu of its own for each row costs most of the time while one scrolls: it comes when it is wanted. */
+function MenuCell({ entry, label, onAct }: FileCellsProps) {
+  const [isWanted, setWanted] = useState(false);
+  const name = text.storage.actionsOf(sayName(label === '' ? entry.name : label));
+  return (
+    <span role="cell" className={classes.menu}>
+      {onAct !== undefined &&
+        (isWanted ? (
+          <RowMenu name={name} onAct={(action) => onAct(action, [entry])} />
+        ) : (
+          <MenuButton name={name} onClick={() => setWanted(true)} />
+        ))}
+    </span>
+  );
+}
+
+function MenuButton({ name, ...props }: { name: string } & ComponentProps<'button'>) {
+  return (
+    <button type="button" aria-haspopup="menu" {...props} className={classes.more} aria-label={name}>
+      <EllipsisHorizontalIcon width={20} aria-hidden />
+    </button>
+  );
+}
+
+/** Takes the place of the button that was pressed, with its focus, and opens. */
+function RowMenu({ name, onAct }: { name: string; onAct: (action: FileAction) => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    button.current?.focus();
+    setOpen(true);
+  }, []);
+  return (
+    <Menu position="bottom-end" opened={isOpen} onChange={setOpen}>
+      <Menu.Target>
+        <MenuButton ref={button} name={name} />
+      </Menu.Target>
+      <Menu.Dropdown>
+        {FILE_ACTIONS.map((action) => {
+          const Icon = ACTION_ICONS[action];
+          return (
+            <Menu.Item
+              key={action}
+              {...(action === 'delete' && { color: 'var(--wrong)' })}
+              leftSection={<Icon width={18} />}
+              onClick={() => onAct(action)}
+            >
+              {ACTION_WORDS[action]}
+            </Menu.Item>
+          );
+        })}
+      </Menu.Dropdown>
+    </Menu>
   );
 }
 
@@ -87,6 +157,7 @@ function FolderCells(props: FileCellsProps) {
       </span>
       <span role="cell" className={classes.size} />
       <span role="cell" className={classes.date} />
+      <MenuCell {...props} />
     </>
   );
 }

@@ -1,19 +1,19 @@
 /** A folder as a table: its columns, what is chosen of it, and what can be done with that. */
 
-import { ArrowUturnLeftIcon, ChevronDownIcon, ChevronUpIcon, TrashIcon } from '@heroicons/react/24/outline';
-import { Button, Group, Text } from '@mantine/core';
+import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
+import { VisuallyHidden } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { type RefObject, useCallback, useEffect, useRef } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
 import { useTallList } from '../../../parts/tables/use-tall-list.ts';
 import { text } from '../../../texts/text.ts';
 import type { FilesSearch } from '../queries.ts';
 import classes from '../storage.module.css';
-import { useDelete, useRestore } from './delete-restore.tsx';
+import { ChosenBar } from './chosen-bar.tsx';
 import { FileCells } from './file-cells.tsx';
-
-/** By name; folders too. */
-type Chosen = ReadonlyMap<string, BucketEntry>;
+import { type FileActions, useFileActions } from './use-file-actions.tsx';
+import { useListKeys } from './use-list-keys.ts';
+import { type Chosen, type Selection, useSelection } from './use-selection.ts';
 
 interface FileTableProps {
   readonly bucket: string;
@@ -25,34 +25,41 @@ interface FileTableProps {
 }
 
 export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMore }: FileTableProps) {
-  const [chosen, setChosen] = useState<Chosen>(new Map());
-  const choose = useCallback((entry: BucketEntry, isChosen: boolean) => {
-    setChosen((before) => {
-      const next = new Map(before);
-      if (isChosen) next.set(entry.name, entry);
-      else next.delete(entry.name);
-      return next;
-    });
-  }, []);
+  const areDeleted = search.deleted === true;
+  // Deleted files are restored one by one.
+  const canChoose = useCallback(({ object }: BucketEntry) => object !== null || !areDeleted, [areDeleted]);
+  const selection = useSelection(entries, canChoose);
+  const { chosen, choose, chooseAll, clear } = selection;
+  const { prefix = '' } = search;
+  const actions = useFileActions({ bucket, isVersioned, prefix, onDone: clear });
+  const { act } = actions;
+  const table = useRef<HTMLDivElement>(null);
+  useKeys(table, { entries, selection, act: areDeleted ? undefined : act });
   return (
     <>
-      <ChosenBar
-        bucket={bucket}
-        isVersioned={isVersioned}
-        areDeleted={search.deleted === true}
-        chosen={chosen}
-        onDone={() => setChosen(new Map())}
-      />
-      <div role="table" aria-label={text.storage.objects} aria-rowcount={hasMore ? -1 : entries.length + 1}>
-        <FileHead search={search} />
+      <ChosenBar bucket={bucket} areDeleted={areDeleted} chosen={chosen} actions={actions} onDone={clear} />
+      {actions.windows}
+      <div
+        ref={table}
+        role="table"
+        aria-label={text.storage.objects}
+        aria-rowcount={hasMore ? -1 : entries.length + 1}
+      >
+        <FileHead
+          search={search}
+          isAll={chosen.size > 0 && chosen.size >= entries.length}
+          isSome={chosen.size > 0}
+          onAll={(isAll) => (isAll ? chooseAll() : clear())}
+        />
         <FileRows
           bucket={bucket}
-          areDeleted={search.deleted === true}
           entries={entries}
           // Names that are found are shown whole.
-          skipped={search.find === undefined ? (search.prefix?.length ?? 0) : 0}
+          skipped={search.find === undefined ? prefix.length : 0}
           chosen={chosen}
+          canChoose={canChoose}
           onChoose={choose}
+          onAct={areDeleted ? undefined : act}
           hasMore={hasMore}
           onMore={onMore}
         />
@@ -61,41 +68,29 @@ export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMor
   );
 }
 
-interface ChosenBarProps {
-  readonly bucket: string;
-  readonly isVersioned: boolean;
-  readonly areDeleted: boolean;
-  readonly chosen: Chosen;
-  readonly onDone: () => void;
+interface KeyTargets {
+  readonly entries: readonly BucketEntry[];
+  readonly selection: Selection;
+  /** Absent: nothing can be done with them by key. */
+  readonly act: FileActions['act'] | undefined;
 }
 
-function ChosenBar({ bucket, isVersioned, areDeleted, chosen, onDone }: ChosenBarProps) {
-  const deleting = useDelete({ bucket, isVersioned, onDone });
-  const restoring = useRestore({ bucket, onDone });
-  if (chosen.size === 0) return deleting.question;
-  const all = [...chosen.values()];
-  const objects = all.flatMap(({ object }) => object ?? []);
-  const targets = all.map(({ name, object }) => ({ name, id: object?.id }));
-  return (
-    <Group className={classes.chosen ?? ''} role="status">
-      <Text size="sm" fw={550}>
-        {text.storage.chosen(chosen.size)}
-      </Text>
-      <Button
-        size="compact-sm"
-        variant="default"
-        leftSection={areDeleted ? <ArrowUturnLeftIcon width={16} /> : <TrashIcon width={16} />}
-        loading={areDeleted ? restoring.isPending : deleting.isBusy}
-        onClick={() => (areDeleted ? restoring.mutate(objects) : deleting.ask(targets))}
-      >
-        {areDeleted ? text.storage.restore : text.storage.delete}
-      </Button>
-      <Button size="compact-sm" variant="subtle" onClick={onDone}>
-        {text.storage.chooseNone}
-      </Button>
-      {deleting.question}
-    </Group>
-  );
+function useKeys(table: RefObject<HTMLDivElement | null>, { entries, selection, act }: KeyTargets): void {
+  const { chosen, choose, chooseAll, clear } = selection;
+  const at = (index: number) => entries.slice(index, index + 1);
+  useListKeys(table, {
+    count: entries.length,
+    choose: (index, isChosen, isRange) => {
+      for (const entry of at(index)) choose(entry, isChosen ?? !chosen.has(entry.name), isRange);
+    },
+    chooseAll,
+    clear: () => {
+      clear();
+      return chosen.size > 0;
+    },
+    rename: (index) => act?.('rename', at(index)),
+    remove: (index) => act?.('delete', chosen.size > 0 ? [...chosen.values()] : at(index), true),
+  });
 }
 
 /** Only the rows near the window are in the page; the next are read as one scrolls. */
@@ -108,16 +103,17 @@ interface FileRowsProps {
   readonly entries: readonly BucketEntry[];
   /** Characters of names that are not shown. */
   readonly skipped: number;
-  readonly areDeleted: boolean;
-  /** By name. */
-  readonly chosen: ReadonlyMap<string, BucketEntry>;
-  readonly onChoose: (entry: BucketEntry, isChosen: boolean) => void;
+  readonly chosen: Chosen;
+  readonly canChoose: (entry: BucketEntry) => boolean;
+  readonly onChoose: Selection['choose'];
+  /** Absent: rows have no menu. */
+  readonly onAct: FileActions['act'] | undefined;
   readonly hasMore: boolean;
   readonly onMore: () => void;
 }
 
 function FileRows(props: FileRowsProps) {
-  const { bucket, entries, skipped, areDeleted, chosen, onChoose, hasMore, onMore } = props;
+  const { bucket, entries, skipped, chosen, canChoose, onChoose, onAct, hasMore, onMore } = props;
   const frame = useRef<HTMLDivElement>(null);
   const { heightPx, shown, topOf } = useTallList(frame, { count: entries.length, rowPx: ROW_PX });
   const lastShown = shown.at(-1) ?? 0;
@@ -148,9 +144,9 @@ function FileRows(props: FileRowsProps) {
               label={entry.name.slice(skipped)}
               bucket={bucket}
               isChosen={chosen.has(entry.name)}
-              // Deleted files are restored one by one.
-              canChoose={entry.object !== null || !areDeleted}
+              canChoose={canChoose(entry)}
               onChoose={onChoose}
+              onAct={onAct}
             />
           </div>
         );
@@ -161,12 +157,30 @@ function FileRows(props: FileRowsProps) {
 
 type Column = 'name' | 'size' | 'created_at';
 
+interface FileHeadProps {
+  readonly search: FilesSearch;
+  readonly isAll: boolean;
+  readonly isSome: boolean;
+  readonly onAll: (isAll: boolean) => void;
+}
+
 /** Column headings. A click sorts the whole folder; another one reverses the order. */
-function FileHead({ search }: { search: FilesSearch }) {
+function FileHead({ search, isAll, isSome, onAll }: FileHeadProps) {
   const { deleted = false } = search;
   return (
     <div role="row" className={`${classes.row} ${classes.head}`}>
-      <span role="columnheader" aria-label={text.storage.choose} />
+      <span role="columnheader">
+        <input
+          type="checkbox"
+          className={classes.box}
+          aria-label={text.storage.chooseAll}
+          checked={isAll}
+          ref={(box) => {
+            if (box !== null) box.indeterminate = isSome && !isAll;
+          }}
+          onChange={({ currentTarget }) => onAll(currentTarget.checked)}
+        />
+      </span>
       <SortableHead column="name" label={text.storage.name} search={search} />
       {deleted ? (
         <>
@@ -188,6 +202,9 @@ function FileHead({ search }: { search: FilesSearch }) {
           />
         </>
       )}
+      <span role="columnheader" className={classes.menu}>
+        <VisuallyHidden>{text.storage.actionsOfFile}</VisuallyHidden>
+      </span>
     </div>
   );
 }

@@ -26,6 +26,7 @@ import { BucketTabs } from '../buckets/bucket-tabs.tsx';
 import { bucketQuery, filesQuery, objectQuery } from '../queries.ts';
 import classes from '../storage.module.css';
 import { FileTable } from './file-table.tsx';
+import { NewFolder } from './new-folder.tsx';
 import { PathBar } from './path-bar.tsx';
 
 /** React does not know it. */
@@ -48,7 +49,7 @@ export function FilesPage() {
       trail={<PathBar key={`${name}/${prefix}`} bucket={name} prefix={prefix} />}
       actions={
         <>
-          <UploadButtons />
+          <UploadButtons prefix={prefix} />
           <ActionIcon
             loading={download.isPending}
             onClick={() => download.mutate()}
@@ -149,8 +150,9 @@ function DeletedSwitch({ isOn }: { isOn: boolean }) {
   );
 }
 
-function UploadButtons() {
+function UploadButtons({ prefix }: { prefix: string }) {
   const upload = useUpload();
+  const [isNew, setNew] = useState(false);
   const folderInput = useRef<HTMLInputElement>(null);
   return (
     <Group gap="xs">
@@ -179,8 +181,10 @@ function UploadButtons() {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item onClick={() => folderInput.current?.click()}>{text.storage.uploadFolder}</Menu.Item>
+          <Menu.Item onClick={() => setNew(true)}>{text.storage.newFolder}</Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      <NewFolder isOpen={isNew} prefix={prefix} onClose={() => setNew(false)} />
     </Group>
   );
 }

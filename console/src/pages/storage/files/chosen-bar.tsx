@@ -1,0 +1,85 @@
+/** The bar above the list: actions for the chosen files. */
+import {
+  ArrowDownTrayIcon,
+  ArrowUturnLeftIcon,
+  DocumentDuplicateIcon,
+  FolderArrowDownIcon,
+  PencilIcon,
+  TrashIcon,
+} from '@heroicons/react/24/outline';
+import { Button, Group, Text } from '@mantine/core';
+import { text } from '../../../texts/text.ts';
+import classes from '../storage.module.css';
+import { useRestore } from './delete-restore.tsx';
+import type { FileAction, FileActions } from './use-file-actions.tsx';
+import type { Chosen } from './use-selection.ts';
+
+export const ACTION_ICONS = {
+  rename: PencilIcon,
+  move: FolderArrowDownIcon,
+  copy: DocumentDuplicateIcon,
+  download: ArrowDownTrayIcon,
+  delete: TrashIcon,
+};
+
+export const ACTION_WORDS: Readonly<Record<FileAction, string>> = {
+  ...text.storage.relocate.action,
+  download: text.storage.download,
+  delete: text.storage.delete,
+};
+
+/** In this order. */
+export const FILE_ACTIONS: readonly FileAction[] = ['download', 'rename', 'move', 'copy', 'delete'];
+/** The cloud has no archive of several things. */
+const OF_ONE: ReadonlySet<FileAction> = new Set(['download', 'rename']);
+
+interface ChosenBarProps {
+  readonly bucket: string;
+  readonly areDeleted: boolean;
+  readonly chosen: Chosen;
+  readonly actions: FileActions;
+  readonly onDone: () => void;
+}
+
+export function ChosenBar({ bucket, areDeleted, chosen, actions, onDone }: ChosenBarProps) {
+  const restoring = useRestore({ bucket, onDone });
+  if (chosen.size === 0) return null;
+  const all = [...chosen.values()];
+  return (
+    <Group className={classes.chosen ?? ''} gap="xs">
+      <Text size="sm" fw={550} role="status">
+        {text.storage.chosen(chosen.size)}
+      </Text>
+      {areDeleted ? (
+        <Button
+          size="compact-sm"
+          variant="default"
+          leftSection={<ArrowUturnLeftIcon width={16} />}
+          loading={restoring.isPending}
+          onClick={() => restoring.mutate(all.flatMap(({ object }) => object ?? []))}
+        >
+          {text.storage.restore}
+        </Button>
+      ) : (
+        FILE_ACTIONS.filter((action) => all.length === 1 || !OF_ONE.has(action)).map((action) => {
+          const Icon = ACTION_ICONS[action];
+          return (
+            <Button
+              key={action}
+              size="compact-sm"
+              variant="default"
+              leftSection={<Icon width={16} />}
+              loading={actions.busy === action}
+              onClick={() => actions.act(action, all)}
+            >
+              {ACTION_WORDS[action]}
+            </Button>
+          );
+        })
+      )}
+      <Button size="compact-sm" variant="subtle" onClick={onDone}>
+        {text.storage.chooseNone}
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,49 @@
+/** One call for each of many objects: some at a time, and as fast as the cloud takes them. */
+import { CloudError } from '../../../../../sdk/index.ts';
+import { cloud } from '../../../cloud.ts';
+
+/** An object, or without `id` a folder with all that is in it. */
+export interface Target {
+  readonly id?: string | undefined;
+  readonly name: string;
+}
+
+/** Calls under way at a time. */
+const AT_ONCE = 6;
+
+/** The objects that these are, page by page. */
+export async function* objectsOf(
+  bucket: string,
+  targets: readonly Target[],
+): AsyncGenerator<{ readonly id: string; readonly name: string; readonly target: Target }> {
+  for (const target of targets) {
+    const { id, name } = target;
+    if (id !== undefined) yield { id, name, target };
+    else for await (const object of cloud.listObjects(bucket, { prefix: name })) yield { ...object, target };
+  }
+}
+
+export async function eachOf<T>(
+  list: Iterable<T> | AsyncIterable<T>,
+  work: (one: T) => Promise<unknown>,
+): Promise<void> {
+  const rest = (async function* () {
+    yield* list;
+  })();
+  const worker = async () => {
+    for await (const one of rest) await work(one);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+/** A large folder is more calls than the cloud takes in a few seconds: it says when to go on. */
+export async function patiently<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof CloudError) || error.status !== 429) throw error;
+      await new Promise((resolve) => setTimeout(resolve, (error.retryAfterSeconds ?? 1) * 1000));
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** The keys of a list of files: arrows, Shift, Space, Ctrl+A, F2, Delete, Escape. Enter opens by itself. */
+import { type RefObject, useEffect, useRef } from 'react';
+
+export interface ListKeys {
+  readonly count: number;
+  /** Chooses a row, or with `isRange` all up to it; without `isChosen` it is turned over. */
+  readonly choose: (index: number, isChosen?: boolean, isRange?: boolean) => void;
+  readonly chooseAll: () => void;
+  /** False: nothing was chosen. */
+  readonly clear: () => boolean;
+  readonly rename: (index: number) => void;
+  readonly remove: (index: number) => void;
+}
+
+/** Rows have `aria-rowindex`, from 2, and one link each, which has the focus. */
+export function useListKeys(table: RefObject<HTMLElement | null>, keys: ListKeys): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    const element = table.current;
+    if (element === null) return;
+    const listen = (event: KeyboardEvent) => {
+      if (!event.defaultPrevented && !event.altKey && pressed(element, event, latest.current))
+        event.preventDefault();
+    };
+    element.addEventListener('keydown', listen);
+    return () => element.removeEventListener('keydown', listen);
+  }, [table]);
+}
+
+/** True if the key did something. */
+function pressed(element: HTMLElement, event: KeyboardEvent, keys: ListKeys): boolean {
+  const { key, shiftKey, ctrlKey, metaKey } = event;
+  const target = event.target as HTMLElement;
+  if (ctrlKey || metaKey) {
+    if (key.toLowerCase() !== 'a' || shiftKey) return false;
+    keys.chooseAll();
+    return true;
+  }
+  const row = target.closest('[aria-rowindex]')?.getAttribute('aria-rowindex');
+  const index = row === null || row === undefined ? -1 : Number(row) - 2;
+  const way = key === 'ArrowDown' ? 1 : key === 'ArrowUp' ? -1 : 0;
+  if (way !== 0) {
+    const next = index + way;
+    if (next < 0 || next >= keys.count) return false;
+    if (shiftKey && index >= 0) {
+      keys.choose(index, true);
+      keys.choose(next, true, true);
+    }
+    element.querySelector<HTMLElement>(`[aria-rowindex="${next + 2}"] a`)?.focus();
+    return true;
+  }
+  if (key === 'Escape') return keys.clear();
+  if (index < 0) return false;
+  if (key === ' ' && target.matches('a')) keys.choose(index, undefined, shiftKey);
+  else if (key === 'F2') keys.rename(index);
+  else if (key === 'Delete') keys.remove(index);
+  else return false;
+  return true;
+}
