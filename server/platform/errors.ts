@@ -164,7 +164,8 @@ export class AppError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly extra: Readonly<Record<string, unknown>> | undefined;
-  readonly accountId: number | undefined;
+  /** Private, so that no rendering of the error tells whether an account exists. */
+  readonly #accountId: number | undefined;
 
   /** `detail` is the public sentence that names the violated rule. */
   constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}) {
@@ -176,7 +177,12 @@ export class AppError extends Error {
     this.retryAfterSeconds = extras.retryAfterSeconds;
     this.headers = extras.headers;
     this.extra = extras.extra;
-    this.accountId = extras.accountId;
+    this.#accountId = extras.accountId;
+  }
+
+  /** The account that was meant, for the audit log alone. */
+  get accountId(): number | undefined {
+    return this.#accountId;
   }
 }
 
