@@ -16,6 +16,8 @@ export class CloudError extends Error {
   readonly fields: readonly { readonly field: string; readonly message: string }[];
   /** `query_failed`: the first wrong character of the statement, from 1, where the engine tells. */
   readonly position: number | undefined;
+  /** `password_change_required`: sets the new password, with `resetPassword`. */
+  readonly resetToken: string | undefined;
   /** For the operator, who finds it in the log. */
   readonly requestId: string | undefined;
   /** From Retry-After. */
@@ -30,7 +32,11 @@ export class CloudError extends Error {
     this.status = known.status;
     this.hint = known.hint;
     this.fields = known.errors ?? [];
-    const { position } = known as { readonly position?: unknown };
+    const { position, reset_token } = known as {
+      readonly position?: unknown;
+      readonly reset_token?: unknown;
+    };
+    this.resetToken = typeof reset_token === 'string' ? reset_token : undefined;
     this.position = typeof position === 'number' ? position : undefined;
     this.requestId = known.request_id;
     this.retryAfterSeconds = options.retryAfterSeconds;

@@ -83,3 +83,23 @@ test('an expired account goes on when its end is put off; another suspension sta
   await change(ada, { expires_at: null });
   assert.equal((await cloud.shown(ada)).suspended_reason, 'unpaid');
 });
+
+test('a password that has to be changed lets nobody in before it is', async (t) => {
+  const cloud = await open();
+  t.after(() => cloud.close());
+  const { ada, change } = cloud;
+  const login = (password: string) =>
+    cloud.sessions.login({ record: () => [] }, { name: 'ada', password, address: '192.0.2.7' });
+  await change(ada, { must_change_password: true });
+  assert.equal((await cloud.shown(ada)).must_change_password, true);
+  await assert.rejects(login('wrong password'), code('invalid_credentials'));
+  const thrown: unknown = await login('correct horse').catch((error: unknown) => error);
+  assert.ok(isAppError(thrown, 'password_change_required'));
+  const [{ n } = { n: -1 }] = await cloud.metadata.all<{ n: number }>('SELECT count(*) AS n FROM sessions');
+  assert.equal(n, 0);
+  const token = String(thrown.extra?.['reset_token']);
+  await cloud.resetLinks.use({ record: () => [] }, { token, password: 'a new horse', address: '192.0.2.7' });
+  assert.equal((await login('a new horse')).account.id, ada);
+  assert.equal((await cloud.shown(ada)).must_change_password, false);
+  await assert.rejects(change(cloud.chiefId, { must_change_password: true }), code('invalid_request'));
+});

@@ -7,7 +7,7 @@ import { AppError, invalidField } from '../platform/errors.ts';
 import { accountNotFound, changedByOthers, lastAdministrator } from './account-errors.ts';
 import { assertAccountFields, foldEmail } from './account-fields.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
-import { EXPIRED, setAdministrator, setExpiry } from './expiries-store.ts';
+import { EXPIRED, setAdministrator, setExpiry, setMustChange } from './expiries-store.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
@@ -15,6 +15,7 @@ import type { AccountRow, AccountStore } from './store.ts';
 export interface WantedChange {
   readonly email?: string | undefined;
   readonly is_admin?: boolean | undefined;
+  readonly must_change_password?: boolean | undefined;
   /** null: the account does not expire. */
   readonly expires_at?: string | null | undefined;
 }
@@ -42,8 +43,8 @@ export class AccountChanges {
    */
   async apply(change: Change, call: Call, target: WantedChange & { readonly id: number }): Promise<void> {
     const { store, checks } = this.#deps;
-    const { id, email, is_admin: isAdmin, expires_at: end } = target;
-    if (email === undefined && isAdmin === undefined && end === undefined) return;
+    const { id, email, is_admin: isAdmin, must_change_password: must, expires_at: end } = target;
+    if ([email, isAdmin, must, end].every((wanted) => wanted === undefined)) return;
     const row = await store.account(id);
     if (row === undefined) throw accountNotFound();
     if (email !== undefined || isAdmin !== undefined) await checks.assertFresh(call.principal);
@@ -56,6 +57,11 @@ export class AccountChanges {
     if (willBeAdmin && (end === undefined ? row.expires_at : end) !== null)
       throw invalidField('expires_at', 'must be null for an administrator, whose account does not expire');
     if (end !== undefined) this.#setEnd(change, row, end);
+    if (must !== undefined) {
+      if (must && row.password_hash === '')
+        throw invalidField('must_change_password', 'needs an account with a password');
+      change.expect(setMustChange(id, must), accountNotFound);
+    }
     change.forgets({ kind: 'account', id });
     change.after(() => this.#deps.accountChanged?.(id));
   }

@@ -325,6 +325,7 @@ export class Accounts {
       removal_at: null,
       expires_at: invited?.expiresAt ?? null,
       invitation_id: invited?.id ?? null,
+      must_change: 0,
     };
   }
 

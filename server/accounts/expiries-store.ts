@@ -46,3 +46,12 @@ export function setAdministrator(id: number, isAdmin: boolean): Statement {
     expectChanges: 1,
   };
 }
+
+/** A new password ends it. */
+export function setMustChange(id: number, must: boolean): Statement {
+  return {
+    sql: 'UPDATE accounts SET must_change = ? WHERE id = ? AND closed_at IS NULL',
+    params: [must ? 1 : 0, id],
+    expectChanges: 1,
+  };
+}

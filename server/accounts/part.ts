@@ -116,7 +116,12 @@ export async function accountsPart({
   const signupMicro = config.signupCredits * 1_000_000;
   const accounts = new Accounts({ ...shared, apiKeys, sessionStore, checks, signupMicro, registration });
   const closings = new Closings({ ...shared, apiKeys, checks, keptDays: config.closedAccountDays });
-  const sessions = new Sessions({ ...shared, apiKeys, sessionStore });
+  const sessions = new Sessions({
+    ...shared,
+    apiKeys,
+    sessionStore,
+    resetLinkStore: new ResetLinkStore({ reads: metadata }),
+  });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator, checks });
   const accountChanges = new AccountChanges({ ...shared, checks });
   const written = { announce, log: log.info.bind(log), apiUrl };

@@ -86,6 +86,7 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       errors: [
         'invalid_credentials',
         'account_suspended',
+        'password_change_required',
         'cross_site_request',
         'rate_limited',
         'overloaded',

@@ -268,6 +268,9 @@ export const AdminAccount = namedObject('AdminAccount', {
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
   expires_at: Nullable('Time at which the account is suspended; null: it does not expire'),
   invitation_id: Nullable('The invitation it was made with; null: made otherwise'),
+  must_change_password: Type.Boolean({
+    description: 'Whether the next log-in with the password only leads to a new one',
+  }),
   last_seen_at: Nullable('Last use by a session or a key, accurate to seconds; null: never used'),
 });
 export type AdminAccount = Static<typeof AdminAccount>;
@@ -288,6 +291,9 @@ export const ADMIN_CHANGES = {
   email: Type.Optional(Email),
   is_admin: Type.Optional(
     Type.Boolean({ description: 'Whether it is an administrator; the last one stays one' }),
+  ),
+  must_change_password: Type.Optional(
+    Type.Boolean({ description: 'Whether the next log-in with the password only leads to a new one' }),
   ),
   expires_at: Type.Optional(
     Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {

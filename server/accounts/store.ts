@@ -29,6 +29,8 @@ export interface AccountRow {
   readonly expires_at: number | null;
   /** The invitation that made it; null: made otherwise. */
   readonly invitation_id: string | null;
+  /** 1: a login only leads to a new password. */
+  readonly must_change: number;
 }
 
 export interface KeyRow {
@@ -104,7 +106,8 @@ export interface NewAccessKeyRow {
 
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
   credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
-  last_login, canonical_id, removal_at, expires_at, invitation_id FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
+  last_login, canonical_id, removal_at, expires_at, invitation_id, must_change
+  FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
 const HOLDER = 'a.id AS account_id, a.username, a.canonical_id, a.is_admin, a.is_active, a.suspended_reason';
@@ -255,7 +258,8 @@ export class AccountStore {
   /** Refused when the password is no longer `was`. */
   setPassword(id: number, change: { readonly was: string; readonly becomes: string }): Statement {
     return {
-      sql: 'UPDATE accounts SET password_hash = ? WHERE id = ? AND password_hash = ? AND closed_at IS NULL',
+      sql: `UPDATE accounts SET password_hash = ?, must_change = 0
+        WHERE id = ? AND password_hash = ? AND closed_at IS NULL`,
       params: [change.becomes, id, change.was],
       expectChanges: 1,
     };

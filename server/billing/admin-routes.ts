@@ -128,7 +128,9 @@ export interface PlanRoutesDeps {
   readonly changeAccount: (
     change: Change,
     call: Call,
-    target: Pick<shapes.TermsChange, 'email' | 'is_admin' | 'expires_at'> & { readonly id: number },
+    target: Pick<shapes.TermsChange, 'email' | 'is_admin' | 'expires_at' | 'must_change_password'> & {
+      readonly id: number;
+    },
   ) => Promise<void>;
 }
 

@@ -77,6 +77,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The call gives permanent access to the account, and the password of the session was given over 15 minutes ago.',
     'Send the password to `POST /api/account/confirm-password`, then repeat the request.',
   ),
+  password_change_required: help(
+    'An administrator asked for a new password, which the log-in has to set first.',
+    'Send `reset_token` of the answer with a new password to `POST /api/reset-password`, within an hour, then log in.',
+  ),
   quota_exceeded: help(
     'The quota of the account is used up.',
     'Delete unused resources, or ask an administrator for a higher quota.',

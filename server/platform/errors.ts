@@ -26,6 +26,7 @@ export const ERRORS = {
   admin_required: { http: 403, title: 'Administrator required' },
   scope_required: { http: 403, title: 'Key scope does not allow this' },
   password_required: { http: 403, title: 'Password required' },
+  password_change_required: { http: 403, title: 'New password required' },
   quota_exceeded: { http: 403, title: 'Quota exceeded' },
   account_suspended: { http: 403, title: 'Account suspended' },
   registration_closed: { http: 403, title: 'Registration closed' },

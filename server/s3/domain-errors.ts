@@ -28,6 +28,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   admin_required: 'AccessDenied',
   scope_required: 'AccessDenied',
   password_required: 'AccessDenied',
+  password_change_required: 'AccessDenied',
   quota_exceeded: 'QuotaExceeded',
   account_suspended: 'AccessDenied',
   registration_closed: 'AccessDenied',

@@ -146,7 +146,14 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       accountChanged,
       keptDays: options.closedAccountDays ?? 0,
     }),
-    sessions: new Sessions({ ...base, apiKeys, sessionStore, reactivation, accountChanged }),
+    sessions: new Sessions({
+      ...base,
+      apiKeys,
+      sessionStore,
+      resetLinkStore: new ResetLinkStore({ reads: metadata }),
+      reactivation,
+      accountChanged,
+    }),
     accountChanges: new AccountChanges({ ...base, accountChanged, reactivation }),
     ...linksOf({ ...base, sessionStore, accounts, registration, plans, logged }),
     /** Lines of the log. */

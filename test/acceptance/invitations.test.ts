@@ -128,6 +128,23 @@ describe('in the browser', { skip }, () => {
     await late.close();
   });
 
+  test('who has to change the password is led to it by the sign-in', async () => {
+    const made = { username: 'olga', email: 'olga@example.org', password: PASSWORD };
+    const { id } = await admin.expect(201, '/api/admin/accounts', { json: made });
+    const must = { method: 'PATCH', json: { must_change_password: true } };
+    await admin.expect(200, `/api/admin/accounts/${id}`, must);
+    const olga = await fixture.newPage();
+    await olga.goto(`${fixture.cloud.api}/sign-in`);
+    await olga.getByLabel('User name').fill('olga');
+    await olga.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await olga.getByRole('button', { name: 'Sign in' }).click();
+    for (const label of ['New password', 'New password, again'])
+      await olga.getByLabel(label, { exact: true }).fill('quite another one');
+    await olga.getByRole('button', { name: 'Set password' }).click();
+    await olga.getByText('You are signed in as olga.').waitFor();
+    await olga.close();
+  });
+
   test('with the link of a class one chooses a name', async () => {
     const { url } = await admin.expect(201, INVITATIONS, { json: { max_uses: 30 } });
     const pupil = await fixture.newPage();

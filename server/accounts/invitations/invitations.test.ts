@@ -151,8 +151,14 @@ test('a table: byte order mark, quotes, CRLF, empty fields and 1,000 rows', asyn
   const german = await cloud.invitations.createMany(cloud.call(), { csv: semicolons });
   assert.equal(german.invitations[0]?.credits, 1.5);
   const rows = (count: number) => `username\n${Array.from({ length: count }, (_, i) => `s-${i}\n`).join('')}`;
+  cloud.clock.advance(1000);
   const many = await cloud.invitations.createMany(cloud.call(), { csv: rows(1000) });
   assert.equal(new Set(many.invitations.map(({ url }) => url)).size, 1000);
+  const listed = await Array.fromAsync(cloud.invitations.list({ afterId: '', limit: 2000 }));
+  assert.deepEqual(
+    listed.slice(-1000).map(({ username }) => username),
+    many.invitations.map(({ username }) => username),
+  );
   await assert.rejects(
     cloud.invitations.createMany(cloud.call(), { csv: rows(1001) }),
     code('invalid_request'),

@@ -198,10 +198,11 @@ export class Invitations {
     const { invitationStore, changes, clock, apiUrl } = this.#deps;
     const now = clock.now();
     const [url, by] = [apiUrl(), nameOf(call.principal)];
-    const made = wanted.map((one) => ({
+    const made = wanted.map((one, place) => ({
       token: randomSecret(32).toString('base64url'),
       row: {
-        id: newId('inv', clock),
+        // Ids sort by their time: lists keep the order of the table.
+        id: newId('inv', { now: () => now + place }),
         // The operator's socket has no name by which others call the cloud.
         host: call.principal.accountId === 0 ? '' : new URL(url).hostname,
         label: one.label ?? '',

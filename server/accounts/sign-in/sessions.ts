@@ -15,6 +15,7 @@ import { describeAccount } from '../account-view.ts';
 import { reopenAccount } from '../closings-store.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 import type { ApiKeys } from '../keys/api-keys.ts';
+import type { ResetLinkStore } from '../links/links-store.ts';
 import type { Account, Session } from '../schema.ts';
 import type { AccountRow, AccountStore } from '../store.ts';
 import { SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
@@ -27,6 +28,8 @@ import { deleteSessionsExcept, type SessionRow, type SessionStore } from './sess
 export const SESSION_MAX_MS = 30 * 24 * 3600_000;
 /** Beyond it the account's oldest session ends. */
 const MAX_SESSIONS = 100;
+/** Time to set a password that has to be changed. */
+const CHANGE_MS = 3600_000;
 /** Maximum stored length of a User-Agent. */
 const USER_AGENT_MAX_LENGTH = 400;
 /** How long an expired access key is still listed. */
@@ -50,6 +53,7 @@ export interface SessionsDeps {
   readonly passwords: Passwords;
   readonly throttle: LoginThrottle;
   readonly apiKeys: ApiKeys;
+  readonly resetLinkStore: ResetLinkStore;
   /** See AdministrationDeps: for accounts that were closed and are opened again. */
   readonly reactivation: (accountId: number) => readonly Statement[];
   readonly accountChanged?: (accountId: number) => void;
@@ -67,13 +71,15 @@ export class Sessions {
   /**
    * Begins a session, and opens the account again if its owner has closed it; `cookie` and `token` are its
    * two secrets. An unknown name and a wrong password cannot be told apart. Throws `invalid_credentials`,
-   * `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
+   * `rate_limited`, `account_suspended` and `password_change_required` (only if the password is right),
+   * `overloaded`.
    */
   async login(
     recorder: Recorder,
     login: Login,
   ): Promise<{ readonly account: Account; readonly cookie: string; readonly token: string }> {
     const row = await this.#checkPassword(login);
+    if (row.must_change === 1) throw await this.#changeRequired(row.id);
     const { store, sessionStore, changes, clock, apiKeys } = this.#deps;
     const [cookie, token] = [newSecret(), newSecret()];
     const account = await changes.run(recorder, async (change) => {
@@ -106,6 +112,18 @@ export class Sessions {
       return describeAccount({ ...row, is_active: 1, last_login: now }, key);
     });
     return { account, cookie, token };
+  }
+
+  /** The password was right: a token sets the next one, as that of a reset link does. */
+  async #changeRequired(accountId: number): Promise<AppError> {
+    const { changes, clock, resetLinkStore } = this.#deps;
+    const token = newSecret();
+    const link = { tokenHash: hashSecret(token), expiresAt: clock.now() + CHANGE_MS };
+    await changes.store(resetLinkStore.replace(accountId, link), () => wrong(accountId));
+    return new AppError('password_change_required', 'A new password has to be set first', {
+      hint: 'Sign in with the console, which asks for the new password',
+      extra: { reset_token: token },
+    });
   }
 
   /** Its keys ended when it was closed; its machines start again. Returns the new key. */

@@ -2,7 +2,7 @@
 
 import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { type ReactNode, useSyncExternalStore } from 'react';
-import type { Account } from '../../../../sdk/index.ts';
+import { type Account, CloudError } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Refused, Warning } from '../../parts/forms/warning.tsx';
@@ -88,8 +88,15 @@ const SIGN_IN = [
 
 type SignInProps = Pick<CredentialsFormProps<'username' | 'password'>, 'given' | 'onEnter' | 'children'>;
 
+/** A password that has to be changed leads to the page that sets the next one. */
+function setFirst(error: unknown): never {
+  if (error instanceof CloudError && error.resetToken !== undefined)
+    location.assign(`/reset-password#token=${error.resetToken}`);
+  throw error;
+}
+
 export function SignInForm(props: SignInProps) {
-  const send = (login: { username: string; password: string }) => cloud.login(login);
+  const send = (login: { username: string; password: string }) => cloud.login(login).catch(setFirst);
   return <CredentialsForm {...props} fields={SIGN_IN} action={text.signIn.signIn} send={send} />;
 }
 
