@@ -29,6 +29,7 @@ export const COMMON_ERRORS: readonly ErrorCode[] = [
   'admin_required',
   'scope_required',
   'cross_site_request',
+  'host_unreachable',
   'idempotency_in_flight',
   'idempotency_mismatch',
   'rate_limited',
@@ -296,14 +297,16 @@ function failures(route: Route): Record<string, unknown> {
 const VERBS = { GET: 'Read', POST: 'Create', PATCH: 'Change', DELETE: 'Delete' };
 
 /** A name such as `AdminReadProblem`, made of everything that determines the common errors. */
-function commonName({ permission, knowsCaller, method, consumes, body, params, query }: Route): string {
+function commonName(route: Route): string {
+  const { permission, knowsCaller, method, consumes, body, params, query, livesOn } = route;
   const callers: Readonly<Record<string, string>> = {
     public: knowsCaller ? 'AnyCaller' : 'Public',
     authenticated: 'Authenticated',
     admin: 'Admin',
   };
   const input = body ? (consumes === 'multipart' ? 'Form' : 'Body') : params || query ? 'Parameters' : '';
-  return `${callers[permission] ?? 'Scoped'}${VERBS[method]}${input}Problem`;
+  const place = livesOn === undefined ? '' : 'Host';
+  return `${callers[permission] ?? 'Scoped'}${VERBS[method]}${input}${place}Problem`;
 }
 
 /** A name such as `NotFound`. */
