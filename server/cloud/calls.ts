@@ -53,12 +53,14 @@ export async function buildCalls(
     per: 'cluster',
     run: () => tokens.sweep(),
   };
-  base.bus.onChange({
-    tell: ({ kind, id }) => {
-      if (kind === 'operation') operations.changed(id);
-    },
-    lost: () => {}, // they look by themselves, a little later
-  });
+  if (membership.isShared) {
+    base.bus.onChange({
+      tell: ({ kind, id }) => {
+        if (kind === 'operation') operations.changed(id);
+      },
+      lost: () => {}, // they look by themselves, a little later
+    });
+  }
   await operations.start();
   return {
     idempotency,

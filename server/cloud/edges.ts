@@ -114,7 +114,7 @@ export function buildEdges(
     unread: new UnreadResponses(config.unreadResponsesMb * 2 ** 20),
   });
   const common = { ...deps, publicUrl: config.publicUrl, trustedProxies, bodies, forward };
-  const ofData = forwardedData(doors.api, () => data.server);
+  const ofData = forwardedData(forwarded && doors.api, () => data.server);
   const s3 = s3Edge(config, { ...deps, door: doors.s3, bodies, proxies });
   const api = createEdge({
     ...common,
@@ -124,11 +124,11 @@ export function buildEdges(
     routes: deps.apiRoutes,
     pages: deps.pages,
     // For clients that reach this port alone. Links stay on the data origin: what they show may be script.
-    beside: [ofData.beside, { takes: isAwsSigned, handle: s3.handle.bind(s3) }],
+    beside: [...ofData.beside, { takes: isAwsSigned, handle: s3.handle.bind(s3) }],
     own: { addresses, origin: 'apiUrl' },
     cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
   });
-  new WebSockets({ ...common, door: doors.api, routes: deps.sockets }).serve(api, [ofData.upgrades]);
+  new WebSockets({ ...common, door: doors.api, routes: deps.sockets }).serve(api, ofData.upgrades);
   const named = new NamedMachines({
     domain: config.appsDomain,
     find: deps.named,
@@ -184,7 +184,7 @@ function connectionGuard(
     maxConnections,
     maxPerAddress: Math.ceil(config.maxConnectionsPerAddress * share),
     trustedProxies: proxiesOf(config),
-    isNode: (address) => forwarded.isNode(address),
+    isNode: (address) => forwarded?.isNode(address) === true,
     slowSeconds: config.slowBodySeconds,
     pauseSeconds: config.pausedResponseSeconds,
     maxWaitingBytes: config.unreadResponsesMb * 2 ** 20,

@@ -1,19 +1,20 @@
 /** The way of requests between the nodes of a cluster. */
 import { NodeLinks } from '../drivers/node-proxy/node-links.ts';
 import { Forward, type ForwardDeps } from '../http/forwarding/forward.ts';
-import { type Forwarded, NOT_FORWARDED, SignedCalls } from '../http/forwarding/signed-calls.ts';
+import { type Forwarded, SignedCalls } from '../http/forwarding/signed-calls.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Foundations } from './foundations.ts';
 
 export interface Forwarding {
-  readonly forwarded: Forwarded;
+  /** null: this cloud has no other node. */
+  readonly forwarded: Forwarded | null;
   /** undefined: machines and databases are here. */
   begin(deps: Pick<ForwardDeps, 'proxies' | 'control' | 'most'>): Forward | undefined;
   close(): void;
 }
 
 export const NO_OTHER_NODE: Forwarding = {
-  forwarded: NOT_FORWARDED,
+  forwarded: null,
   begin: () => undefined,
   close: () => {},
 };

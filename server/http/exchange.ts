@@ -16,7 +16,7 @@ import { sourceOf } from '../platform/host/caller-networks.ts';
 import { newId } from '../platform/ids.ts';
 import type { Meters, Protocol } from '../platform/prometheus.ts';
 import type { CallerLimits } from './caller.ts';
-import { type Forwarded, type ForwardedCall, NOT_FORWARDED } from './forwarding/signed-calls.ts';
+import type { Forwarded, ForwardedCall } from './forwarding/signed-calls.ts';
 import { type HostCheck, hostCheck, isLoopback } from './origins.ts';
 import { endWith, rawProblem } from './response.ts';
 
@@ -107,7 +107,7 @@ export class Door {
 
   /** Another node's word on a request that it has passed on; undefined: it came from a client. */
   forwarded(request: IncomingMessage): ForwardedCall | undefined {
-    return this.#deps.proxies.forwarded.of(request);
+    return this.#deps.proxies.forwarded?.of(request);
   }
 
   /** An exchange of Node's own request, from now on to the close of its response, or to record(). */
@@ -273,10 +273,10 @@ export function blockListOf(networks: readonly string[]): BlockList {
 
 export class TrustedProxies {
   readonly #proxies: BlockList;
-  /** Requests that came by another node, which says who asked. */
-  readonly forwarded: Forwarded;
+  /** Requests that came by another node, which says who asked; null: there is none. */
+  readonly forwarded: Forwarded | null;
 
-  constructor(networks: readonly string[], forwarded = NOT_FORWARDED) {
+  constructor(networks: readonly string[], forwarded: Forwarded | null = null) {
     this.#proxies = blockListOf(networks);
     this.forwarded = forwarded;
   }
@@ -284,7 +284,7 @@ export class TrustedProxies {
   /** The client's address: the last in X-Forwarded-For that is no trusted proxy's, else the peer's. */
   addressOf(request: IncomingMessage): string {
     const { socket, headers } = request;
-    const known = this.forwarded.of(request)?.address;
+    const known = this.forwarded?.of(request)?.address;
     if (known !== undefined) return known;
     let address = socket.remoteAddress ?? '';
     const forwarded = String(headers['x-forwarded-for'] ?? '').split(',');
@@ -299,7 +299,7 @@ export class TrustedProxies {
   /** Whether the client spoke TLS, to us or to a trusted proxy. */
   isSecure(request: IncomingMessage): boolean {
     const { socket, headers } = request;
-    const known = this.forwarded.of(request)?.isSecure;
+    const known = this.forwarded?.of(request)?.isSecure;
     if (known !== undefined) return known;
     if ('encrypted' in socket) return true;
     if (!this.#isProxy(socket.remoteAddress ?? '')) return false;

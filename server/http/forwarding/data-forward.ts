@@ -82,9 +82,10 @@ function refuse(
 
 /**
  * Gives the host's data origin, `server`, what other nodes have passed to the API's port. To be asked before
- * the API itself.
+ * the API itself. `door` null: there is no other node.
  */
-export function forwardedData(door: Pick<Door, 'forwarded'>, server: () => Server) {
+export function forwardedData(door: Pick<Door, 'forwarded'> | null, server: () => Server) {
+  if (door === null) return { beside: [], upgrades: [] };
   const isForwarded = (request: IncomingMessage) => door.forwarded(request)?.origin === 'data';
   const isSwitched = (request: IncomingMessage) => {
     const { shouldUpgradeCallback: asks } = server() as Server & UpgradeChoice;
@@ -98,7 +99,7 @@ export function forwardedData(door: Pick<Door, 'forwarded'>, server: () => Serve
     takes: isSwitched,
     upgrade: (request, { client, head }) => void server().emit('upgrade', request, client, head),
   };
-  return { beside, upgrades };
+  return { beside: [beside], upgrades: [upgrades] };
 }
 
 /** A member of Node's server; see serveUpgrades. */

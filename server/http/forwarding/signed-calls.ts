@@ -40,9 +40,6 @@ export interface Forwarded {
   isNode(address: string): boolean;
 }
 
-/** A cloud of one process. */
-export const NOT_FORWARDED: Forwarded = { of: () => undefined, isNode: () => false };
-
 interface Fields extends PassedCall {
   /** Runs of nodes. */
   readonly from: string;
