@@ -22,14 +22,16 @@ const CEILINGS: Readonly<Record<string, { readonly files: number; readonly singl
   'machine create': { files: 69, single: 13 },
   'machine start': { files: 89, single: 12 },
   'machine stop': { files: 67, single: 13 },
-  // One more with one function since an engine describes itself: its description is asked for.
-  'database create': { files: 70, single: 12 },
+  // One more with one function since an engine describes itself: its description is asked for. Two more files
+  // since a change is in the audit log, with its commit, and other nodes may be told of it.
+  'database create': { files: 72, single: 12 },
   'libSQL query': { files: 30, single: 11 },
   // The process of the engine has its own connections; a trip counts the server's files.
   'MongoDB document': { files: 12, single: 4 },
   // What threads still do when a run ends counts for it or not. Risen by seven: the servers of accounts are
-  // split in more files, and an engine is asked for its description. 113 alone, to be won back.
-  'recovery point': { files: 115, single: 29 },
+  // split in more files, and an engine is asked for its description. By five more for the audit log and other
+  // nodes. To be won back.
+  'recovery point': { files: 120, single: 29 },
   'restore of a file': { files: 79, single: 11 },
   charge: { files: 45, single: 7 },
 };
