@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible } from './console-journey.ts';
 import { ConsoleFixture, clientOf, PASSWORD } from './console-kit.ts';
@@ -60,7 +61,7 @@ describe('the audit log in the console', { skip: noBrowser }, () => {
     await page.setViewportSize({ width: 390, height: 844 });
     // The navigation takes a moment to leave.
     const fits = 'document.documentElement.scrollWidth <= document.documentElement.clientWidth';
-    await page.waitForFunction(fits);
+    await eventually('the page fits', () => page.evaluate(fits));
     await assertAccessible(page, 'activity of all');
     assert.deepEqual(fixture.complaints, []);
   });
