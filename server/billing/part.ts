@@ -69,7 +69,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const changes = new Changes({ metadata, bus });
   const usageStore = new UsageStore(metadata);
   const anchor = await usageStore.findAnchor();
-  const steady = new SteadyClock({ clock, bootId: membership.nodeId || hostBootId(), anchor });
+  const steady = new SteadyClock({ clock, bootId: membership.runId || hostBootId(), anchor });
   if (steady.uncountedMs > NOTED_MS) log.warn({ ms: steady.uncountedMs }, 'time not charged');
   const accounts = new BillingAccountStore(metadata);
   const catalog = new CatalogStore(metadata);

@@ -54,14 +54,14 @@ export class OperationsOfNodes {
     this.#deps = deps;
   }
 
-  get nodeId(): string {
-    return this.#deps.membership.nodeId;
+  get runId(): string {
+    return this.#deps.membership.runId;
   }
 
   /** Whatever an earlier process of this node ran is interrupted, although the node lives. */
   async start(): Promise<void> {
     const { metadata, store, membership } = this.#deps;
-    if (membership.isShared) await metadata.commit([store.disown(membership.nodeId)]);
+    if (membership.isShared) await metadata.commit([store.disown(membership.runId)]);
   }
 
   /** True while another node that lives runs it. */
@@ -136,7 +136,7 @@ export class OperationsOfNodes {
 
   async #obey(): Promise<void> {
     const { store, running } = this.#deps;
-    for (const id of await store.toCancel(this.nodeId)) {
+    for (const id of await store.toCancel(this.runId)) {
       const one = running.get(id);
       if (one?.isCancellable === true) cancel(one);
     }
@@ -144,7 +144,7 @@ export class OperationsOfNodes {
 
   #isOther(node: string): boolean {
     const { membership } = this.#deps;
-    if (!membership.isShared || node === '' || node === membership.nodeId) return false;
+    if (!membership.isShared || node === '' || node === membership.runId) return false;
     return !membership.isGone(node);
   }
 }

@@ -43,9 +43,9 @@ const open = (maxKept = 1000, maxKeptBytes = 1e6) => {
   return new Operations({ metadata, store, sealer, clock, maxKept, maxKeptBytes, isOwner, onLost });
 };
 /** A node of two that share the metadata. */
-const node = (nodeId: string, gone: ReadonlySet<string> = new Set(), lookMs = 500) => {
+const node = (runId: string, gone: ReadonlySet<string> = new Set(), lookMs = 500) => {
   const { metadata, sealer, clock } = fixture;
-  const membership = { ...ALONE, nodeId, isShared: true, isGone: (id: string) => gone.has(id) };
+  const membership = { ...ALONE, runId, isShared: true, isGone: (id: string) => gone.has(id) };
   const store = new OperationsStore(metadata);
   const onLost = (_: string, error: unknown) => assert.fail(String(error));
   const isOwner = async ({ credentialId }: Principal) => credentialId === 'ann';

@@ -131,7 +131,7 @@ export class Operations {
       running.progress = progress;
     };
     const row = { operation_id: operationId, account_id: accountId, credential_id: credentialId };
-    const here = { node: this.#nodes.nodeId, is_cancellable: isCancellable ? 1 : 0 };
+    const here = { node: this.#nodes.runId, is_cancellable: isCancellable ? 1 : 0 };
     try {
       const inserted = store.insert({ ...row, ...here, name, created_at: createdAt });
       await metadata.commit([inserted, ...this.#trim(accountId, 0), ...also(operation)]);

@@ -79,7 +79,7 @@ async function openNode(
   const gone = new Set<string>();
   const runId = `${name}-1`;
   const membership = {
-    nodeId: runId,
+    runId,
     isHost,
     isGone: (id: string) => gone.has(id) || !/^(host|front)-1$/.test(id),
     nodes: others,

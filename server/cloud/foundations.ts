@@ -102,8 +102,8 @@ function outboundOf({ config, clock }: BuildOptions): Outbound {
 }
 
 /** Other nodes are told what changes here, and tell it. */
-function joinNodes(bus: Bus, { nodeId, isShared }: Membership, url: string): void {
-  if (isShared) bus.connect(NodeBus.open({ url, nodeId, receive: bus.receive.bind(bus) }));
+function joinNodes(bus: Bus, { runId, isShared }: Membership, url: string): void {
+  if (isShared) bus.connect(NodeBus.open({ url, runId, receive: bus.receive.bind(bus) }));
 }
 
 function withBus(stored: Metadata, updates: Updates) {

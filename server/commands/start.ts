@@ -16,7 +16,7 @@ import { StartupError } from '../platform/data-directory.ts';
 import { withSourceFrames } from '../platform/stacks/source-frames.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { startReport } from './start-report.ts';
-import { listenForNodes, Workers } from './workers.ts';
+import { listenForNodes, parentEnded, Workers } from './workers.ts';
 
 const HELP = `Usage: cloudlet start [--port PORT]
 
@@ -52,7 +52,8 @@ async function run(config: Config, { positionals, values }: Words): Promise<numb
   const running = await startCloud(config, step, { log, isWorker });
   const workers = new Workers(config, log);
   workers.start();
-  const stopped = stopSignal(); // who reads that it is ready may stop it at once
+  // A reader that sees that it is ready may stop it at once.
+  const stopped = Promise.race([stopSignal(), ...(isWorker ? [parentEnded()] : [])]);
   await report.ready(running.cloud, (systemClock.monotonic() - began) / 1000);
   flushCompileCache(); // else only an orderly stop would keep it
   const endPreparing = await prepareMissing(report.preparing);

@@ -64,7 +64,8 @@ export class Workers {
         CLOUDLET_COMPUTE: 'off',
         CLOUDLET_WORKERS: '0',
       },
-      stdio: ['ignore', 'ignore', 'inherit'],
+      // Closed when this process ends, in whatever way: see parentEnded().
+      stdio: ['pipe', 'ignore', 'inherit'],
     });
     this.#children.add(child);
     const [code] = await once(child, 'exit').catch((error: unknown) => {
@@ -74,6 +75,14 @@ export class Workers {
     this.#children.delete(child);
     return code as number | null;
   }
+}
+
+/** In a worker: resolves when the process that started it has ended, also by a kill. */
+export async function parentEnded(): Promise<void> {
+  const ended = once(process.stdin.resume(), 'end');
+  // A worker that has stopped must not wait for it.
+  process.stdin.unref();
+  await ended;
 }
 
 /**

@@ -87,9 +87,9 @@ const routes = [
   defineRoute({ ...COMMON, path: '/api/refuse', name: 'refuse', body: Named, responses, handler: refuse }),
 ];
 
-function openNode(nodeId: string): Edge {
+function openNode(runId: string): Edge {
   const { metadata, sealer, clock, authenticator, apiKeys } = fixture;
-  const membership = { ...ALONE, nodeId, isShared: true };
+  const membership = { ...ALONE, runId, isShared: true };
   const base = { metadata, membership, sealer, clock, maxKept: 1000 };
   const ownKeyState = apiKeys.ownKeyState.bind(apiKeys);
   const operations = new Operations({

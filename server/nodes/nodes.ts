@@ -31,7 +31,7 @@ export class Nodes {
   list() {
     const { membership } = this.#deps;
     if (!membership.isShared) return [this.#alone()];
-    return membership.nodes().map((node) => present(node, node.runId === membership.nodeId));
+    return membership.nodes().map((node) => present(node, node.runId === membership.runId));
   }
 
   /** Throws `not_a_cluster`, `node_not_found` or `node_invalid_state`. Resolves with the changed node. */
@@ -44,7 +44,7 @@ export class Nodes {
       throw invalid(node, `Only a node that is up or draining can be ${to}`, 'Start it again instead');
     }
     const changed = this.#find(node.nodeId);
-    return present(changed, changed.runId === this.#deps.membership.nodeId);
+    return present(changed, changed.runId === this.#deps.membership.runId);
   }
 
   /** The same refusals. Resolves with the node that was forgotten. */
@@ -71,7 +71,7 @@ export class Nodes {
         hint: 'Set CLOUDLET_NODE_URL on each node: see docs/growth.md',
       });
     const found = membership.nodes().find(({ nodeId, runId }) => {
-      return id === SELF ? runId === membership.nodeId : nodeId === id;
+      return id === SELF ? runId === membership.runId : nodeId === id;
     });
     if (found === undefined)
       throw new AppError('node_not_found', `No node of this cluster has the id ${id}`, {

@@ -81,7 +81,7 @@ test('stop waits for what runs, and nothing begins after it', async () => {
 
 test('a job of the cluster runs only where its lease is, and one of the host only there', async () => {
   const leases = new Set<string>();
-  const front = { ...ALONE, nodeId: 'nod-1', isShared: true, isHost: false };
+  const front = { ...ALONE, runId: 'run-1', isShared: true, isHost: false };
   const { log } = open();
   const jobs = new Jobs(log, { ...front, holds: async (lease) => leases.has(lease) });
   const runs = { cluster: 0, host: 0, node: 0 };

@@ -26,7 +26,7 @@ export interface NodeLoad {
 export interface NodeView extends NodeReport {
   /** `nod-…`, of its data directory. */
   readonly nodeId: string;
-  /** The newest process of the node: see Membership.nodeId. */
+  /** The newest process of the node: see Membership.runId. */
   readonly runId: string;
   readonly name: string;
   /** URL at which the others reach its API. */
@@ -45,7 +45,7 @@ export interface NodeView extends NodeReport {
 
 export interface Membership {
   /** This run of this node: after a restart it is another. '' for a cloud of one process. */
-  readonly nodeId: string;
+  readonly runId: string;
   /** Other nodes may change what this one has read. */
   readonly isShared: boolean;
   /** This node has the machines, the images and the servers of databases. */
@@ -53,7 +53,7 @@ export interface Membership {
   /** False while the metadata take no beat of this node: what it remembers may be out of date. */
   isCurrent(): boolean;
   /** True once that run of a node can store nothing more, or has left. */
-  isGone(nodeId: string): boolean;
+  isGone(runId: string): boolean;
   /** `own`, with the time of the metadata's server, so that the hosts' clocks do not matter. */
   clock(own: Clock): Clock;
   /**
@@ -80,7 +80,7 @@ export type NodeChange = 'drained' | 'resumed' | 'forgotten';
 
 /** One process with metadata of its own. */
 export const ALONE: Membership = {
-  nodeId: '',
+  runId: '',
   isShared: false,
   isHost: true,
   isCurrent: () => true,

@@ -186,7 +186,7 @@ const OWN: NodeView = { ...OTHER, nodeId: 'nod-1', runId: 'run-1', name: 'host',
 
 test('a node is not ready while it drains, is cut off from the database, or is stopped', () => {
   let [isDraining, isCurrent] = [false, true];
-  const shared = { ...ALONE, nodeId: 'run-1', isShared: true };
+  const shared = { ...ALONE, runId: 'run-1', isShared: true };
   const membership = { ...shared, isDraining: () => isDraining, isCurrent: () => isCurrent };
   const { status } = open({}, { membership });
   status.serve();
@@ -209,7 +209,7 @@ test('alarms of all nodes that live are told, with the name of the node to admin
   const lost: NodeView = { ...OTHER, runId: 'run-3', name: 'gone', state: 'lost', alarms: [full] };
   // What a row says of this node is older than what it knows itself.
   const nodes = [{ ...OWN, alarms: [full] }, { ...OTHER, alarms: [told, full] }, lost];
-  const membership = { ...ALONE, nodeId: 'run-1', isShared: true, nodes: () => nodes };
+  const membership = { ...ALONE, runId: 'run-1', isShared: true, nodes: () => nodes };
   const { alarms, status } = open({}, { membership });
   alarms.raise('few_files_left', 'few', 'raise it');
   const { status: state, alarms: all, components } = await status.read(OPERATOR);

@@ -15,9 +15,9 @@ export interface CloudAlarm extends ToldAlarm {
 /** Alarms of this process as they are now, of the other nodes that live as of their last beats. */
 export function alarmsOfAll(alarms: Pick<Alarms, 'told'>, membership: Membership): CloudAlarm[] {
   const nodes = membership.nodes();
-  const own = nodes.find(({ runId }) => runId === membership.nodeId)?.name ?? null;
+  const own = nodes.find(({ runId }) => runId === membership.runId)?.name ?? null;
   const others = nodes.filter(({ runId, state }) => {
-    return runId !== membership.nodeId && (state === 'up' || state === 'draining');
+    return runId !== membership.runId && (state === 'up' || state === 'draining');
   });
   return [
     ...alarms.told().map((alarm) => ({ ...alarm, node: own })),

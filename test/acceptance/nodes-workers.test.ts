@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
 import { Cluster, freePort, noCluster } from '../harness/cluster.ts';
+import { eventually } from '../harness/waiting.ts';
 
 interface Node {
   readonly name: string;
@@ -16,11 +17,7 @@ describe('workers of one host', { skip: noCluster }, () => {
   let cluster: Cluster;
   let cloud: CloudProcess;
   before(async () => {
-    cluster = await Cluster.start(1, {
-      CLOUDLET_WORKERS: '2',
-      CLOUDLET_NODE_URL: `http://127.0.0.1:${await freePort()}`,
-      CLOUDLET_DATA_PORT: String(await freePort()),
-    });
+    cluster = await Cluster.start(1, await withWorkers());
     [cloud] = cluster.nodes as [CloudProcess];
     await allKnow();
   });
@@ -65,9 +62,41 @@ describe('workers of one host', { skip: noCluster }, () => {
     await allKnow();
     const last = workersOf(cloud.pid);
     assert.equal(await cloud.end(), 0);
-    for (const pid of last) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+    assert.deepEqual(last.filter(isRunning), []);
   });
 });
+
+test('workers end with a process that is killed', { skip: noCluster }, async () => {
+  const cluster = await Cluster.start(1, await withWorkers());
+  const [cloud] = cluster.nodes as [CloudProcess];
+  while (workersOf(cloud.pid).length < 2) await sleep(100);
+  const pids = workersOf(cloud.pid);
+  // Only this process: what it started must notice by itself.
+  process.kill(cloud.pid, 'SIGKILL');
+  try {
+    await eventually('all workers have ended', () => pids.every((pid) => !isRunning(pid)));
+  } finally {
+    for (const pid of pids) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+    await cluster.stop();
+  }
+});
+
+async function withWorkers(): Promise<Readonly<Record<string, string>>> {
+  return {
+    CLOUDLET_WORKERS: '2',
+    CLOUDLET_NODE_URL: `http://127.0.0.1:${await freePort()}`,
+    CLOUDLET_DATA_PORT: String(await freePort()),
+  };
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 function workersOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');

@@ -90,11 +90,6 @@ export class Cluster {
     return this.#server.url('postgres', 'of-the-operator');
   }
 
-  /** Kills the server of the metadata; it starts again. */
-  crashMetadata(): Promise<void> {
-    return this.#server.crash();
-  }
-
   async stop(): Promise<void> {
     for (const way of this.ways) way.unblock();
     for (const node of this.nodes.toReversed()) await node.stop();

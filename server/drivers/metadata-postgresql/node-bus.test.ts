@@ -38,7 +38,7 @@ describe('what nodes tell each other', { skip: noPostgresql }, () => {
   /** A node that listens, and what it has heard since. */
   async function node(nodeId: string) {
     const heard: Told[] = [];
-    const bus = NodeBus.open({ url, nodeId, receive: (told) => void heard.push(told) });
+    const bus = NodeBus.open({ url, runId: nodeId, receive: (told) => void heard.push(told) });
     open.push(bus);
     await eventually(async () => bus.isListening);
     heard.length = 0;
@@ -174,8 +174,8 @@ describe('what nodes tell each other', { skip: noPostgresql }, () => {
 
       const told = await register('told');
       const links = [
-        NodeBus.open({ url, nodeId: 'of-one', receive: one.bus.receive.bind(one.bus) }),
-        NodeBus.open({ url, nodeId: 'of-two', receive: bus.receive.bind(bus) }),
+        NodeBus.open({ url, runId: 'of-one', receive: one.bus.receive.bind(one.bus) }),
+        NodeBus.open({ url, runId: 'of-two', receive: bus.receive.bind(bus) }),
       ] as const;
       open.push(...links);
       one.bus.connect(links[0]);

@@ -11,7 +11,7 @@ import { connect, cut } from './connections.ts';
 export interface NodeBusDeps {
   readonly url: string;
   /** The writer's name of this run: its own messages are none of others. */
-  readonly nodeId: string;
+  readonly runId: string;
   /** Called with the messages of other nodes. */
   readonly receive: (told: Told) => void;
 }
@@ -123,7 +123,7 @@ export class NodeBus implements BusLink {
     if (this.#forgets.isEmpty && this.#changes.isEmpty) return;
     const told = { forgets: this.#forgets.take(), changes: this.#changes.take() };
     try {
-      await client.query('SELECT pg_notify($1, $2)', [CHANNEL, textOf(this.#deps.nodeId, told)]);
+      await client.query('SELECT pg_notify($1, $2)', [CHANNEL, textOf(this.#deps.runId, told)]);
     } catch {
       this.#lose();
       cut(client);
@@ -136,10 +136,10 @@ export class NodeBus implements BusLink {
   }
 
   async #connect(waitMs: number): Promise<void> {
-    const { url, nodeId, receive } = this.#deps;
+    const { url, runId, receive } = this.#deps;
     let client: pg.Client | undefined;
     try {
-      client = await connect({ url, writer: nodeId, onEnd: () => this.#ended() });
+      client = await connect({ url, writer: runId, onEnd: () => this.#ended() });
       client.on('notification', ({ payload = '' }) => this.#heard(payload));
       await client.query('SET synchronous_commit = off');
       await client.query(`LISTEN ${CHANNEL}`);
@@ -188,9 +188,9 @@ export class NodeBus implements BusLink {
   }
 
   #heard(payload: string): void {
-    const { nodeId, receive } = this.#deps;
+    const { runId, receive } = this.#deps;
     const message = read(payload);
-    if (message?.n === nodeId) return;
+    if (message?.n === runId) return;
     receive(message === undefined ? LOST : toldOf(message));
   }
 }
@@ -213,15 +213,15 @@ function toldOf({ f, c }: Message): Told {
 }
 
 /** The changes go first if not all fits: they decide nothing. */
-function textOf(nodeId: string, { forgets, changes }: Told): string {
+function textOf(runId: string, { forgets, changes }: Told): string {
   const f = forgets?.map(({ kind, id }) => [kind, id]) ?? null;
   const c = changes?.map(({ accountId, kind, id }) => [accountId, kind, id]) ?? null;
   const texts = [
-    { n: nodeId, f, c },
-    { n: nodeId, f, c: null },
+    { n: runId, f, c },
+    { n: runId, f, c: null },
   ].map((message) => JSON.stringify(message));
   return (
     texts.find((text) => Buffer.byteLength(text) <= MAX_BYTES) ??
-    JSON.stringify({ n: nodeId, f: null, c: null })
+    JSON.stringify({ n: runId, f: null, c: null })
   );
 }

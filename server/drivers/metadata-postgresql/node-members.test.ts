@@ -65,10 +65,10 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
       [host?.nodeId, host?.isHost, host?.url, front?.nodeId, front?.isHost],
       ['nod-1', true, 'http://nod-1:1', 'nod-2', false],
     );
-    assert.equal(one.membership.isGone(two.membership.nodeId), false);
+    assert.equal(one.membership.isGone(two.membership.runId), false);
     assert.equal(one.membership.isGone(''), true);
     await two.close();
-    await eventually(async () => one.membership.isGone(two.membership.nodeId));
+    await eventually(async () => one.membership.isGone(two.membership.runId));
     assert.equal(one.membership.nodes().find(({ nodeId }) => nodeId === 'nod-2')?.state, 'left');
   });
 
@@ -113,7 +113,7 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     const change = assert.rejects(one.membership.change('nod-2', 'drained'), { code: 'overloaded' });
     await eventually(async () => !one.membership.isCurrent());
     assert.equal(await one.membership.holds(lease), false);
-    await eventually(async () => two.membership.isGone(one.membership.nodeId));
+    await eventually(async () => two.membership.isGone(one.membership.runId));
     await two.commit([put('meanwhile')]);
     await change;
     proxy.unblock();

@@ -118,7 +118,7 @@ export class NodeMembers implements Membership {
     }
   }
 
-  get nodeId(): string {
+  get runId(): string {
     return this.#deps.writer;
   }
 
@@ -130,9 +130,9 @@ export class NodeMembers implements Membership {
     return !this.#isEnded && this.#deps.clock.monotonic() - this.#beatAt < TRUST_MS;
   }
 
-  isGone(nodeId: string): boolean {
-    if (nodeId === this.nodeId) return false;
-    return !this.#rows.some((row) => row.writer === nodeId && isLive(row));
+  isGone(runId: string): boolean {
+    if (runId === this.runId) return false;
+    return !this.#rows.some((row) => row.writer === runId && isLive(row));
   }
 
   nodes(): readonly NodeView[] {
@@ -167,7 +167,7 @@ export class NodeMembers implements Membership {
     const client = await this.#connected();
     if (isOurs) {
       this.#leases.delete(lease);
-      await client.query('DELETE FROM store_leases WHERE name = $1 AND writer = $2', [lease, this.nodeId]);
+      await client.query('DELETE FROM store_leases WHERE name = $1 AND writer = $2', [lease, this.runId]);
       return false;
     }
     // A node that was ended meanwhile must not leave a lease behind.
@@ -175,13 +175,13 @@ export class NodeMembers implements Membership {
       `INSERT INTO store_leases (name, writer)
        SELECT $1, writer FROM store_nodes WHERE writer = $2 AND state = 'up' FOR SHARE
        ON CONFLICT DO NOTHING`,
-      [lease, this.nodeId],
+      [lease, this.runId],
     );
     const { rows } = await client.query<{ writer: string }>(
       'SELECT writer FROM store_leases WHERE name = $1',
       [lease],
     );
-    if (rows[0]?.writer !== this.nodeId) return false;
+    if (rows[0]?.writer !== this.runId) return false;
     this.#leases.add(lease);
     return true;
   }
@@ -199,8 +199,8 @@ export class NodeMembers implements Membership {
     const hung = setTimeout(() => cut(client), RELEASE_MS);
     try {
       await this.#setState('left');
-      await client.query('DELETE FROM store_leases WHERE writer = $1', [this.nodeId]);
-      await client.query('DELETE FROM store_batches WHERE writer = $1', [this.nodeId]);
+      await client.query('DELETE FROM store_leases WHERE writer = $1', [this.runId]);
+      await client.query('DELETE FROM store_batches WHERE writer = $1', [this.runId]);
       await client.end();
     } catch {
       // The others find it silent, and end it.
@@ -215,14 +215,14 @@ export class NodeMembers implements Membership {
       .filter(({ state }) => state === 'up')
       .map(({ writer }) => ({ writer, score: scoreOf(lease, writer) }));
     const best = scores.reduce((a, b) => (b.score > a.score ? b : a), { writer: '', score: '' });
-    return best.writer === this.nodeId;
+    return best.writer === this.runId;
   }
 
   async #setState(state: NodeView['state']): Promise<void> {
     const client = await this.#connected();
     await client.query(
       "UPDATE store_nodes SET state = $1 WHERE writer = $2 AND state IN ('up', 'draining')",
-      [state, this.nodeId],
+      [state, this.runId],
     );
   }
 
@@ -275,7 +275,7 @@ export class NodeMembers implements Membership {
         `UPDATE store_nodes SET beat_at = clock_timestamp(), report = COALESCE($2, report)
          WHERE writer = $1 AND state IN ('up', 'draining')
          RETURNING extract(epoch FROM clock_timestamp()) * 1000 AS now_ms`,
-        [this.nodeId, report],
+        [this.runId, report],
       ),
       client.query<Row>(NODES),
     ]);
@@ -292,7 +292,7 @@ export class NodeMembers implements Membership {
     this.#aheadMs = nowMs - (sentAt + clock.monotonic()) / 2;
     this.#rows = rows;
     // The truth, also after a crash of the server that forgot a lease.
-    this.#leases = new Set(rows.find(({ writer }) => writer === this.nodeId)?.leases ?? []);
+    this.#leases = new Set(rows.find(({ writer }) => writer === this.runId)?.leases ?? []);
     for (const { writer, beat } of rows.filter(isLive)) {
       if (this.#watched.get(writer)?.beat !== beat) this.#watched.set(writer, { beat, since: sentAt });
     }
@@ -302,7 +302,7 @@ export class NodeMembers implements Membership {
     const now = this.#beatAt;
     for (const { writer, age_ms } of this.#rows.filter(isLive)) {
       const since = this.#watched.get(writer)?.since ?? now;
-      if (writer === this.nodeId || now - since < SILENT_MS || age_ms < SILENT_MS) continue;
+      if (writer === this.runId || now - since < SILENT_MS || age_ms < SILENT_MS) continue;
       this.#watched.delete(writer);
       const client = await this.#connected();
       await client.query('BEGIN');
@@ -342,7 +342,7 @@ export class NodeMembers implements Membership {
   }
 
   isDraining(): boolean {
-    return this.#rows.some(({ writer, state }) => writer === this.nodeId && state === 'draining');
+    return this.#rows.some(({ writer, state }) => writer === this.runId && state === 'draining');
   }
 
   report(of: () => NodeReport): void {

@@ -14,8 +14,8 @@ const CALL: PassedCall = {
   isSecure: true,
 };
 
-const membersOf = (nodeId: string, isHost: boolean, live = ['front', 'host']) => ({
-  nodeId,
+const membersOf = (runId: string, isHost: boolean, live = ['front', 'host']) => ({
+  runId,
   isHost,
   isGone: (other: string) => !live.includes(other),
 });

@@ -47,7 +47,7 @@ interface Fields extends PassedCall {
   readonly number: number;
 }
 
-export type CallsMembership = Pick<Membership, 'nodeId' | 'isHost' | 'isGone'>;
+export type CallsMembership = Pick<Membership, 'runId' | 'isHost' | 'isGone'>;
 
 type Signed = Pick<IncomingMessage, 'method' | 'url'>;
 
@@ -87,7 +87,7 @@ export class SignedCalls implements Forwarded {
 
   /** The header's value for this request to the process `to`. */
   sign(request: Signed, call: PassedCall, to: string): string {
-    const fields: Fields = { ...call, from: this.#membership.nodeId, to, number: ++this.#number };
+    const fields: Fields = { ...call, from: this.#membership.runId, to, number: ++this.#number };
     const text = Buffer.from(JSON.stringify(fields)).toString('base64url');
     return `${text}.${this.#signatureOf(request, text).toString('base64url')}`;
   }
@@ -122,7 +122,7 @@ export class SignedCalls implements Forwarded {
     const members = this.#membership;
     if (!members.isHost)
       return refused('The node that it was passed to does not have the machines and databases');
-    if (to !== members.nodeId) return refused('The node with the machines and databases was started again');
+    if (to !== members.runId) return refused('The node with the machines and databases was started again');
     const sender = this.#senderOf(from);
     if (sender === undefined) return refused('The node that passed it on is no longer one of the cluster');
     return sender.numbers.take(number) ? null : refused('It was passed on before');
