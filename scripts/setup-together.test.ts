@@ -21,7 +21,10 @@ function begin({ directory, env }: Clone) {
     });
   return {
     said: () => said,
-    interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'),
+    /** A fast host may be done already: then there is nothing to interrupt. */
+    interrupt: () => {
+      if (child.exitCode === null) process.kill(-(child.pid ?? 0), 'SIGINT');
+    },
     ended: once(child, 'close').then(([code]) => code as number | null),
   };
 }

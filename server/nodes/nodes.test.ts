@@ -25,7 +25,7 @@ function open(others: readonly Partial<NodeView>[]) {
   const changed: string[] = [];
   const membership = {
     ...ALONE,
-    nodeId: 'run-1',
+    runId: 'run-1',
     isShared: true,
     nodes: () => nodes,
     change: async (nodeId: string, to: string) => changed.push(`${nodeId} ${to}`) > 0,
