@@ -267,7 +267,7 @@ async function asProxy(...requests: readonly string[]): Promise<string> {
     await sleep(200);
   }
   socket.end();
-  await Promise.race([once(socket, 'close'), sleep(2000)]);
+  await Promise.race([once(socket, 'close'), sleep(2000, undefined, { ref: false })]);
   socket.destroy();
   return answer;
 }
