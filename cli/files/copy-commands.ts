@@ -8,6 +8,7 @@ import { writeOut } from './browse-commands.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, localFile } from './local-tree.ts';
 import { type RemoteLocation, remoteLocation, selection, shown, unsafeName } from './locations.ts';
+import { type Movable, movableBelow } from './move.ts';
 import { JOBS, type Task, Transfer, titleOf } from './transfer.ts';
 
 const COPY_OPTIONS: Readonly<Record<string, Option>> = {
@@ -76,6 +77,13 @@ interface CopyMeans {
   readonly isFew: boolean;
 }
 
+interface Listed {
+  readonly key: string;
+  readonly size: number;
+  readonly etag: string;
+  readonly id?: string;
+}
+
 class CopyPlan {
   readonly #call: Invocation;
   readonly #means: CopyMeans;
@@ -138,17 +146,28 @@ class CopyPlan {
     }
     const { folder } = below(location, this.#call);
     let count = 0;
-    for await (const { key, size, etag } of objectsAt(this.#call, location)) {
+    for await (const { key, size, etag, id } of this.#listed(location)) {
       const name = key.slice(folder.length);
       if (key.endsWith('/') || !this.#isMeant(name)) continue;
       count += 1;
-      yield* this.#fetch({ location: { bucket: location.bucket, key }, etag, size }, name);
+      yield* this.#fetch({ location: { bucket: location.bucket, key, id }, etag, size }, name);
     }
     if (count === 0) throw await nothingAt(this.#call, location);
   }
 
+  /** With ids, where they save calls. */
+  async *#listed(location: RemoteLocation): AsyncGenerator<Listed> {
+    const { isMove, target } = this.#means;
+    const { prefix, has } = below(location, this.#call);
+    const isWithin = isMove && remoteLocation(target) !== undefined;
+    const { cloud } = this.#call.session();
+    const movable = isWithin ? await movableBelow(cloud, location.bucket, prefix) : undefined;
+    if (movable === undefined) yield* objectsAt(this.#call, location);
+    else for await (const object of movable) if (has(object.key)) yield object;
+  }
+
   async *#fetch(
-    object: { location: RemoteLocation; etag: string; size: number },
+    object: { location: Movable; etag: string; size: number },
     name: string,
   ): AsyncGenerator<Task> {
     const { transfer, target, isMove } = this.#means;

@@ -7,14 +7,42 @@ import type { RemoteLocation } from './locations.ts';
 const ATTEMPTS = 7;
 const FIRST_PAUSE_MS = 150;
 const LONGEST_PAUSE_MS = 60_000;
+const PAGE = 1000;
+
+export interface Movable extends RemoteLocation {
+  /** Saves a call where it is known. */
+  readonly id?: string | undefined;
+}
+
+/**
+ * The objects of a prefix with their ids, so that moving many takes a call each. undefined: the API does not
+ * show them to the caller, though S3 may. Throws CloudError.
+ */
+export async function movableBelow(
+  cloud: Cloud,
+  bucket: string,
+  prefix: string,
+): Promise<AsyncIterable<{ key: string; size: number; etag: string; id: string }> | undefined> {
+  const list = cloud.listObjects(bucket, prefix === '' ? {} : { prefix });
+  const read = (cursor?: string) => again(() => list.page({ cursor, limit: PAGE }));
+  const first = await unless([403, 404], () => read());
+  if (first === undefined) return undefined;
+  return (async function* () {
+    for (let page = first; ; ) {
+      for (const { name: key, size, etag, id } of page.items) yield { key, size, etag, id };
+      if (page.cursor === null) return;
+      page = await read(page.cursor);
+    }
+  })();
+}
 
 /**
  * Moves it, and replaces what has the name. False: the API does not know the object or one of the buckets, or
  * shows the caller none. A bucket of another account is such, and so is every object of an older cloud; S3
  * may still take a copy of it. Throws CloudError: one that may not be removed is not copied either.
  */
-export async function moveWithin(cloud: Cloud, from: RemoteLocation, to: RemoteLocation): Promise<boolean> {
-  const id = await unless([403, 404], () => findId(cloud, from));
+export async function moveWithin(cloud: Cloud, from: Movable, to: RemoteLocation): Promise<boolean> {
+  const id = from.id ?? (await unless([403, 404], () => findId(cloud, from)));
   if (id === undefined) return false;
   const place = { bucket: to.bucket, name: to.key, overwrite: true };
   // Sent twice it is one move: the answer to the first may have been lost.

@@ -10,7 +10,7 @@ import { contentTypeOf } from './content-type.ts';
 import { type Download, downloadFile } from './download.ts';
 import type { LeftOut, LocalFile } from './local-tree.ts';
 import type { RemoteLocation } from './locations.ts';
-import { moveWithin } from './move.ts';
+import { type Movable, moveWithin } from './move.ts';
 import { MTIME_HEADER, mtimeText } from './mtime.ts';
 import { forEachOf, Pool } from './pool.ts';
 import { Progress } from './progress.ts';
@@ -132,7 +132,7 @@ export class Transfer {
   }
 
   /** A move that the cloud makes: one commit, or for what is another account's a copy and a deletion. */
-  async move(from: RemoteLocation, to: RemoteLocation): Promise<void> {
+  async move(from: Movable, to: RemoteLocation): Promise<void> {
     if (await moveWithin(this.#cloud, from, to)) return;
     await this.copy(from, to);
     await this.s3.deleteOne(from.bucket, from.key);

@@ -214,6 +214,24 @@ describe('versions', () => {
     assert.deepEqual(JSON.parse(await user.ok(['du', '--json', 's3://one'])).objects, 2);
   });
 
+  test('mv of a folder within the cloud is one call per object, and a list for all', async () => {
+    await user.ok(['mb', 'calls']);
+    const names = Array.from({ length: 12 }, (_, index) => `from/${index}.txt`);
+    for (const name of names) await api.upload('calls', name, name);
+    const counted = async (route: string) => {
+      const metrics = await (await fetch(`${cloud.api}/metrics`)).text();
+      const lines = metrics.split('\n').filter((line) => line.includes(`requests_total{route="${route}"`));
+      return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    };
+    const [lists, moves] = [await counted('listObjects'), await counted('moveObject')];
+    await user.ok(['mv', '-r', 's3://calls/from', 's3://calls/to']);
+    await user.ok(['mv', 's3://calls/to/1*', 's3://calls/']);
+    assert.deepEqual(JSON.parse(await user.ok(['du', '--json', 's3://calls/to'])).objects, 12 - 3);
+    assert.equal(await user.ok(['cat', 's3://calls/11.txt']), 'from/11.txt');
+    assert.equal((await counted('moveObject')) - moves, 12 + 3);
+    assert.equal((await counted('listObjects')) - lists, 2);
+  });
+
   test('mv takes from a bucket of another account what its policy allows', async () => {
     const { canonical_id } = (await api.call('/api/account')).body;
     const owner = new Client(cloud.api, (await new Client(cloud.api).register()).api_key);

@@ -132,3 +132,17 @@ test('two moves that cross, and many to one name, end with one of the outcomes',
   assert.equal(all.filter(({ status }) => status === 'fulfilled').length, 1);
   assert.equal((await counted(bucket)).objects, 1 + 10);
 });
+
+test('a source that changes meanwhile is read again, and never taken for a name that is taken', async () => {
+  const [bucket, sealed] = [await newBucket(), await newBucket({ encryption: true })];
+  const id = await put(bucket, 'a', Buffer.alloc(1_000_000, 'old'));
+  const copies = await Promise.allSettled([
+    fixture.relocations.copy(by(owner), id, { bucket: sealed }),
+    put(bucket, 'a', Buffer.from('new')),
+  ]);
+  assert.deepEqual(
+    copies.map(({ status }) => status),
+    ['fulfilled', 'fulfilled'],
+  );
+  assert.equal(`${await read(sealed, 'a')}`, 'new');
+});

@@ -1,6 +1,6 @@
 /** Copies and moves objects, within a bucket and between buckets of an account, without sending bytes. */
 import type { Call, Principal } from '../../calls/principal.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, isAppError } from '../../platform/errors.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
 import type { Buckets } from '../buckets/buckets.ts';
 import type { Encryption } from '../keys/encryption.ts';
@@ -35,6 +35,15 @@ export interface Place {
   readonly overwrite?: boolean | undefined;
 }
 
+interface Wish {
+  readonly objectId: string;
+  readonly place: Place;
+  readonly isMove: boolean;
+}
+
+/** Between two of them, somebody stores the source anew. */
+const TRIES = 5;
+
 interface Source {
   readonly principal: Principal;
   readonly objectId: string;
@@ -61,7 +70,8 @@ export class Relocations {
   /**
    * Stores the current version under another name as well, with its type, metadata and tags. Throws
    * `object_not_found`, `bucket_not_found`, `precondition_failed` if there is an object and it may not be
-   * replaced or the source has changed meanwhile, `customer_key_required`, and the errors of an upload.
+   * replaced, `write_conflict` if the source changes again and again, `customer_key_required`, and the errors
+   * of an upload.
    */
   copy(call: Call, objectId: string, place: Place): Promise<Uploaded> {
     return this.#relocate(call, { objectId, place, isMove: false });
@@ -75,10 +85,18 @@ export class Relocations {
     return this.#relocate(call, { objectId, place, isMove: true });
   }
 
-  async #relocate(
-    call: Call,
-    { objectId, place, isMove }: { objectId: string; place: Place; isMove: boolean },
-  ): Promise<Uploaded> {
+  /** A source that changes while its bytes are read is read again. */
+  async #relocate(call: Call, wish: Wish): Promise<Uploaded> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#relocateOnce(call, wish);
+      } catch (error) {
+        if (attempt === TRIES || !isAppError(error, 'write_conflict')) throw error;
+      }
+    }
+  }
+
+  async #relocateOnce(call: Call, { objectId, place, isMove }: Wish): Promise<Uploaded> {
     const { objects, downloads } = this.#deps;
     const { principal } = call;
     const { bucket_id, name, bucket: from, current } = await objects.findFor(principal, objectId);
@@ -141,7 +159,7 @@ export class Relocations {
 }
 
 function hasChanged({ name }: Source): AppError {
-  return new AppError('precondition_failed', `${name} was changed meanwhile; nothing was stored`, {
+  return new AppError('write_conflict', `${name} was changed meanwhile; nothing was stored`, {
     hint: 'Send the request again',
   });
 }
