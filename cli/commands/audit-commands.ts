@@ -67,14 +67,16 @@ export const AUDIT_COMMANDS: readonly Command[] = [
     name: 'audit verify',
     words: '',
     summary: 'verify that no sealed entry was changed or removed',
-    run: async ({ session, output }) => {
-      const found = await session().cloud.adminVerifyAudit();
-      const { ok, rows, ranges, unsealed, head, fault } = found;
+    options: { head: { value: 'RANGE:HASH', summary: 'a head printed earlier: still part of the log?' } },
+    run: async ({ session, options, output }) => {
+      const head = options.text('head');
+      const found = await session().cloud.adminVerifyAudit(head === undefined ? {} : { head });
+      const { ok, rows, ranges, unsealed, head: last, fault } = found;
       output.one(found, () => [
         ok
           ? `${counted(ranges, 'range')} with ${counted(rows, 'row')} verified; ${counted(unsealed, 'row')} not sealed yet`
           : `The audit log is damaged: ${fault}`,
-        ...(head === null ? [] : [`head ${head.range}:${head.hash}`]),
+        ...(last === null ? [] : [`head ${last.range}:${last.hash}`]),
       ]);
       return ok ? EXIT.ok : EXIT.failure;
     },

@@ -25,7 +25,7 @@ export function auditPart({ metadata, clock }: { readonly metadata: Metadata; re
   ];
   return {
     trail,
-    routes: auditRoutes({ log: new AuditLog(store), seals }),
+    routes: auditRoutes({ log: new AuditLog(store), reads: metadata }),
     jobs,
     stop: () => seals.stop(),
     flush: () => trail.flush({ all: true }),

@@ -2,18 +2,20 @@
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { streamLines } from '../http/response.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import type { Reads } from '../metadata/metadata.ts';
 import { readTime } from '../platform/clock.ts';
+import { invalidField } from '../platform/errors.ts';
 import { Type } from '../platform/json/json-schema.ts';
 import { type AuditLog, accountAsked } from './audit-log.ts';
-import { AuditEntryView, AuditQuery, AuditVerificationView } from './schema.ts';
-import type { Seals } from './seals.ts';
+import { type AuditHead, verifyChain } from './chain.ts';
+import { AuditEntryView, AuditQuery, AuditVerificationView, VerifyQuery } from './schema.ts';
 
 export interface AuditRoutesDeps {
   readonly log: AuditLog;
-  readonly seals: Pick<Seals, 'verify'>;
+  readonly reads: Reads;
 }
 
-export function auditRoutes({ log, seals }: AuditRoutesDeps): Route[] {
+export function auditRoutes({ log, reads }: AuditRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -56,8 +58,17 @@ export function auditRoutes({ log, seals }: AuditRoutesDeps): Route[] {
       tag: 'admin',
       summary: 'Verify that no sealed entry of the audit log was changed or taken out',
       permission: 'admin',
+      query: VerifyQuery,
       responses: { 200: AuditVerificationView },
-      handler: () => seals.verify(),
+      handler: ({ query }) => verifyChain(reads, headFrom(query.head)),
     }),
   ];
+}
+
+/** Throws `invalid_request`. */
+function headFrom(text: string | undefined): AuditHead | undefined {
+  if (text === undefined) return undefined;
+  const [, range, hash = ''] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (range === undefined) throw invalidField('head', 'Give it as RANGE:HASH, as an earlier call showed it');
+  return { range: Number(range), hash };
 }

@@ -53,6 +53,10 @@ export const AuditQuery = Type.Object({
   ...Paging,
 });
 
+export const VerifyQuery = Type.Object({
+  head: Text('RANGE:HASH, shown by an earlier call and kept elsewhere: it must still be part of the log'),
+});
+
 export const AuditVerificationView = namedObject('AuditVerification', {
   ok: Type.Boolean({ description: 'No sealed entry was changed or taken out' }),
   ranges: Type.Integer(),

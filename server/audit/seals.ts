@@ -3,10 +3,10 @@
  * found. A row belongs to the range that was sealed after it was stored, whatever its id, since ids of late
  * commits lie between those of earlier ones.
  */
-import { createHash } from 'node:crypto';
 import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { AuditRow, AuditStore, SealRow } from './store.ts';
+import { digestOf, FIRST_HEAD, headAfter } from './chain.ts';
+import type { AuditStore, SealRow } from './store.ts';
 
 export interface SealsDeps {
   readonly changes: Changes;
@@ -21,54 +21,8 @@ export interface SealsDeps {
 /** Rows of a range at most, and the age of the oldest that is not sealed. */
 const RANGE_ROWS = 2000;
 const RANGE_MS = 10 * 60_000;
-const SEALS_AT_ONCE = 500;
 const KEPT_MS = 365 * 24 * 3_600_000;
 const KEPT_BYTES = 4 * 2 ** 30;
-/** Bytes of a row beside its texts: numbers, and its entries in indexes. */
-const ROW_BYTES = 120;
-/** The head before the first range. */
-const FIRST_HEAD = '0'.repeat(64);
-
-export interface AuditVerification {
-  readonly ok: boolean;
-  /** Ranges, and rows that are in them and were read. */
-  readonly ranges: number;
-  readonly rows: number;
-  /** Ranges whose rows became too old: only their hashes are left. */
-  readonly removed: number;
-  /** Rows without a seal yet. */
-  readonly unsealed: number;
-  readonly head: { readonly range: number; readonly hash: string } | null;
-  /** The first fault found; null: none. */
-  readonly fault: string | null;
-}
-
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
-
-function textOf(row: AuditRow): string {
-  const { id, at, account_id, actor_id, actor, via, credential, address, agent, action } = row;
-  const { target, outcome, status, code, request_id, detail, times } = row;
-  return JSON.stringify([
-    ...[id, at, account_id, actor_id, actor, via, credential, address, agent, action],
-    ...[target, outcome, status, code, request_id, detail, times],
-  ]);
-}
-
-function digestOf(rows: readonly AuditRow[]): { readonly digest: string; readonly bytes: number } {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for (const row of rows) {
-    const text = textOf(row);
-    bytes += Buffer.byteLength(text) + ROW_BYTES;
-    hash.update(text).update('\n');
-  }
-  return { digest: hash.digest('hex'), bytes };
-}
-
-function headAfter(before: string, { id, rows, digest }: Pick<SealRow, 'id' | 'rows' | 'digest'>): string {
-  return sha256(`${before}\n${id}\n${rows}\n${digest}`);
-}
-
 export class Seals {
   readonly #deps: SealsDeps;
   #isStopped = false;
@@ -121,45 +75,5 @@ export class Seals {
       await changes.store(store.removeRange(oldest.id, clock.now()));
       bytes -= oldest.bytes;
     }
-  }
-
-  /** Reads every range again, and computes the chain. */
-  async verify(): Promise<AuditVerification> {
-    const { store } = this.#deps;
-    const found = { ranges: 0, rows: 0, removed: 0 };
-    let head = FIRST_HEAD;
-    let fault: string | null = null;
-    for (let after = 0; fault === null; ) {
-      const seals = await store.seals(after, SEALS_AT_ONCE);
-      for (const seal of seals) {
-        fault = await this.#faultOf(seal, { before: head, number: after + 1 });
-        if (fault !== null) break;
-        head = seal.head;
-        after = seal.id;
-        found.ranges++;
-        if (seal.removed_at === null) found.rows += seal.rows;
-        else found.removed++;
-      }
-      if (seals.length < SEALS_AT_ONCE) break;
-    }
-    return {
-      ok: fault === null,
-      ...found,
-      unsealed: await store.countUnsealed(),
-      head: found.ranges === 0 ? null : { range: found.ranges, hash: head },
-      fault,
-    };
-  }
-
-  async #faultOf(
-    seal: SealRow,
-    { before, number }: { before: string; number: number },
-  ): Promise<string | null> {
-    if (seal.id !== number) return `range ${number} is missing`;
-    if (headAfter(before, seal) !== seal.head) return `range ${number} does not follow the one before it`;
-    if (seal.removed_at !== null) return null;
-    const rows = await this.#deps.store.rowsOf(seal.id);
-    if (rows.length !== seal.rows) return `range ${number} has ${rows.length} rows, and had ${seal.rows}`;
-    return digestOf(rows).digest === seal.digest ? null : `a row of range ${number} was changed`;
   }
 }

@@ -9,6 +9,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { openTestMetadata } from '../testing/new-metadata.ts';
+import { type AuditHead, sealHash, verifyChain } from './chain.ts';
 import { Seals } from './seals.ts';
 import { type AuditRow, AuditStore } from './store.ts';
 import { Trail } from './trail.ts';
@@ -122,19 +123,39 @@ test('a sealed row that is changed, taken out, put in or moved is found', async 
     for (let i = 0; i < 3; i++) await trail.write(entry({ target: `bucket-${range}-${i}` }));
     await seals.seal({ all: true });
   }
-  const whole = await seals.verify();
+  const whole = await verifyChain(metadata);
   assert.deepEqual([whole.ok, whole.ranges, whole.rows, whole.unsealed], [true, 3, 9, 0]);
   const id = (await rows())[4]?.id ?? 0;
   await run("UPDATE audit_rows SET actor = 'eve' WHERE id = ?", id);
-  assert.match((await seals.verify()).fault ?? '', /a row of range 2 was changed/);
+  assert.match((await verifyChain(metadata)).fault ?? '', /a row of range 2 was changed/);
   await run("UPDATE audit_rows SET actor = 'ada' WHERE id = ?", id);
-  assert.equal((await seals.verify()).ok, true);
+  assert.equal((await verifyChain(metadata)).ok, true);
   await run('UPDATE audit_rows SET seal = 3 WHERE id = ?', id);
-  assert.match((await seals.verify()).fault ?? '', /range 2 has 2 rows, and had 3/);
+  assert.match((await verifyChain(metadata)).fault ?? '', /range 2 has 2 rows, and had 3/);
   await run('UPDATE audit_rows SET seal = 2 WHERE id = ?', id);
   await run('DELETE FROM audit_rows WHERE seal = 1');
   await run('DELETE FROM audit_seals WHERE id = 1');
-  assert.match((await seals.verify()).fault ?? '', /range 1 is missing/);
+  assert.match((await verifyChain(metadata)).fault ?? '', /range 1 is missing/);
+});
+
+test('a head that was kept elsewhere shows that the whole log was replaced', async () => {
+  const sealOne = async (target: string) => {
+    await trail.write(entry({ target }));
+    await seals.seal({ all: true });
+  };
+  const faultWith = async (head: AuditHead | undefined) => (await verifyChain(metadata, head)).fault;
+  await sealOne('photos');
+  const kept = (await verifyChain(metadata)).head ?? undefined;
+  await sealOne('later');
+  assert.equal(await faultWith(kept), null);
+  assert.equal(await sealHash(metadata, 1), kept?.hash);
+  assert.equal(await sealHash(metadata, 3), null);
+  await run('DELETE FROM audit_rows');
+  await run('DELETE FROM audit_seals');
+  assert.equal(await faultWith(kept), 'range 1 is missing: the last one is 0');
+  await sealOne('another');
+  assert.equal(await faultWith(undefined), null);
+  assert.match((await faultWith(kept)) ?? '', /range 1 has another hash/);
 });
 
 test('a row that is stored late, with an id in between, is in the next range', async () => {
@@ -146,18 +167,18 @@ test('a row that is stored late, with an id in between, is in the next range', a
   await trail.write(entry({ target: 'late' }));
   await run("UPDATE audit_rows SET id = 1065 WHERE target = 'late'");
   await seals.seal({ all: true });
-  const { ok, ranges, rows: read } = await seals.verify();
+  const { ok, ranges, rows: read } = await verifyChain(metadata);
   assert.deepEqual([ok, ranges, read], [true, 2, 3]);
 });
 
 test('rows are sealed within ten minutes, not one by one', async () => {
   await trail.write(entry());
   await seals.seal();
-  assert.equal((await seals.verify()).ranges, 0);
+  assert.equal((await verifyChain(metadata)).ranges, 0);
   clock.advance(10 * 60_000);
   await trail.write(entry());
   await seals.seal();
-  const { ranges, rows: read } = await seals.verify();
+  const { ranges, rows: read } = await verifyChain(metadata);
   assert.deepEqual([ranges, read], [1, 2]);
 });
 
@@ -168,12 +189,12 @@ test('old ranges go whole, and the chain goes on', async () => {
     clock.advance(200 * DAY_MS);
   }
   await seals.sweep();
-  const { ok, ranges, removed, rows: read } = await seals.verify();
+  const { ok, ranges, removed, rows: read } = await verifyChain(metadata);
   assert.deepEqual([ok, ranges, removed, read], [true, 3, 2, 1]);
   assert.equal((await rows()).length, 1);
   await new Seals({ changes, store, clock, keptBytes: 10 }).sweep();
   assert.equal((await rows()).length, 0);
   await trail.write(entry());
   await seals.seal({ all: true });
-  assert.deepEqual((await seals.verify()).ok, true);
+  assert.deepEqual((await verifyChain(metadata)).ok, true);
 });

@@ -1,5 +1,6 @@
 /** Makes restore drills. */
 import { join } from 'node:path';
+import { sealHash } from '../audit/chain.ts';
 import { LedgerStore } from '../billing/ledger/ledger-store.ts';
 import { DrillProcesses } from '../drivers/drill-process/drill-ground.ts';
 import { programFile } from '../platform/program-files.ts';
@@ -38,7 +39,10 @@ export function buildDrills({ config, clock, base, target, keys }: DrillParts, s
     drillStore,
     slot: new KeySlot({ target, store: drillStore, changes, secrets, isKeyTaken }),
     keys: () => keys.lend(),
-    transferHash: async (seq) => (await ledger.hashedFrom(seq, 1))[0]?.hash ?? null,
+    chainHash: async ({ chain, number }) =>
+      chain === 'ledger'
+        ? ((await ledger.hashedFrom(number, 1))[0]?.hash ?? null)
+        : sealHash(metadata, number),
     ground: new DrillProcesses({
       entry: DRILL_PROGRAM,
       means: (): DrillMeans => ({ config, reserveBytes: diskSpace.headroomBytes() }),

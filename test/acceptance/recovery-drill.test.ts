@@ -56,6 +56,7 @@ describe('a drill', () => {
       'start',
       'counts',
       'ledger',
+      'audit log',
       'sampled objects',
     ])
       assert.equal(found[name], 'passed', name);

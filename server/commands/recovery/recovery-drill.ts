@@ -26,8 +26,9 @@ export async function drill(config: Config, words: Words): Promise<number> {
 }
 
 async function drillOne(call: CallAsOperator, path: string, body: unknown): Promise<Point> {
+  // Asked before: a drill may have ended when the answer to its beginning comes.
+  const before = (await call<Point>({ method: 'GET', path })).drill?.started_at;
   let point = await call<Point>({ method: 'POST', path: `${path}/drill`, body });
-  const before = point.drill?.started_at;
   let stage: string | null = null;
   while (point.drilling !== null) {
     if (point.drilling !== stage && process.stdout.isTTY) console.log(`${point.drilling} …`);

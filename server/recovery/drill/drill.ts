@@ -34,12 +34,15 @@ export interface DrillFindings {
   readonly logs: LogVerdict | null;
   /** Name of the point's cloud (Manifest); null: the point has none, or is unreadable. */
   readonly cloud: string | null;
-  /** Last transfer of the restored ledger; null: it was not read. */
-  readonly ledgerHead: LedgerHead | null;
+  /** The newest links of the restored chains; none that was not read. */
+  readonly chainHeads: readonly ChainHead[];
 }
 
-export interface LedgerHead {
-  readonly seq: number;
+/** A link of a chain of hashes: a transfer of the ledger, or a sealed range of the audit log. */
+export interface ChainHead {
+  readonly chain: 'ledger' | 'audit log';
+  /** Its place in the chain, from 1. */
+  readonly number: number;
   readonly hash: string;
 }
 

@@ -35,7 +35,7 @@ const SOUND: DrillFindings = {
   verdict: { damage: [], damagedFiles: 0 },
   logs: null,
   cloud: null,
-  ledgerHead: null,
+  chainHeads: [],
 };
 
 function open(everyMs = WEEK_MS) {
@@ -56,7 +56,7 @@ function open(everyMs = WEEK_MS) {
     slot: { check: async () => SOUND.checks[0] } as unknown as KeySlot,
     keys: async () => ({ key: Buffer.alloc(32), repositoryId: 'r' }),
     cloud: async () => 'c',
-    transferHash: async () => null,
+    chainHash: async ({ chain, number }) => `${chain} ${number}`,
     ground: {
       sweep: async () => {},
       run: async ({ pointId }) => {
@@ -131,4 +131,22 @@ test('none begins while one runs, and none at all when that is switched off', as
   const off = open(0);
   await off.later(WEEK_MS);
   assert.deepEqual(off.begun, []);
+});
+
+test('the chains of a point of this cloud must still be the beginning of the live ones', async () => {
+  const { point, later, resultOf, say } = open();
+  await point('drp-1');
+  const link = { chain: 'audit log', number: 7 } as const;
+  const with7 = (hash: string, cloud: string): DrillFindings => {
+    return { ...SOUND, cloud, chainHeads: [{ ...link, hash }] };
+  };
+  for (const [findings, result] of [
+    [with7('audit log 7', 'c'), 'passed'],
+    [with7('replaced', 'c'), 'failed'],
+    [with7('replaced', 'another cloud'), 'passed'],
+  ] as const) {
+    say(async () => findings);
+    await later(WEEK_MS);
+    assert.equal(await resultOf('drp-1'), result);
+  }
 });

@@ -9,13 +9,13 @@ import { readRecoveryKey } from '../repository/recovery-keys.ts';
 import type { RepositoryKeys } from '../repository/repository.ts';
 import type { PointRow, RecoveryStore } from '../store.ts';
 import {
+  type ChainHead,
   type DrillCheck,
   type DrillFindings,
   type DrillGround,
   type DrillRecord,
   type DrillRequest,
   DrillSkipped,
-  type LedgerHead,
 } from './drill.ts';
 import type { DrillStore } from './drill-store.ts';
 import { PointWork } from './point-work.ts';
@@ -32,8 +32,8 @@ export interface DrillsDeps {
   readonly keys: () => Promise<RepositoryKeys>;
   /** Name of this cloud, as in manifests. */
   readonly cloud: () => Promise<string>;
-  /** Hash of that transfer of this cloud's ledger; null: there is none. */
-  readonly transferHash: (seq: number) => Promise<string | null>;
+  /** Hash of that link of this cloud's chain; null: there is none. */
+  readonly chainHash: (link: Pick<ChainHead, 'chain' | 'number'>) => Promise<string | null>;
   readonly logs: Pick<LogArchive, 'heads' | 'note'>;
   /** Path of the target. */
   readonly location: string;
@@ -144,7 +144,7 @@ export class Drills {
       const onStage = (stage: string) => this.#work.note(stage);
       const findings = await ground.run(request, { signal, onStage });
       if (findings.logs !== null) await logs.note(findings.logs);
-      const checks = [slotCheck, ...findings.checks, ...(await this.#compareLedger(findings))];
+      const checks = [slotCheck, ...findings.checks, ...(await this.#compareChains(findings))];
       const failed = checks.filter(({ state }) => state === 'failed');
       const reason = failed.length === 0 ? null : failed.map(({ name }) => name).join(', ');
       return reason === null
@@ -164,16 +164,20 @@ export class Drills {
     }
   }
 
-  /** The transfers of a point of this cloud are still the first of its ledger. */
-  async #compareLedger({ cloud, ledgerHead: head }: DrillFindings): Promise<DrillCheck[]> {
-    if (head === null || head.seq === 0 || cloud !== (await this.#deps.cloud())) return [];
-    const hash = await this.#deps.transferHash(head.seq);
-    const name = 'ledger of this cloud';
-    return [
-      hash === head.hash
-        ? { name, state: 'passed', detail: `has the same transfer ${head.seq}` }
-        : { name, state: 'failed', detail: differs(head, hash) },
-    ];
+  /** The links of a point of this cloud are still the first of its chains. */
+  async #compareChains({ cloud, chainHeads }: DrillFindings): Promise<DrillCheck[]> {
+    if (chainHeads.length === 0 || cloud !== (await this.#deps.cloud())) return [];
+    const checks: DrillCheck[] = [];
+    for (const head of chainHeads) {
+      const hash = await this.#deps.chainHash(head);
+      const name = `${head.chain} of this cloud`;
+      checks.push(
+        hash === head.hash
+          ? { name, state: 'passed', detail: `has the same ${LINKS[head.chain]} ${head.number}` }
+          : { name, state: 'failed', detail: differs(head, hash) },
+      );
+    }
+    return checks;
   }
 
   async #store(pointId: string, { findings, ...record }: Outcome): Promise<void> {
@@ -202,9 +206,12 @@ interface Outcome extends DrillRecord {
   readonly findings: DrillFindings | null;
 }
 
-function differs({ seq, hash }: LedgerHead, found: string | null): string {
-  if (found === null) return `has no transfer ${seq}, the last one of the point`;
-  return `transfer ${seq} has the hash ${found}, in the point ${hash}`;
+const LINKS = { ledger: 'transfer', 'audit log': 'range' };
+
+function differs({ chain, number, hash }: ChainHead, found: string | null): string {
+  const link = `${LINKS[chain]} ${number}`;
+  if (found === null) return `has no ${link}, the last one of the point`;
+  return `${link} has the hash ${found}, in the point ${hash}`;
 }
 
 function assertKey(typed: string | undefined): void {

@@ -1,4 +1,5 @@
 /** The story of a restore drill, in its own process: reads, restores, starts, compares. */
+import { verifyChain } from '../../audit/chain.ts';
 import { walkWholeLedger } from '../../billing/ledger/whole-ledger.ts';
 import type { Reads } from '../../metadata/metadata.ts';
 import { readTime } from '../../platform/clock.ts';
@@ -9,7 +10,7 @@ import { type Manifest, readManifest } from '../points/manifest.ts';
 import { type RestoreFolder, writeFiles } from '../points/restore.ts';
 import { findJournal } from '../repository/journal.ts';
 import type { Repository } from '../repository/repository.ts';
-import { type DrillFindings, type DrillRequest, DrillSkipped, type LedgerHead } from './drill.ts';
+import { type ChainHead, type DrillFindings, type DrillRequest, DrillSkipped } from './drill.ts';
 import {
   CheckSkipped,
   compareCounts,
@@ -88,13 +89,13 @@ export async function rehearse(
   const verdict = await readAll(rehearsal, pointId);
   const how = { repository, sound, signal: SIGNAL, withinMs };
   const logs = heads === null ? null : await readLogs(checks, { ...how, heads });
-  const none = { checks: checks.all, verdict, logs, cloud: null, ledgerHead: null };
+  const none = { checks: checks.all, verdict, logs, cloud: null, chainHeads: [] };
   if (verdict.damagedFiles > 0) return none;
   const found = await repository.getManifest(pointId);
   if (found === undefined) throw new Error('the manifest is missing');
   const manifest = readManifest(found.bytes);
-  const ledgerHead = await restoreAndTry(rehearsal, manifest, logs);
-  return { ...none, cloud: manifest.cloud ?? null, ledgerHead };
+  const chainHeads = await restoreAndTry(rehearsal, manifest, logs);
+  return { ...none, cloud: manifest.cloud ?? null, chainHeads };
 }
 
 async function readAll({ repository, checks, sound }: Rehearsal, pointId: string): Promise<Verdict> {
@@ -122,7 +123,7 @@ async function restoreAndTry(
   rehearsal: Rehearsal,
   manifest: Manifest,
   logs: LogVerdict | null,
-): Promise<LedgerHead | null> {
+): Promise<readonly ChainHead[]> {
   const { checks, say, folder } = rehearsal;
   say('restoring');
   const chosen = await restore(rehearsal, manifest);
@@ -132,9 +133,9 @@ async function restoreAndTry(
     cloud = await rehearsal.startCloud();
     return cloud.status();
   });
-  if (cloud === undefined) return null;
+  if (cloud === undefined) return [];
   try {
-    return isUp ? await compare(rehearsal, cloud, { manifest, logs, chosen }) : null;
+    return isUp ? await compare(rehearsal, cloud, { manifest, logs, chosen }) : [];
   } finally {
     await cloud.close().catch((error) => {
       const detail = `${(error as Error).message} in ${folder.path}`;
@@ -153,11 +154,11 @@ async function compare(
   rehearsal: Rehearsal,
   cloud: DrillCloud,
   { manifest, logs, chosen: { sample, machine } }: Restored,
-): Promise<LedgerHead | null> {
+): Promise<readonly ChainHead[]> {
   const { checks, say } = rehearsal;
   say('comparing');
   await checks.run('counts', () => compareCounts(manifest, cloud.reads));
-  const head = await walkLedger(checks, cloud.reads);
+  const chainHeads = await walkChains(checks, cloud.reads);
   await checks.run('sampled objects', async () => {
     const names = sample.files.map((path) => path.slice(path.lastIndexOf('/') + 1));
     const bytes = await cloud.readObjects(names);
@@ -170,7 +171,7 @@ async function compare(
     await checks.run('replayed log', () => cloud.tryLog(logs));
   }
   await tryMachine(rehearsal, cloud, machine);
-  return head;
+  return chainHeads;
 }
 
 interface Chosen {
@@ -235,14 +236,20 @@ async function assertRoom(folder: RestoreFolder, neededBytes: number): Promise<v
   );
 }
 
-async function walkLedger(checks: DrillChecks, reads: Reads): Promise<LedgerHead | null> {
-  let head: LedgerHead | null = null;
+async function walkChains(checks: DrillChecks, reads: Reads): Promise<readonly ChainHead[]> {
+  const heads: ChainHead[] = [];
   await checks.run('ledger', async () => {
     const { seq, hash, credits } = await walkWholeLedger(reads);
-    head = { seq, hash };
+    if (seq > 0) heads.push({ chain: 'ledger', number: seq, hash });
     return `${plural(seq, 'transfer')} verified, balances of ${credits} credits add up`;
   });
-  return head;
+  await checks.run('audit log', async () => {
+    const { ranges, rows, head, fault } = await verifyChain(reads);
+    if (fault !== null) throw new Error(fault);
+    if (head !== null) heads.push({ chain: 'audit log', number: head.range, hash: head.hash });
+    return `${plural(rows, 'row')} in ${plural(ranges, 'range')} verified`;
+  });
+  return heads;
 }
 
 async function tryMachine(
