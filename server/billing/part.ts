@@ -116,6 +116,8 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
     prices,
     catalog,
     ledger,
+    /** Hash of that transfer; null: there is none. */
+    transferHash: async (seq: number) => (await ledger.hashedFrom(seq, 1))[0]?.hash ?? null,
     usageStore,
     rating,
     holds,

@@ -4,17 +4,20 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { SetupLinks } from '../accounts/links/setup-links.ts';
 import { type AccountsPart, accountsPart } from '../accounts/part.ts';
+import { sealHash } from '../audit/chain.ts';
 import { auditPart } from '../audit/part.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
-import { billingPart, openBilling } from '../billing/part.ts';
+import { type Billing, billingPart, openBilling } from '../billing/part.ts';
 import type { Principal } from '../calls/principal.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
+import { databaseKeeping } from '../config/database-limits.ts';
 import type { EngineName } from '../databases/engine.ts';
 import { DataCheck, DataFaults } from '../databases/life/data-faults.ts';
 import { Egress } from '../databases/life/egress.ts';
 import { databasesPart } from '../databases/part.ts';
+import { continuousOf } from '../databases/points/continuous.ts';
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
@@ -32,6 +35,7 @@ import { AppError } from '../platform/errors.ts';
 import { Jobs } from '../platform/jobs.ts';
 import { ROOT } from '../platform/program-files.ts';
 import { Meters } from '../platform/prometheus.ts';
+import { openedPoints, type RecoveryDeps, recoveryHold } from '../recovery/part.ts';
 import { s3Routes } from '../s3/s3-routes.ts';
 import { systemPart } from '../status/part.ts';
 import { storagePart } from '../storage/part.ts';
@@ -40,16 +44,15 @@ import { webhooksPart } from '../webhooks/part.ts';
 import { buildCalls } from './calls.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
-import { continuousOf } from './continuous.ts';
 import { buildEdges, s3Domains, withDocuments } from './edges.ts';
-import { buildEngines, databaseLimits } from './engines.ts';
+import { buildEngines } from './engines.ts';
 import { openForwarding } from './forwarding.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import { computeElsewhere, databasesElsewhere } from './front-status.ts';
 import { closeParts, type Part, startParts } from './parts.ts';
-import { type AccountsBack, buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
+import { buildRecovery } from './recovery.ts';
+import { pointOpener } from './restored-directory.ts';
 
-const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
 const CONSOLE_FOLDER = join(ROOT, 'build/console');
 
@@ -226,7 +229,8 @@ async function buildDomains(
 ) {
   const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
   const isHeld = recoveryHold(base, clock);
-  const points = openedPoints({ config, clock, base }, () => recovery.pointFiles);
+  const openFolder = pointOpener(clock, base.assertSpace);
+  const points = openedPoints(config.dataDir, { ...base, openFolder, files: () => recovery.pointFiles });
   const storage = await storagePart({
     config,
     clock,
@@ -237,11 +241,7 @@ async function buildDomains(
     billing: billing.storageCharges,
     steady: billing.steady,
     announce: eventStatements,
-    // Accounts are made after what they may use.
-    linkKeys: {
-      currentId: (accountId) => accounts.linkKeys.currentId(accountId),
-      holderOf: (keyId) => accounts.linkKeys.holderOf(keyId),
-    },
+    linkKeys: linkKeysBy(() => accounts),
     addresses,
   });
   const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
@@ -252,9 +252,9 @@ async function buildDomains(
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const engines = await buildEngines({ ...options, ...base, faults, dataUrl, egress });
-  const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
     ...base,
+    ...databaseKeeping(config),
     clock,
     faults,
     egress,
@@ -265,22 +265,17 @@ async function buildDomains(
     billing: billing.databaseCharges,
     engines: engines.list,
     abouts: ABOUT_ENGINES,
-    kept: await KeptDumpFiles.open(keptDumps),
-    ...databaseLimits(config),
-    maxSizeMb: config.databaseSizeMb,
-    ...keepingOf(config),
+    kept: await openKept(config, base),
     pointFiles: points,
     continuous: continuousOf(config, base.alarms, () => recovery.logArchive),
-    pointDumpMs: config.recoveryDumpMinutes * 60_000,
-    pointSilenceMs: config.recoverySilenceSeconds * 1000,
-    orphanGraceMs: config.sweepGraceSeconds * 1000,
     onError: (id, what, error) => log.error({ id, err: error }, what),
   });
   storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
   const resources = { bucket: storage.resources, database: databases.resources, machine: compute.resources };
-  const createAccount: AccountsBack['createAccount'] = (...of) => accounts.administration.create(...of);
-  const recovery = buildRecovery({ ...options, sources, opened: points, resources, createAccount });
+  const ofPoints = { ...options, opened: points, chainHash: chainHashOf(billing, base) };
+  const createAccount: RecoveryDeps['createAccount'] = (...of) => accounts.administration.create(...of);
+  const recovery = buildRecovery({ ...ofPoints, sources, resources, createAccount });
   const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
     graceMs: config.creditGraceSeconds * 1000,
     announce: eventStatements,
@@ -296,14 +291,25 @@ async function buildDomains(
     dataUrl,
     credits: credits.forAccounts,
   });
-  const webhooks = webhooksPart({ clock, log, base });
-  const audit = auditPart({ ...base, clock });
+  const [webhooks, audit] = [webhooksPart({ clock, log, base }), auditPart({ ...base, clock })];
   return { audit, storage, engines, compute, databases, credits, accounts, webhooks, recovery };
 }
 
-/** How long, and how much of, last dumps of deleted databases are kept. */
-function keepingOf({ databaseKeepHours, databaseKeptMb }: Config) {
-  return { keepMs: databaseKeepHours * HOUR_MS, keptBytes: databaseKeptMb * 2 ** 20 };
+/** Hashes of the records that each drill compares a point's chains with. */
+function chainHashOf({ transferHash }: Billing, { metadata }: Foundations): RecoveryDeps['chainHash'] {
+  return ({ chain, number }) => (chain === 'ledger' ? transferHash(number) : sealHash(metadata, number));
+}
+
+function openKept({ dataDir }: Config, { assertSpace }: Foundations) {
+  return KeptDumpFiles.open({ directory: join(dataDir, 'databases', 'kept'), assertSpace });
+}
+
+/** API keys that signed links stand for. Accounts are made after what they may use. */
+function linkKeysBy(accounts: () => Pick<AccountsPart, 'linkKeys'>): AccountsPart['linkKeys'] {
+  return {
+    currentId: (accountId) => accounts().linkKeys.currentId(accountId),
+    holderOf: (keyId) => accounts().linkKeys.holderOf(keyId),
+  };
 }
 
 /** Accounts are made after machines, and asked once both run. */

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { databaseLimits, isContinuous } from '../config/database-limits.ts';
 import type { EngineName } from '../databases/engine.ts';
 import type { DataFaults } from '../databases/life/data-faults.ts';
 import type { Egress } from '../databases/life/egress.ts';
@@ -21,7 +22,6 @@ import type { Clock } from '../platform/clock.ts';
 import type { DiskSpace } from '../platform/host/disk-space.ts';
 import { readHostMemory } from '../platform/host/host-memory.ts';
 import { whyNoOtherUsers } from '../platform/host/other-users.ts';
-import { isContinuous } from './continuous.ts';
 
 export interface EnginesOptions {
   readonly config: Config;
@@ -63,15 +63,6 @@ function groupsOf(drill: string | undefined) {
   return drill === undefined
     ? { databases: 'cloudlet-databases', servers: 'cloudlet-servers' }
     : { databases: drillGroup(drill, 'databases'), servers: drillGroup(drill, 'servers') };
-}
-
-/** Limits of each database, and of the servers that accounts have. */
-export function databaseLimits(
-  config: Pick<Config, 'databaseConnections' | 'databaseServerConnections' | 'databaseStatementSeconds'>,
-) {
-  const { databaseConnections: connections, databaseStatementSeconds: seconds } = config;
-  const serverConnections = Math.max(connections, config.databaseServerConnections);
-  return { limits: { connections, statementMs: seconds * 1000 }, serverConnections };
 }
 
 /** No database is opened until it is used. */

@@ -8,21 +8,13 @@ import { S3RecoveryTarget } from '../drivers/recovery-s3/s3-recovery-target.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
 import { AppError } from '../platform/errors.ts';
+import type { RecoveryTargets } from '../recovery/part.ts';
 import { type Target, TargetProblem } from '../recovery/repository/target.ts';
-import type { TargetFact } from '../recovery/schedule/watch.ts';
 
 export type TargetConfig = Pick<
   Config,
   'recoveryTarget' | 'recoveryCredentialsFile' | 'recoveryLockDays' | 'dataDir'
 >;
-
-export interface OpenedTargets {
-  readonly target: Target;
-  /** The same with threads of its own, for reading that does not wait for those that make a point. */
-  readonly reading: Target;
-  /** Rejects with a TargetProblem, or an Error, when points cannot be stored there. */
-  readonly inspect: () => Promise<Omit<TargetFact, 'repositoryId'>>;
-}
 
 export interface OwnObjects {
   /** Whether a bucket of that name in this cloud has an object of that name and ETag. */
@@ -30,7 +22,7 @@ export interface OwnObjects {
 }
 
 /** The target of this cloud's points. Throws StartupError when the file with the key of S3 is no good. */
-export function openTargets(config: TargetConfig, clock: Clock, own: OwnObjects): OpenedTargets {
+export function openTargets(config: TargetConfig, clock: Clock, own: OwnObjects): RecoveryTargets {
   const location = config.recoveryTarget || join(config.dataDir, 'recovery');
   if (!isS3(location)) {
     const [target, reading] = [new DirectoryTarget(location), new DirectoryTarget(location)];
