@@ -1,7 +1,6 @@
 /** Rows of the audit log, and the seals over ranges of them. */
 import type { AuditEntry } from '../calls/audit.ts';
 import type { Metadata, Reads, Statement } from '../metadata/metadata.ts';
-import type { Clock } from '../platform/clock.ts';
 
 export interface AuditRow {
   readonly id: number;
@@ -49,11 +48,6 @@ export class AuditStore {
 
   constructor(reads: Reads | Metadata) {
     this.#reads = reads;
-  }
-
-  /** Makes the statements that go into commits of others. */
-  inserter(clock: Clock): (entry: AuditEntry) => Statement {
-    return (entry) => this.insert(entry, clock.now());
   }
 
   insert(entry: AuditEntry, at: number, times = 1): Statement {

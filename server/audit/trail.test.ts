@@ -85,6 +85,23 @@ test('refusals of one stranger are counted beyond the first, and take nothing fr
   assert.deepEqual([times, target, address], [4980, '', '203.0.113.5']);
 });
 
+test('changes that one account makes in masses are counted, and hide neither others nor its own', async () => {
+  const change = async (of: Partial<AuditEntry>) => {
+    const statements = trail.statements(entry({ outcome: 'done', ...of }));
+    if (statements.length > 0) await changes.store(statements);
+  };
+  for (let i = 0; i < 1500; i++) await change({ action: 'setBucketTags' });
+  await change({ action: 'createAccessKey' });
+  await change({ action: 'setBucketTags', actorId: 8, accountId: 8 });
+  await trail.write(entry({ action: 'showApiKey' }));
+  assert.equal((await rows()).length, 1003);
+  for (let i = 0; i < 1500; i++) await change({ action: 'adminPatchAccount', actorId: 9 });
+  await trail.flush({ all: true });
+  const all = await rows();
+  assert.equal(all.length, 2504);
+  assert.deepEqual([all.at(-1)?.action, all.at(-1)?.times], ['setBucketTags', 500]);
+});
+
 test('refusals of ever new addresses are bounded together', async () => {
   for (let i = 0; i < 30_000; i++)
     trail.note(entry({ ...STRANGER, address: `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}` }));

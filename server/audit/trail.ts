@@ -1,7 +1,7 @@
 /**
- * Writes the audit log. What has a commit goes into it; the rest waits here for up to a second. Somebody who
- * is refused again and again must not fill the disk: of each sender so many are kept, of the others only how
- * many they were.
+ * Writes the audit log. What has a commit goes into it; the rest waits here for up to a second. Who is
+ * refused, or does the same, again and again must not fill the disk, and so push out older entries: of each
+ * sender so many are kept, of the others only how many they were.
  */
 import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
 import type { Changes } from '../metadata/change.ts';
@@ -18,8 +18,11 @@ export interface TrailDeps {
   readonly allowances?: typeof ALLOWANCES;
 }
 
-/** Entries without a commit: so many at once, then so many each minute. */
+/** So many entries at once, then so many each minute. */
 const ALLOWANCES = {
+  /** In commits, of an account about itself: of each operation apart, so that a flood hides no other. */
+  committed: { burst: 1000, perMinute: 20 },
+  /** Without a commit, as the next ones. */
   account: { burst: 300, perMinute: 30 },
   /** One address, or network, without an account. */
   address: { burst: 20, perMinute: 2 },
@@ -49,7 +52,6 @@ interface Budget {
 }
 
 export class Trail implements AuditTrail {
-  readonly statement: (entry: AuditEntry) => Statement;
   readonly #deps: TrailDeps;
   #waiting: Waiting[] = [];
   #counted = new Map<string, Waiting>();
@@ -58,12 +60,23 @@ export class Trail implements AuditTrail {
 
   constructor(deps: TrailDeps) {
     this.#deps = deps;
-    this.statement = deps.store.inserter(deps.clock);
     this.#countedSince = deps.clock.monotonic();
   }
 
+  statements(entry: AuditEntry): readonly Statement[] {
+    const { store, clock, allowances = ALLOWANCES } = this.#deps;
+    const { accountId, actorId, action } = entry;
+    const at = clock.now();
+    // Operators and administrators act on others, and every entry about that is kept.
+    if (accountId !== actorId || this.#take(`account ${actorId} ${action}`, allowances.committed))
+      return [store.insert(entry, at)];
+    this.#count({ entry, at, times: 1 });
+    return [];
+  }
+
   async write(entry: AuditEntry): Promise<void> {
-    await this.#deps.changes.store([this.statement(entry)]);
+    const statements = this.statements(entry);
+    if (statements.length > 0) await this.#deps.changes.store(statements);
   }
 
   note(entry: AuditEntry): void {

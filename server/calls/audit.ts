@@ -56,8 +56,8 @@ export interface AuditEntry {
 }
 
 export interface AuditTrail {
-  /** Stores the entry in the commit of its effect. */
-  statement(entry: AuditEntry): Statement;
+  /** For the commit of the effect. None when the account did this so often that its entries are counted. */
+  statements(entry: AuditEntry): readonly Statement[];
   /** Stores the entry now. */
   write(entry: AuditEntry): Promise<void>;
   /** Stores the entry within a second; of very many of one sender, their number. */

@@ -75,7 +75,7 @@ export class AuditedCall {
   recorder(record: Recorder['record'], status: number): Recorder['record'] {
     return (response) => {
       this.#isRecorded = true;
-      return [...record(response), this.#trail.statement(this.#entry('done', status, response))];
+      return [...record(response), ...this.#trail.statements(this.#entry('done', status, response))];
     };
   }
 

@@ -36,7 +36,7 @@ export function audited(
     let isRecorded = false;
     const record = () => {
       isRecorded = true;
-      return [trail.statement(entry({ outcome: 'done', status: 200, code: '' }))];
+      return trail.statements(entry({ outcome: 'done', status: 200, code: '' }));
     };
     try {
       const answer = await run({ ...call, record });
