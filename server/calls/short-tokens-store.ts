@@ -4,8 +4,8 @@
  */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
-/** `device`, `code`: log-ins of programs. `ticket`: one that was used. */
-export type ShortTokenKind = 'device' | 'code' | 'ticket';
+/** `device`, `code`: log-ins of programs. `ticket`: one that was used. `selection`: files for a zip. */
+export type ShortTokenKind = 'device' | 'code' | 'ticket' | 'selection';
 
 /** The hashes of its secrets. */
 export interface ShortTokenName {

@@ -119,6 +119,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'List the keys; create it first.',
   ),
   upload_not_found: help('The upload was completed or aborted, or never begun.', 'Begin it again.'),
+  selection_not_found: help(
+    'The selection has ended, or is of another account or bucket.',
+    'Choose the files again with `POST /api/buckets/{name}/selections`.',
+  ),
   version_not_found: help('The object has no such version, or a delete marker.', 'List its versions.'),
   vm_not_found: help(NOT_YOURS, 'List the virtual machines.'),
   port_not_found: help('The machine has no such published port.', 'List its published ports.'),

@@ -44,6 +44,7 @@ export const ERRORS = {
   object_not_found: { http: 404, title: 'Object not found' },
   encryption_key_not_found: { http: 404, title: 'Encryption key not found' },
   upload_not_found: { http: 404, title: 'Upload not found' },
+  selection_not_found: { http: 404, title: 'Selection not found' },
   version_not_found: { http: 404, title: 'Version not found' },
   vm_not_found: { http: 404, title: 'Virtual machine not found' },
   port_not_found: { http: 404, title: 'Published port not found' },

@@ -21,7 +21,8 @@ export type IdPrefix =
   | 'cld'
   | 'nod'
   | 'evt'
-  | 'dlv';
+  | 'dlv'
+  | 'sel';
 
 // Crockford's alphabet in lower case: its ASCII order is its numeric order, so ids sort by time.
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';

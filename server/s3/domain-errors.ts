@@ -46,6 +46,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   object_not_found: 'NoSuchKey',
   upload_not_found: 'NoSuchUpload',
   encryption_key_not_found: 'KMS.NotFoundException',
+  selection_not_found: 'InvalidArgument',
   version_not_found: 'NoSuchVersion',
   vm_not_found: 'InvalidRequest',
   port_not_found: 'InvalidRequest',

@@ -1,4 +1,5 @@
 /** Makes object storage: buckets, objects, downloads, the sweeper and the scrub. */
+import { ShortTokens } from '../calls/short-tokens.ts';
 import type { Config } from '../config/config.ts';
 import type { Ages } from '../metadata/ages.ts';
 import type { Bus } from '../metadata/bus.ts';
@@ -12,6 +13,9 @@ import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
+import { type ArchiveRoutesDeps, archiveRoutes } from './archives/archive-routes.ts';
+import { Archives } from './archives/archives.ts';
+import { Selections } from './archives/selections.ts';
 import { BlobSql } from './blobs/blob-sql.ts';
 import type { BlobStore } from './blobs/blobs.ts';
 import { RowCheck } from './blobs/row-check.ts';
@@ -27,7 +31,6 @@ import { LifecycleSql } from './lifecycle/lifecycle-sql.ts';
 import { BrowseSql } from './listing/browse-sql.ts';
 import { Browsing } from './listing/browsing.ts';
 import { ObjectInspector } from './listing/listing.ts';
-import { Archives } from './objects/archives.ts';
 import { type ContentRoutesDeps, cdnRoutes, contentRoutes } from './objects/content-routes.ts';
 import { Links, type LinksDeps } from './objects/links.ts';
 import { type ObjectRoutesDeps, objectRoutes } from './objects/object-routes.ts';
@@ -74,6 +77,7 @@ export function storageRoutes(
   deps: BucketRoutesDeps &
     ObjectRoutesDeps &
     ContentRoutesDeps &
+    ArchiveRoutesDeps &
     EncryptionKeyRoutesDeps & { readonly openUploads: OpenUploads },
 ) {
   return [
@@ -82,6 +86,7 @@ export function storageRoutes(
     ...openUploadRoutes(deps),
     ...objectRoutes(deps),
     ...contentRoutes(deps),
+    ...archiveRoutes(deps),
     ...encryptionKeyRoutes(deps),
   ];
 }
@@ -166,7 +171,7 @@ export async function storagePart(deps: StorageDeps) {
       openUploads: new OpenUploads(services),
       browsing: new Browsing({ store: browseSql, listing, accessTimes }),
       objectInspector: new ObjectInspector({ objects, store, accessTimes }),
-      archives: new Archives({ store: browseSql, listing, downloads, maxFiles: config.maxArchiveFiles }),
+      ...archiveServices(deps, browseSql, services),
       links,
       dataUrl: () => addresses.dataUrl,
     }),
@@ -183,6 +188,17 @@ export async function storagePart(deps: StorageDeps) {
       await egress.flush();
       await accessTimes.flush();
     },
+  };
+}
+
+function archiveServices(
+  { config, clock, base: { metadata } }: StorageDeps,
+  store: BrowseSql,
+  { listing, downloads }: ObjectServices,
+) {
+  return {
+    archives: new Archives({ store, listing, downloads, maxFiles: config.maxArchiveFiles }),
+    selections: new Selections({ tokens: new ShortTokens({ metadata, clock }), listing, clock }),
   };
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { openBilling } from '../billing/part.ts';
 import type { Principal } from '../calls/principal.ts';
+import { ShortTokens } from '../calls/short-tokens.ts';
 import { BUILT_IN } from '../cloud/catalog.ts';
 import { FileBlobStore, type FileBlobStoreDeps } from '../drivers/blobs-file/blobs-file.ts';
 import { AGELESS, type Ages } from '../metadata/ages.ts';
@@ -13,6 +14,8 @@ import type { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { ALONE } from '../platform/membership.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
+import { Archives } from '../storage/archives/archives.ts';
+import { Selections } from '../storage/archives/selections.ts';
 import { BlobSql } from '../storage/blobs/blob-sql.ts';
 import { RowCheck } from '../storage/blobs/row-check.ts';
 import { RowCheckSql } from '../storage/blobs/row-check-sql.ts';
@@ -24,7 +27,6 @@ import { BrowseSql } from '../storage/listing/browse-sql.ts';
 import { Browsing } from '../storage/listing/browsing.ts';
 import { presentUpload } from '../storage/listing/entries.ts';
 import { ObjectInspector } from '../storage/listing/listing.ts';
-import { Archives } from '../storage/objects/archives.ts';
 import { objectServices } from '../storage/objects/object-services.ts';
 import type { Naming, Objects } from '../storage/objects/objects.ts';
 import type { Uploaded } from '../storage/schema.ts';
@@ -126,6 +128,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     openSweeper: (isWritable = () => true) => new Sweeper({ ...shared, ...sweeping, isWritable }),
     browsing: new Browsing({ store: browseSql, listing, accessTimes }),
     archives: new Archives({ store: browseSql, listing, downloads, maxFiles: TEST_ARCHIVE_FILES }),
+    selections: new Selections({ tokens: new ShortTokens({ metadata, clock }), listing, clock }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),
     removeAccount: fixture.removeAccount,
     newPrincipal: (username: string) => newPrincipal(accounts, username),

@@ -1,5 +1,6 @@
 /** Work with files in the console: choose, rename, move, copy, delete, by mouse and by keys alone. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import type { Client } from '../harness/client.ts';
@@ -170,6 +171,34 @@ test('a file that is there is replaced only after a question', { skip }, async (
   await question.getByRole('button', { name: 'Replace' }).click();
   await becomes(client, work, 'in/a.txt in/b.txt');
   assert.equal(await textOf(client, work, 'in/a.txt'), 'new');
+  await page.close();
+});
+
+test('chosen files and folders are one download, and their links are copied', { skip }, async () => {
+  const files = { 'a.txt': 'a', 'b.txt': 'b', 'c.txt': 'c', 'year/may.txt': 'm' };
+  const { page } = await lookingAt('collector', files);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByLabel('Select all that are listed').check();
+  await page.getByLabel('Select c.txt').uncheck();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    button(page, 'Download as ZIP').click(),
+  ]);
+  assert.equal(download.suggestedFilename(), 'collector-work.zip');
+  const zip = readFileSync(await download.path()).toString('latin1');
+  for (const [name, isIn] of [
+    ['collector-work/a.txt', true],
+    ['collector-work/year/may.txt', true],
+    ['c.txt', false],
+  ] as const)
+    assert.equal(zip.includes(name), isIn, name);
+  assert.equal(await button(page, 'Copy links').count(), 0, 'a folder has no address');
+  await page.getByLabel('Select year').uncheck();
+  await button(page, 'Copy links').click();
+  await page.getByText('2 links copied').waitFor();
+  const links = String(await page.evaluate('navigator.clipboard.readText()')).split('\n');
+  const contents = await Promise.all(links.map(async (url) => (await fetch(url)).text()));
+  assert.deepEqual(contents, ['a', 'b']);
   await page.close();
 });
 

@@ -313,6 +313,35 @@ test('a page opens a download by ticket; the cookie of its session alone opens n
   assertProblem(await open(url), 401, 'invalid_ticket');
 });
 
+test('files that were chosen are one zip, by key and by ticket', async () => {
+  const bucket = await newBucket(user);
+  for (const name of ['2026/a', '2026/b/c', '2026/d']) await user.upload(bucket, name, name);
+  const json = { names: ['2026/a', '2026/b/', '2026/gone'] };
+  const kept = await user.call(`/api/buckets/${bucket}/selections`, { json });
+  assert.equal(kept.status, 201, JSON.stringify(kept.body));
+  assert.ok(Date.parse(`${kept.body.expires_at.replace(' ', 'T')}Z`) > Date.now());
+  const path = `/api/buckets/${bucket}/archive?selection=${kept.body.selection_id}`;
+  const { url } = (await user.call('/api/account/tickets', { json: { path } })).body;
+  for (const response of [await user.call(path), await user.as(undefined).call(url)]) {
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get('content-disposition') ?? '', /2026\.zip/);
+    const text = String(response.body);
+    assert.ok(text.includes('2026/a') && text.includes('2026/b/c') && !text.includes('2026/d'));
+  }
+  assertProblem(await user.call(`${path}&prefix=2026/`), 400, 'invalid_request');
+  assertProblem(
+    await user.call(`/api/buckets/${bucket}/archive?selection=sel-none`),
+    404,
+    'selection_not_found',
+  );
+  for (const names of [[], [''], Array.from({ length: 10_001 }, String)])
+    assertProblem(
+      await user.call(`/api/buckets/${bucket}/selections`, { json: { names } }),
+      400,
+      'invalid_request',
+    );
+});
+
 test('a download that is not there is 404', async () => {
   assertProblem(await user.call('/api/storage/obj-none/download'), 404, 'object_not_found');
 });

@@ -13,6 +13,7 @@ export const STORAGE_OPERATIONS = {
   deleteEncryptionKey: { foreign: 'encryption_key_not_found' },
   uploadObject: { form: true, foreign: 'bucket_not_found' },
   listObjects: { foreign: 'bucket_not_found' },
+  selectFiles: { json: { names: ['a'] }, foreign: 'bucket_not_found' },
   downloadFolder: { foreign: 'bucket_not_found' },
   browseBucket: { foreign: 'bucket_not_found' },
   changeObject: { json: { metadata: null }, foreign: 'object_not_found' },

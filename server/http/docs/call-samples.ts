@@ -81,6 +81,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   copyObject: { body: { name: 'copies/photo.jpg' } },
   moveObject: { body: { name: '2026/photo.jpg' } },
   restoreObject: { body: { version_id: '$VERSION_ID' } },
+  selectFiles: { ...BUCKET, body: { names: ['2026/may.jpg', '2026/june/'] } },
   downloadFolder: { ...BUCKET, query: '?prefix=2026/', options: '-o 2026.zip' },
   downloadObject: { options: '-o photo.jpg' },
   getCdnUrl: { query: '?expires_in=3600' },

@@ -1,19 +1,17 @@
 /** Bytes of objects over REST: downloads, and signed links on both origins. */
 
-import { sendContent, sendStream } from '../../http/bodies/send-content.ts';
+import { sendContent } from '../../http/bodies/send-content.ts';
 import { ownResponse } from '../../http/exchange.ts';
 import { isLoopback } from '../../http/origins.ts';
 import { contentDisposition } from '../../http/response.ts';
 import { defineRoute, type Route, type RouteInput, TicketField } from '../../http/route.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { Type } from '../../platform/json/json-schema.ts';
-import { BucketPath, CdnLink, ObjectPath } from '../schema.ts';
-import type { Archives } from './archives.ts';
+import { CdnLink, ObjectPath } from '../schema.ts';
 import type { Content, Downloads } from './downloads.ts';
 import type { Links } from './links.ts';
 
 export interface ContentRoutesDeps {
-  readonly archives: Archives;
   readonly downloads: Downloads;
   readonly links: Links;
   /** URL of the data origin, `http://host:port`. */
@@ -38,7 +36,7 @@ const LinkQuery = Type.Object({
 
 /** Routes of the API origin. */
 export function contentRoutes(deps: ContentRoutesDeps): Route[] {
-  return [downloadRoute(deps), linkRoute(deps), archiveRoute(deps)];
+  return [downloadRoute(deps), linkRoute(deps)];
 }
 
 interface CdnRoutesDeps extends Pick<ContentRoutesDeps, 'downloads' | 'links'> {
@@ -108,38 +106,6 @@ function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
       ownResponse(reply.raw, reader.accountId);
       const content = await downloads.find(reader, params.id, query.version_id);
       await send(input, { downloads, content, caching: 'private, no-cache', kind: 'attachment' });
-    },
-  });
-}
-
-function archiveRoute({ archives }: ContentRoutesDeps): Route {
-  return defineRoute({
-    method: 'GET',
-    path: '/api/buckets/{name}/archive',
-    name: 'downloadFolder',
-    tag: 'storage',
-    summary: 'Download a folder as a zip',
-    description:
-      'Includes all subfolders; without `prefix`, the whole bucket. The zip is generated while it is sent, and billed as ' +
-      'a download of each file. A truncated zip has no directory, so every program rejects it.',
-    permission: 'storage:read',
-    params: BucketPath,
-    query: Type.Object({
-      prefix: Type.Optional(Type.String({ pattern: '/$', 'x-rule': 'must end with "/"' })),
-      ticket: TicketField,
-    }),
-    acceptsTicket: true,
-    responses: { 200: Bytes },
-    produces: 'bytes',
-    errors: ['bucket_not_found', 'invalid_request', 'customer_key_required', 'data_corrupted', 'overloaded'],
-    handler: async ({ principal, params, query, request, reply }) => {
-      const { prefix = '' } = query;
-      const archive = await archives.open(principal, { bucket: params.name, prefix });
-      const headers = request.responseHeaders;
-      headers['content-type'] = 'application/zip';
-      headers['content-disposition'] = contentDisposition('attachment', archive.fileName);
-      headers['cache-control'] = 'no-store';
-      await sendStream(request, reply, { status: 200, headers, read: archive.send });
     },
   });
 }

@@ -6,16 +6,20 @@ import { useMutation } from '@tanstack/react-query';
 import type { Cloud } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 
-type Target = Parameters<Cloud['ticketUrl']>;
+/** An operation, its path and its query. */
+export type DownloadTarget = Parameters<Cloud['ticketUrl']>;
 
 /** A download of a button: `download.mutate()` begins it. */
-export function useDownload(...target: Target) {
+export function useDownload(...target: DownloadTarget) {
   return useMutation({ mutationFn: () => cloud.ticketUrl(...target), onSuccess: follow });
 }
 
-/** The same, of what is chosen only then: `download.mutate(['downloadObject', [id]])`. */
+/** The same, of what is chosen only then, or has to be asked for: `download.mutate(async () => target)`. */
 export function useDownloads() {
-  return useMutation({ mutationFn: (target: Target) => cloud.ticketUrl(...target), onSuccess: follow });
+  return useMutation({
+    mutationFn: async (find: () => Promise<DownloadTarget>) => cloud.ticketUrl(...(await find())),
+    onSuccess: follow,
+  });
 }
 
 /** A refusal is then a failed download, and the page stays. */

@@ -131,6 +131,7 @@ export const storage = {
   newFolderHint:
     'A folder exists while there is something in it: it opens empty, and stays once you upload into it.',
   download: 'Download',
+  downloadZip: 'Download as ZIP',
   preview: 'Preview',
   noPreview: 'No preview is available for this type. Download the file to view it.',
   isEmpty: 'This file is empty.',
@@ -173,6 +174,11 @@ export const storage = {
   makeLink: 'Create link',
   link: 'Link',
   copyLink: 'Copy link',
+  copyLinks: 'Copy links',
+  linksCopied: (links: number) =>
+    links === 1
+      ? 'Link copied. It works for a day, without an account.'
+      : `${counted(links, 'link')} copied. They work for a day, without an account.`,
   ends: 'The link expires',
   linkLead: 'Anyone with the link can download this file without an account.',
   qrCode: 'QR code of the link',

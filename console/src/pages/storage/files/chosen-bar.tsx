@@ -4,10 +4,12 @@ import {
   ArrowUturnLeftIcon,
   DocumentDuplicateIcon,
   FolderArrowDownIcon,
+  LinkIcon,
   PencilIcon,
   TrashIcon,
 } from '@heroicons/react/24/outline';
 import { Button, Group, Text } from '@mantine/core';
+import type { BucketEntry } from '../../../../../sdk/index.ts';
 import { text } from '../../../texts/text.ts';
 import classes from '../storage.module.css';
 import { useRestore } from './delete-restore.tsx';
@@ -19,19 +21,32 @@ export const ACTION_ICONS = {
   move: FolderArrowDownIcon,
   copy: DocumentDuplicateIcon,
   download: ArrowDownTrayIcon,
+  link: LinkIcon,
   delete: TrashIcon,
 };
 
 export const ACTION_WORDS: Readonly<Record<FileAction, string>> = {
   ...text.storage.relocate.action,
   download: text.storage.download,
+  link: text.storage.copyLink,
   delete: text.storage.delete,
 };
 
 /** In this order. */
-export const FILE_ACTIONS: readonly FileAction[] = ['download', 'rename', 'move', 'copy', 'delete'];
-/** The cloud has no archive of several things. */
-const OF_ONE: ReadonlySet<FileAction> = new Set(['download', 'rename']);
+const FILE_ACTIONS: readonly FileAction[] = ['download', 'rename', 'move', 'copy', 'link', 'delete'];
+
+/** Actions for these: several have no one name, and a folder has no address. */
+export function actionsFor(entries: readonly BucketEntry[]): readonly FileAction[] {
+  const hasFolder = entries.some(({ object }) => object === null);
+  return FILE_ACTIONS.filter(
+    (action) => (action !== 'rename' || entries.length === 1) && (action !== 'link' || !hasFolder),
+  );
+}
+
+function wordsFor(action: FileAction, entries: readonly BucketEntry[]): string {
+  if (action === 'download' && entries.length > 1) return text.storage.downloadZip;
+  return action === 'link' && entries.length > 1 ? text.storage.copyLinks : ACTION_WORDS[action];
+}
 
 interface ChosenBarProps {
   readonly bucket: string;
@@ -61,7 +76,7 @@ export function ChosenBar({ bucket, areDeleted, chosen, actions, onDone }: Chose
           {text.storage.restore}
         </Button>
       ) : (
-        FILE_ACTIONS.filter((action) => all.length === 1 || !OF_ONE.has(action)).map((action) => {
+        actionsFor(all).map((action) => {
           const Icon = ACTION_ICONS[action];
           return (
             <Button
@@ -72,7 +87,7 @@ export function ChosenBar({ bucket, areDeleted, chosen, actions, onDone }: Chose
               loading={actions.busy === action}
               onClick={() => actions.act(action, all)}
             >
-              {ACTION_WORDS[action]}
+              {wordsFor(action, all)}
             </Button>
           );
         })

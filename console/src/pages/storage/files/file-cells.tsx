@@ -16,7 +16,7 @@ import { When } from '../../../parts/tables/when.tsx';
 import { text } from '../../../texts/text.ts';
 import { inFolder } from '../queries.ts';
 import classes from '../storage.module.css';
-import { ACTION_ICONS, ACTION_WORDS, FILE_ACTIONS } from './chosen-bar.tsx';
+import { ACTION_ICONS, ACTION_WORDS, actionsFor } from './chosen-bar.tsx';
 import { useRestore } from './delete-restore.tsx';
 import type { FileAction, FileActions } from './use-file-actions.tsx';
 import type { Selection } from './use-selection.ts';
@@ -91,7 +91,7 @@ function MenuCell({ entry, label, onAct }: FileCellsProps) {
     <span role="cell" className={classes.menu}>
       {onAct !== undefined &&
         (isWanted ? (
-          <RowMenu name={name} onAct={(action) => onAct(action, [entry])} />
+          <RowMenu name={name} actions={actionsFor([entry])} onAct={(action) => onAct(action, [entry])} />
         ) : (
           <MenuButton name={name} onClick={() => setWanted(true)} />
         ))}
@@ -107,8 +107,14 @@ function MenuButton({ name, ...props }: { name: string } & ComponentProps<'butto
   );
 }
 
+interface RowMenuProps {
+  readonly name: string;
+  readonly actions: readonly FileAction[];
+  readonly onAct: (action: FileAction) => void;
+}
+
 /** Takes the place of the button that was pressed, with its focus, and opens. */
-function RowMenu({ name, onAct }: { name: string; onAct: (action: FileAction) => void }) {
+function RowMenu({ name, actions, onAct }: RowMenuProps) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
@@ -121,7 +127,7 @@ function RowMenu({ name, onAct }: { name: string; onAct: (action: FileAction) =>
         <MenuButton ref={button} name={name} />
       </Menu.Target>
       <Menu.Dropdown>
-        {FILE_ACTIONS.map((action) => {
+        {actions.map((action) => {
           const Icon = ACTION_ICONS[action];
           return (
             <Menu.Item

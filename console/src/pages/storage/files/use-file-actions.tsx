@@ -1,16 +1,21 @@
 /** Actions for files and folders, and the windows that they need. */
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
-import { useDownloads } from '../../../parts/commands/download.ts';
+import { cloud } from '../../../cloud.ts';
+import { copyText } from '../../../parts/commands/copy.tsx';
+import { type DownloadTarget, useDownloads } from '../../../parts/commands/download.ts';
 import { lazyPart } from '../../../parts/lazy-part.tsx';
+import { showDone } from '../../../parts/notices.tsx';
+import { text } from '../../../texts/text.ts';
 import { useDelete } from './delete-restore.tsx';
-import type { Target } from './many.ts';
+import { eachOf, patiently, type Target } from './many.ts';
 import type { Wish } from './relocate-dialog.tsx';
 import type { Relocation } from './relocating.ts';
 
 const RelocateDialog = lazyPart(() => import('./relocate-dialog.tsx').then((made) => made.RelocateDialog));
 
-export type FileAction = Relocation | 'download' | 'delete';
+export type FileAction = Relocation | 'download' | 'link' | 'delete';
 
 export interface FileActions {
   /** `isByKey`: it is asked before files are deleted, also where they can be restored. */
@@ -32,14 +37,18 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
   const [wish, setWish] = useState<Wish | null>(null);
   const deleting = useDelete({ bucket, isVersioned, onDone });
   const download = useDownloads();
+  const copying = useMutation({
+    mutationFn: copyLinks,
+    onSuccess: (links) => showDone(text.storage.linksCopied(links)),
+  });
   const begin = (action: FileAction, entries: readonly BucketEntry[], isByKey: boolean) => {
     const targets: readonly Target[] = entries.map(({ name, object }) => ({ name, id: object?.id }));
     const [first] = targets;
     if (first === undefined) return;
     if (action === 'delete') return isByKey ? deleting.askAlways(targets) : deleting.ask(targets);
+    if (action === 'link') return copying.mutate(targets);
     if (action !== 'download') return setWish({ kind: action, targets });
-    if (first.id === undefined) download.mutate(['downloadFolder', [bucket], { prefix: first.name }]);
-    else download.mutate(['downloadObject', [first.id]]);
+    download.mutate(() => downloadOf(bucket, targets));
   };
   // Rows that stay are not made again: they get the same function each time.
   const latest = useRef(begin);
@@ -62,6 +71,30 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
       )}
     </>
   );
-  const busy = deleting.isBusy ? 'delete' : download.isPending ? 'download' : undefined;
+  const busy = (['delete', 'download', 'link'] as const).find(
+    (_, at) => [deleting.isBusy, download.isPending, copying.isPending][at],
+  );
   return { act, busy, windows };
+}
+
+/** One file as it is, one folder whole, and of several a zip. */
+async function downloadOf(bucket: string, targets: readonly Target[]): Promise<DownloadTarget> {
+  const [first] = targets;
+  if (targets.length === 1 && first !== undefined) {
+    const { id, name } = first;
+    return id === undefined ? ['downloadFolder', [bucket], { prefix: name }] : ['downloadObject', [id]];
+  }
+  const { selection_id } = await cloud.selectFiles(bucket, { names: targets.map(({ name }) => name) });
+  return ['downloadFolder', [bucket], { selection: selection_id }];
+}
+
+/** One link per line, in the order of the list; each lives as long as the cloud lets links live by itself. */
+async function copyLinks(targets: readonly Target[]): Promise<number> {
+  const links = new Map<string, string>();
+  await eachOf(targets, async ({ id }) => {
+    if (id !== undefined) links.set(id, (await patiently(() => cloud.getCdnUrl(id))).cdn_url);
+  });
+  const lines = targets.flatMap(({ id }) => links.get(id ?? '') ?? []);
+  await copyText(lines.join('\n'));
+  return lines.length;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Principal } from '../../calls/principal.ts';
-import { isAppError } from '../../platform/errors.ts';
+import { type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { endOfTick } from '../../platform/tick.ts';
 import { by } from '../../testing/account-fixture.ts';
 import {
@@ -59,6 +59,15 @@ async function archive(bucket: string, prefix: string): Promise<{ fileName: stri
   return { fileName, files: unzip(Buffer.concat(chunks)) };
 }
 
+async function archiveChosen(bucket: string, names: readonly string[]) {
+  const { id } = await fixture.selections.keep(owner, bucket, names);
+  const selection = await fixture.selections.find(owner, id);
+  const { fileName, send } = await fixture.archives.openChosen(owner, bucket, selection);
+  const chunks: Buffer[] = [];
+  await send(async (chunk) => void chunks.push(Buffer.from(chunk)), new AbortController().signal);
+  return { fileName, names: unzip(Buffer.concat(chunks)).map(({ name }) => name) };
+}
+
 async function fill(bucket: string, names: readonly string[], size = 1): Promise<void> {
   await fixture.buckets.create(by(owner), { name: bucket, versioning: true, encryption: true });
   for (const name of names) await fixture.put(owner, bucket, { name, bytes: Buffer.alloc(size, name) });
@@ -80,6 +89,44 @@ test('a folder with all below it, whole, and nothing else', async () => {
   );
   const whole = await archive('trip', '');
   assert.deepEqual([whole.fileName, whole.files.length], ['trip.zip', 4]);
+});
+
+test('files and folders that were chosen, each once, below the folder that they are in', async () => {
+  const names = ['2026/a.txt', '2026/a.txt.old', '2026/b/c.txt', '2026/b/d/e.txt', '2026/f', 'x'];
+  await fill('chosen', names);
+  const few = ['2026/f', '2026/a.txt', '2026/gone', '2026/b/', '2026/b/c.txt', '2026/f'];
+  assert.deepEqual(await archiveChosen('chosen', few), {
+    fileName: '2026.zip',
+    names: ['2026/a.txt', '2026/b/c.txt', '2026/b/d/e.txt', '2026/f'],
+  });
+  const far = await archiveChosen('chosen', ['x', '2026/b/d/e.txt']);
+  assert.deepEqual(far, { fileName: 'chosen.zip', names: ['chosen/2026/b/d/e.txt', 'chosen/x'] });
+  assert.deepEqual(await archiveChosen('chosen', ['2026/b/']), {
+    fileName: 'b.zip',
+    names: ['b/c.txt', 'b/d/e.txt'],
+  });
+  assert.deepEqual((await archiveChosen('chosen', ['2026/b/', '2026/bb/'])).fileName, '2026.zip');
+});
+
+test('a selection is its account’s and its bucket’s, for a while, and what a key may list', async () => {
+  await fill('selected', ['own/a', 'b']);
+  await fill('elsewhere', ['own/a']);
+  const { id } = await fixture.selections.keep(owner, 'selected', ['own/a']);
+  const other = await fixture.newPrincipal('nosy');
+  const refused = (work: Promise<unknown>, code: ErrorCode) =>
+    assert.rejects(work, (error) => isAppError(error, code));
+  await refused(fixture.selections.find(other, id), 'selection_not_found');
+  await refused(fixture.selections.keep(other, 'selected', ['own/a']), 'bucket_not_found');
+  const selection = await fixture.selections.find(owner, id);
+  await refused(fixture.archives.openChosen(owner, 'elsewhere', selection), 'selection_not_found');
+  const limited: Principal = { ...owner, bucketLimits: [{ bucket: 'selected', prefix: 'own/' }] };
+  await refused(fixture.selections.keep(limited, 'selected', ['own/a', 'b']), 'scope_required');
+  await fixture.selections.keep(limited, 'selected', ['own/a']);
+  const many = Array.from({ length: TEST_ARCHIVE_FILES + 1 }, (_, i) => `many/${i}`);
+  await fill('too-many', many);
+  await refused(archiveChosen('too-many', many), 'invalid_request');
+  fixture.clock.advance(15 * 60_000);
+  await refused(fixture.selections.find(owner, id), 'selection_not_found');
 });
 
 test('names lead nowhere but into the folder they are unpacked in, and none becomes another', async () => {

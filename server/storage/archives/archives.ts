@@ -1,4 +1,4 @@
-/** A folder of a bucket as a zip, generated while it is sent. */
+/** A folder of a bucket, or what was chosen of it, as a zip that is generated while it is sent. */
 import type { Principal } from '../../calls/principal.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { endOfTick } from '../../platform/tick.ts';
@@ -6,7 +6,8 @@ import { customerKeyRequired } from '../keys/customer-key.ts';
 import type { BrowsedRow, BrowseSql, From } from '../listing/browse-sql.ts';
 import { startOf } from '../listing/folder-walk.ts';
 import type { Listing } from '../listing/listing.ts';
-import type { Downloads } from './downloads.ts';
+import type { Downloads } from '../objects/downloads.ts';
+import { commonFolder, type Selection } from './selections.ts';
 import { maxDirectoryBytes, ZipWriter } from './zip-writer.ts';
 
 export interface ArchivesDeps {
@@ -22,6 +23,24 @@ interface Folder {
   /** Empty, or ends with "/". */
   readonly prefix: string;
 }
+
+/** The content of a zip. */
+interface Contents {
+  readonly bucketId: number;
+  /** The name of the bucket. */
+  readonly name: string;
+  /** The folder that paths in the zip begin in. */
+  readonly root: string;
+  /** Folders and objects; empty is the whole bucket. */
+  readonly names: readonly string[];
+}
+
+interface Measured {
+  readonly files: number;
+  readonly nameBytes: number;
+}
+
+const isFolder = (name: string) => name === '' || name.endsWith('/');
 
 type Sink = (chunk: Uint8Array) => Promise<void>;
 
@@ -57,15 +76,30 @@ export class Archives {
   }
 
   /**
-   * Throws `bucket_not_found`, `scope_required`, `customer_key_required` for a folder with objects that only
-   * a client's key opens, and `invalid_request` for one that is too large; `send` may throw `overloaded`
-   * before it has sent anything.
+   * A folder. Throws `bucket_not_found`, `scope_required`, `customer_key_required` for a folder with objects
+   * that only a client's key opens, and `invalid_request` for one that is too large; `send` may throw
+   * `overloaded` before it has sent anything.
    */
   async open(principal: Principal, { bucket: name, prefix }: Folder): Promise<Archive> {
-    const { listing } = this.#deps;
-    const bucket = await listing.bucketFor(principal, name, prefix);
-    const root = safePath(prefix.split('/').at(-2) ?? name);
-    const { files, nameBytes } = await this.#measure(bucket.id, prefix);
+    const bucket = await this.#deps.listing.bucketFor(principal, name, prefix);
+    return this.#archive(principal, { bucketId: bucket.id, name, root: prefix, names: [prefix] });
+  }
+
+  /**
+   * A selection, below the folder that all of it is in. Throws as `open` does, and `selection_not_found`.
+   */
+  async openChosen(principal: Principal, name: string, selection: Selection): Promise<Archive> {
+    const root = commonFolder(selection.names);
+    const bucket = await this.#deps.listing.bucketFor(principal, name, root);
+    if (bucket.id !== selection.bucketId)
+      throw new AppError('selection_not_found', 'The selection is of another bucket');
+    return this.#archive(principal, { bucketId: bucket.id, name, root, names: selection.names });
+  }
+
+  async #archive(principal: Principal, what: Contents): Promise<Archive> {
+    const { bucketId, name: bucketName, root: prefix } = what;
+    const root = safePath(prefix.split('/').at(-2) ?? bucketName);
+    const { files, nameBytes } = await this.#measureAll(what);
     const longer = Buffer.byteLength(`${root}/`) - Buffer.byteLength(prefix);
     const directoryBytes = maxDirectoryBytes(files, nameBytes + files * longer);
     if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for a zip');
@@ -74,7 +108,7 @@ export class Archives {
       try {
         held.atLeast(directoryBytes);
         const zip = new ZipWriter(sink);
-        for await (const { name, object_id, size_bytes } of this.#files(bucket.id, prefix)) {
+        for await (const { name, object_id, size_bytes } of this.#filesOf(bucketId, what.names)) {
           // Some programs make empty objects to stand for folders.
           if (name.endsWith('/') && size_bytes === 0) continue;
           const inFolder = name.slice(prefix.length);
@@ -94,11 +128,22 @@ export class Archives {
     return { fileName: `${root}.zip`, send };
   }
 
-  async #measure(bucketId: number, prefix: string): Promise<{ files: number; nameBytes: number }> {
-    const { store, maxFiles } = this.#deps;
-    const end = startOf(prefix, 'desc').name;
+  async #measureAll({ bucketId, names }: Contents): Promise<Measured> {
     let [files, nameBytes] = [0, 0];
-    let from: From = startOf(prefix, 'asc');
+    for (const name of names) {
+      const part = await this.#measure(bucketId, name, files);
+      files += part.files;
+      nameBytes += part.nameBytes;
+    }
+    return { files, nameBytes };
+  }
+
+  /** A folder or an object. `before`: number of files that were found already. */
+  async #measure(bucketId: number, of: string, before: number): Promise<Measured> {
+    const { store, maxFiles } = this.#deps;
+    const end = isFolder(of) ? startOf(of, 'desc').name : of;
+    let [files, nameBytes] = [0, 0];
+    let from: From = startOf(of, 'asc');
     for (;;) {
       const page = { end, scan: SCANNED_AT_ONCE };
       const part = await store.measure(bucketId, from, page);
@@ -106,24 +151,30 @@ export class Archives {
       if (locked !== undefined) throw customerKeyRequired(locked.name);
       files += part.files;
       nameBytes += part.nameBytes;
-      if (files > maxFiles) throw tooLarge(`The folder has more than ${maxFiles} files`);
+      if (before + files > maxFiles) throw tooLarge(`The folder has more than ${maxFiles} files`);
+      await endOfTick();
       if (part.files < SCANNED_AT_ONCE || part.last === null) return { files, nameBytes };
       from = { name: part.last, after: true };
-      await endOfTick();
     }
   }
 
-  async *#files(bucketId: number, prefix: string): AsyncGenerator<BrowsedRow> {
+  async *#filesOf(bucketId: number, names: readonly string[]): AsyncGenerator<BrowsedRow> {
+    for (const name of names) yield* this.#files(bucketId, name);
+  }
+
+  /** The objects of a folder, or the one of that name. */
+  async *#files(bucketId: number, of: string): AsyncGenerator<BrowsedRow> {
     const view = { bucketId, isDeleted: false, order: 'asc' } as const;
-    let from = startOf(prefix, 'asc');
+    const limit = isFolder(of) ? PAGE : 1;
+    let from = startOf(of, 'asc');
     for (;;) {
-      const rows = await this.#deps.store.entries(view, from, PAGE);
+      const rows = await this.#deps.store.entries(view, from, limit);
       for (const row of rows) {
-        if (!row.name.startsWith(prefix)) return;
+        if (isFolder(of) ? !row.name.startsWith(of) : row.name !== of) return;
         yield row;
         from = { name: row.name, after: true };
       }
-      if (rows.length < PAGE) return;
+      if (rows.length < limit || !isFolder(of)) return;
     }
   }
 
