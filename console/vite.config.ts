@@ -31,6 +31,7 @@ export default defineConfig({
       // WebSockets are only taken from pages of the cloud's own origin.
       '/api': { target: CLOUD, changeOrigin: true, ws: true, rewriteWsOrigin: true },
       '/setup': { target: CLOUD, changeOrigin: true },
+      '/assets/scalar-': { target: CLOUD, changeOrigin: true },
     },
   },
 });

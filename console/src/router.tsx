@@ -8,6 +8,7 @@ import { databaseRoutes } from './pages/databases/routes.ts';
 import { machineRoutes } from './pages/machines/routes.ts';
 import { overviewRoutes } from './pages/overview/routes.ts';
 import { recoveryRoutes } from './pages/recovery/routes.ts';
+import { referenceRoutes } from './pages/reference/routes.ts';
 import { signInRoutes } from './pages/sign-in/routes.ts';
 import { storageRoutes } from './pages/storage/routes.ts';
 import { webhookRoutes } from './pages/webhooks/routes.ts';
@@ -30,6 +31,7 @@ const routeTree = rootRoute.addChildren([
     ...administrationRoutes,
     ...webhookRoutes,
     ...accountRoutes,
+    ...referenceRoutes,
   ]),
 ]);
 

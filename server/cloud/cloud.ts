@@ -132,6 +132,7 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
   const apiUrl = () => addresses.apiUrl;
   const index = indexRoutes({ config, needsSetup: () => setupLinks.needsSetup(), apiUrl, pages });
   const s3 = s3Of(options, { domains, addresses });
+  const routes = [...parts.flatMap((part) => part.routes ?? []), ...s3.routes, ...index];
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
     clock,
@@ -143,7 +144,7 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
     idempotency,
     operations,
     audit: audit.trail,
-    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3.routes, ...index], apiUrl),
+    apiRoutes: withDocuments(routes, { apiUrl, library: pages.referenceLibrary }),
     pages: withPackages(pages, config),
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {

@@ -17,7 +17,7 @@ import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/conne
 import { createEdge, type EdgeDeps, isAwsSigned, type StaticFiles } from '../http/edge.ts';
 import { Door, type DoorDeps, TrustedProxies, UnreadResponses } from '../http/exchange.ts';
 import { DataForward, forwardedData } from '../http/forwarding/data-forward.ts';
-import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
+import { type DocumentDeps, documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { hostsOf, type OwnAddresses } from '../http/origins.ts';
@@ -53,9 +53,12 @@ export function declaredRoutes(): Route[] {
   return withDocuments(DOMAINS.flatMap((routes) => routes({} as never)));
 }
 
-/** All of these routes, and those that document them. `apiUrl`: URL by which the caller came. */
-export function withDocuments(routes: readonly Route[], apiUrl = () => '/'): Route[] {
-  return [...routes, ...documentRoutes(routes, apiUrl)];
+/** All of these routes, and those that document them. */
+export function withDocuments(
+  routes: readonly Route[],
+  deps: DocumentDeps = { apiUrl: () => '/', library: undefined },
+): Route[] {
+  return [...routes, ...documentRoutes(routes, deps)];
 }
 
 /** Operations that are answered before their end, and the stream of updates. */

@@ -42,6 +42,12 @@ export class ConsoleFiles {
     return this.#page !== null;
   }
 
+  /** Path of the library of the API reference; undefined: the console is not built. */
+  get referenceLibrary(): string | undefined {
+    const name = [...this.#names].find((each) => /^assets\/scalar-\w+\.js$/.test(each));
+    return name === undefined ? undefined : `/${name}`;
+  }
+
   /**
    * Serves a GET without a route: a file of the console, or the page for a browser that opens an address.
    * False: neither.
@@ -121,7 +127,8 @@ function policy(nonce: string, dataUrl: string): string {
     `style-src 'self' 'nonce-${nonce}'`,
     `img-src 'self' data: blob: ${dataUrl}`,
     `media-src 'self' blob: ${dataUrl}`,
-    `frame-src ${dataUrl}`,
+    // 'self': the API reference.
+    `frame-src 'self' ${dataUrl}`,
     "connect-src 'self'",
     "font-src 'self'",
     "object-src 'none'",

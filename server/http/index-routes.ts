@@ -4,10 +4,10 @@ import { type Registration, registrationOf } from '../config/registrations.ts';
 import { namedObject, Type } from '../platform/json/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';
-import { docsPage } from './docs/docs-page.ts';
-import { inlineOpenApi, type OpenApiDocument, openApi } from './docs/openapi.ts';
+import { type OpenApiDocument, openApi } from './docs/openapi.ts';
+import { referenceHeaders, referencePage } from './docs/reference-page.ts';
 import { varyOn } from './origins.ts';
-import { escapeHtml, PAGE_ICON, PAGE_STYLE, pageHeaders, sendPage } from './page.ts';
+import { escapeHtml, PAGE_ICON, PAGE_STYLE, sendPage } from './page.ts';
 import { defineRoute, type Route, type RouteInput } from './route.ts';
 
 const Index = namedObject('ApiIndex', {
@@ -163,11 +163,18 @@ const DocumentQuery = Type.Object({
   ),
 });
 
-/** `routes`: all others; these two are documented as well. `apiUrl`: URL by which the caller came. */
-export function documentRoutes(routes: readonly Route[], apiUrl: () => string): Route[] {
+export interface DocumentDeps {
+  /** URL by which the caller came. */
+  readonly apiUrl: () => string;
+  /** Path of the script that shows the API reference; undefined: the console is not built. */
+  readonly library: string | undefined;
+}
+
+/** `routes`: all others; these two are documented as well. */
+export function documentRoutes(routes: readonly Route[], { apiUrl, library }: DocumentDeps): Route[] {
   const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
   const documents = new Map<boolean, OpenApiDocument>();
-  let page: string | undefined;
+  const page = referencePage(library);
   const own: Route[] = [
     defineRoute({
       ...common,
@@ -191,8 +198,7 @@ export function documentRoutes(routes: readonly Route[], apiUrl: () => string): 
       responses: { 200: Type.String() },
       produces: 'html',
       handler: ({ request }) => {
-        page ??= docsPage(inlineOpenApi([...routes, ...own], { version: VERSION, hasAsync: true }));
-        Object.assign(request.responseHeaders, pageHeaders(page));
+        Object.assign(request.responseHeaders, referenceHeaders(page));
         return page;
       },
     }),

@@ -1,6 +1,6 @@
 /**
- * The declaration of an endpoint. Validation, the handler's types, openapi.json, the docs page and the test
- * of every permission are derived from it.
+ * The declaration of an endpoint. Validation, the handler's types, openapi.json, the API reference and the
+ * test of every permission are derived from it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditKind, AuditRule } from '../calls/audit.ts';

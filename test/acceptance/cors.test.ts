@@ -155,7 +155,7 @@ describe('in a browser', { skip }, () => {
     }
     const page = await context.newPage();
     // A page of the cloud's own whose policy lets it ask its own origin.
-    await page.goto(`${origin}/api/docs`);
+    await page.goto(`${origin}/api`);
     const script = async ([address, options]: [string, object]) => {
       try {
         const response = await fetch(address, options);

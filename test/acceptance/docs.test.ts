@@ -1,17 +1,15 @@
-/** The docs page: every example that it prints is run as it is printed, and a browser uses the page. */
+/** The API reference: every example of curl is run as it is printed. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import { after, describe, test } from 'node:test';
 import { NO_POSTGRESQL, notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
-import { launchBrowser, noBrowser } from './browser-kit.ts';
 import { newS3, newUpload } from './s3-kit.ts';
 import { cannotRunGuests, idleImage, newVm } from './vms-kit.ts';
 
@@ -19,7 +17,6 @@ const cloud = await CloudProcess.start();
 after(() => cloud.stop());
 const anyone = await CheckedClient.open(cloud.api);
 const admin = anyone.as(ADMIN_KEY);
-const html = await (await fetch(`${cloud.api}/api/docs`)).text();
 
 /** Where the lines are run: with the files that they name, and a curl that says the status last. */
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
@@ -27,29 +24,22 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 writeFileSync(join(folder, '.curlrc'), 'silent\nmax-time = 120\nwrite-out = "\\n%{http_code}"\n');
 for (const name of ['photo.jpg', 'debian-12.qcow2']) writeFileSync(join(folder, name), 'bytes');
 
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
-/** What a reader sees of this piece of the page. */
-function textOf(markup: string): string {
-  return markup.replace(/<[^>]+>/g, '').replace(/&([a-z#\d]+);/g, (_, name: string) => ENTITIES[name] ?? '?');
-}
-
 interface Printed {
   readonly id: string;
+  /** undefined: curl cannot make the call. */
   readonly curl: string | undefined;
-  /** The example of its answer; undefined when another call's is pointed at, or it is no JSON. */
-  readonly answer: string | undefined;
 }
-const printed: readonly Printed[] = html
-  .split('<details class="call" id="')
-  .slice(1)
-  .map((part) => {
-    const pre = (name: string) => new RegExp(`<pre class="${name}">([\\s\\S]*?)</pre>`).exec(part)?.[1];
-    const [curl, answer] = [pre('curl'), pre('answer')];
-    return {
-      id: part.slice(0, part.indexOf('"')),
-      curl: curl && textOf(curl),
-      answer: answer && textOf(answer),
-    };
+interface Described {
+  readonly operationId: string;
+  readonly 'x-codeSamples'?: readonly { readonly label: string; readonly source: string }[];
+}
+const description = (await (await fetch(`${cloud.api}/api/openapi.json`)).json()) as {
+  paths: Record<string, Record<string, Described>>;
+};
+const printed: readonly Printed[] = Object.values(description.paths)
+  .flatMap((item) => Object.values(item))
+  .map(({ operationId, 'x-codeSamples': samples = [] }) => {
+    return { id: operationId, curl: samples.find(({ label }) => label === 'curl')?.source };
   });
 
 /** A line for bash with these variables: the status of its answer, and the answer. */
@@ -191,14 +181,6 @@ function userOf(curl: string): Promise<CheckedClient> {
   return reader;
 }
 
-/** Types apart, the members that the page shows are those that came. */
-function sameMembers(shown: unknown, came: unknown): void {
-  const [a, b] = [shown, came].map((value) => (Array.isArray(value) ? value[0] : value));
-  if (a === undefined || b === undefined) return;
-  const missing = Object.keys(b).filter((name) => !Object.hasOwn(a, name));
-  assert.deepEqual(missing, [], 'the example of the answer has all that came');
-}
-
 describe('every example does what it says', () => {
   const skipped = cannotRunGuests();
   const needsGuest = new Set(['startVm']);
@@ -206,7 +188,7 @@ describe('every example does what it says', () => {
   // The one that needs a server of PostgreSQL comes last: points would hold its data.
   const needsServer = ({ id }: Printed) => Number(id === 'getDatabaseLog');
   for (const call of printed.toSorted((a, b) => needsServer(a) - needsServer(b))) {
-    const { curl, id, answer } = call;
+    const { curl, id } = call;
     if (curl === undefined || id === 'setUp') continue;
     const skip =
       notInstalled('curl', 'bash') ||
@@ -220,7 +202,6 @@ describe('every example does what it says', () => {
       const user = isAdmin ? admin : await userOf(curl);
       const { status, text } = await run(curl, await prepare(call, user));
       assert.equal(status, Number(Object.keys(operation.responses)[0]), `${curl}\n${text}`);
-      if (answer !== undefined) sameMembers(JSON.parse(answer), JSON.parse(text));
     });
   }
 
@@ -246,74 +227,4 @@ describe('every example does what it says', () => {
     const sockets = ['openDatabaseTunnel', 'openVmTunnel', 'watchUpdates'];
     assert.deepEqual(without.sort(), [...ofOperators, ...ofClusters, ...ofPages, ...sockets].sort());
   });
-});
-
-describe('in a browser', { skip: noBrowser }, () => {
-  let browser: Browser;
-  let page: Page;
-  const complaints: string[] = [];
-  const asked: string[] = [];
-  before(async () => {
-    browser = await launchBrowser();
-    page = await browser.newPage();
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(String(error)));
-    page.on('request', (request) => asked.push(request.url()));
-    await page.goto(`${cloud.api}/api/docs`);
-  });
-  after(() => browser?.close());
-
-  test('the examples have the address of the reader, and the key once it is typed', async () => {
-    const example = page.locator('#createBucket pre.curl');
-    assert.ok((await example.textContent())?.includes(`"${cloud.api}/api/buckets"`));
-    assert.match((await example.textContent()) ?? '', /X-API-Key: \$KEY"/);
-    await page.fill('#key', 'clk_typed"$(x)`');
-    assert.ok((await example.textContent())?.includes('X-API-Key: clk_typed\\"\\$(x)\\`"'));
-    await page.fill('#key', '');
-    assert.match((await example.textContent()) ?? '', /X-API-Key: \$KEY"/);
-  });
-
-  test('a link to a call or an error opens and shows it', async () => {
-    await page.goto(`${cloud.api}/api/docs#startVm`);
-    assert.equal(await page.locator('#startVm').getAttribute('open'), '');
-    assert.equal(await page.locator('#stopVm').getAttribute('open'), null);
-    await page.click('nav a[href="#stopVm"]');
-    await page.locator('#stopVm[open] pre.curl').waitFor({ state: 'visible' });
-    await page.goto(`${cloud.api}/api/docs#error-vm_not_stopped`);
-    assert.ok(await page.locator('#error-vm_not_stopped').isVisible());
-  });
-
-  test('the search leaves what has all the words, and a link to what is hidden ends it', async () => {
-    await page.fill('#find', 'POST webhook');
-    const shown = await page
-      .locator('details.call:visible')
-      .evaluateAll((calls) => calls.map(({ id }) => id));
-    assert.ok(
-      shown.includes('testWebhook') && !shown.includes('getWebhook') && !shown.includes('createVm'),
-      `${shown}`,
-    );
-    assert.equal(await page.locator('nav li:visible').count(), shown.length);
-    await page.fill('#find', 'zzzz');
-    assert.ok(await page.locator('#none').isVisible());
-    await page.goto(`${cloud.api}/api/docs#createVm`);
-    await page.locator('#createVm[open]').waitFor({ state: 'visible' });
-    assert.equal(await page.inputValue('#find'), '');
-  });
-
-  test('nobody else was asked for anything, and nothing was against the policy', () => {
-    assert.deepEqual(complaints, []);
-    for (const url of asked) assert.ok(url.startsWith(cloud.api), url);
-  });
-});
-
-test('the page shows causes and fixes of every code, and no backticks', () => {
-  const body = html.replace(/<(style|script)>[\s\S]*?<\/\1>/g, '').replace(/<pre[\s\S]*?<\/pre>/g, '');
-  assert.ok(!body.includes('`'));
-  const rows = [...body.matchAll(/<tr id="error-(\w+)">(.*?)<\/tr>/g)];
-  assert.ok(rows.length > 60);
-  for (const [, code = '', row = ''] of rows) {
-    const cells = row.split('<td>').map(textOf);
-    assert.equal(cells.length, 5, code);
-    for (const cell of cells.slice(3)) assert.ok(cell.length > 8, `${code}: ${cell}`);
-  }
 });

@@ -146,7 +146,7 @@ function useShellEntries(): readonly PaletteEntry[] {
       icon,
       open: () => setColorScheme(value),
     })),
-    { id: 'docs', label: apiDocs, icon: BookOpenIcon, open: () => location.assign('/api/docs') },
+    { id: 'docs', label: apiDocs, icon: BookOpenIcon, open: { to: '/reference' } },
     { id: 'sign-out', label: signOut, icon: ArrowRightStartOnRectangleIcon, open: () => leave.mutate() },
   ];
 }

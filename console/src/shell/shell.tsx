@@ -98,9 +98,9 @@ export function Shell() {
               {label}
             </Link>
           ))}
-          <a className={`${classes.area} ${classes.docs}`} href="/api/docs">
+          <Link to="/reference" className={`${classes.area} ${classes.docs}`} onClick={close}>
             {text.shell.apiDocs}
-          </a>
+          </Link>
         </AppShell.Navbar>
         <AppShell.Main id="content" tabIndex={-1} className={classes.main ?? ''}>
           <div className={classes.page}>

@@ -1,4 +1,4 @@
-/** Requests for the examples of the docs page. test/acceptance/docs.test.ts runs all of them. */
+/** Requests for the examples in openapi.json. test/acceptance/docs.test.ts runs all of them. */
 
 export interface CallSample {
   /** The JSON body. */

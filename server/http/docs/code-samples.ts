@@ -16,7 +16,7 @@ export function bodyExample(operationId: string): { readonly example?: object } 
 }
 
 /** The call by curl; undefined: curl cannot make it. */
-export function curlExample(called: Called): string | undefined {
+function curlExample(called: Called): string | undefined {
   const { method, operationId, permission } = called;
   const sample = CALL_SAMPLES[operationId] ?? {};
   if (sample.instead !== undefined) return undefined;

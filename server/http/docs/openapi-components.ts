@@ -1,7 +1,6 @@
 /** The components of openapi.json: everything with a name (`$id`) is listed once. */
 import { isDeepStrictEqual } from 'node:util';
 import { SHARED_DESCRIPTION } from '../../platform/json/json-schema.ts';
-import { describe } from './schema-fields.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schemas and parts of the document, of any shape
 type Node = Readonly<Record<string, any>>;
@@ -75,7 +74,8 @@ function rulesOf({ description: _, ...rules }: Node): Node {
 function defaultInWords(node: Node): Node {
   const { default: without, ...rest } = node;
   const { description = '' } = rest;
-  const said = without === undefined ? description : describe({ description, default: without });
+  const words = without === undefined || without === '' ? '' : `Default: ${String(without)}`;
+  const said = [description, words].filter((part) => part !== '').join('. ');
   return said === '' ? rest : { ...rest, description: said };
 }
 

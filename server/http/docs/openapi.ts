@@ -15,8 +15,8 @@ const WRONG_CREDENTIAL = [
   'account_suspended',
 ] as const;
 
-/** Described once for all calls on the docs page, and as the `default` response in openapi.json. */
-export const COMMON_ERRORS: readonly ErrorCode[] = [
+/** The `default` response of each call in openapi.json. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
   'invalid_request',
   'invalid_json',
   'unsupported_media_type',
@@ -102,7 +102,7 @@ export interface DocumentOptions {
 }
 
 /** The document for these routes, with every schema inline. */
-export function inlineOpenApi(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
+function inlineOpenApi(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
   const { version, hasAsync = false } = options;
   const paths: Record<string, Record<string, Record<string, unknown>>> = {};
   for (const route of routes) {
