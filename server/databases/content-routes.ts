@@ -96,7 +96,8 @@ function testDatabasesRoute(queries: Queries): Route {
     description:
       'Programs create them with `CREATE DATABASE`, for tests or as shadow databases, at most 50 on a server; for ' +
       'engines that have `has_test_databases`. All ' +
-      'databases of an account with one engine share a server, so each lists the same.',
+      'databases of an account with one engine share a server, so each lists the same. In the built-in MongoDB the ' +
+      'first write makes one, and each database has its own, at most 50.',
     permission: 'databases:read',
     params: DatabasePath,
     responses: { 200: Type.Array(TestDatabaseEntry) },

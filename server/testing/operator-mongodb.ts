@@ -135,7 +135,6 @@ export class OperatorMongodb {
           login,
           user: null,
           now: () => new Date(),
-          sizeBytes: async () => 0,
           sessions: () => ({ current: 0, available: 0 }),
           ask: async () => ({}),
         };

@@ -98,7 +98,7 @@ test('the list of engines says how each is asked, reached and named', async () =
     ['SQLite', 'sql', 'sqlite', 'http', [], []],
     ['PostgreSQL', 'sql', 'postgresql', 'tcp', server, ['psql']],
     ['MySQL', 'sql', 'mysql', 'tcp', server, ['mariadb', 'mysql']],
-    ['MongoDB', 'documents', null, 'tcp', ['offers_tls'], ['mongosh']],
+    ['MongoDB', 'documents', null, 'tcp', ['offers_tls', 'has_test_databases'], ['mongosh']],
   ]);
   assert.ok(listed.every(({ summary }: Listed) => summary.endsWith('.')));
 });

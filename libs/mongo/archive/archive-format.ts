@@ -125,6 +125,8 @@ class ArchiveReader {
 
 export interface FoundCollection {
   readonly name: string;
+  /** Its database, where that is one beside the archive's; null: it is the archive's. */
+  readonly beside?: string | null;
   /** `collection`, `view` or `timeseries`. */
   readonly type: string;
   readonly options: Document;
@@ -134,25 +136,41 @@ export interface FoundCollection {
 
 export interface DocumentBatch {
   readonly collection: string;
+  /** The same as that of FoundCollection. */
+  readonly beside: string | null;
   readonly documents: readonly Buffer[];
 }
 
-/** Content of an archive of one database. */
+export interface ArchiveReading {
+  /** How much is read at once, about. */
+  readonly documents: number;
+  readonly bytes: number;
+  /** Whether a database of that name may come beside the archive's own. */
+  readonly isBeside?: (database: string) => boolean;
+}
+
+/** Content of an archive of one database, and of those that may come beside it. */
 export class ArchiveContents {
   readonly collections: readonly FoundCollection[];
   readonly #reader: ArchiveReader;
-  readonly #batch: { documents: number; bytes: number };
+  readonly #batch: ArchiveReading;
+  /** The archive's own. */
   #from: string | null = null;
 
-  /** `batch`: how much is read at once, about. Throws BrokenArchive. */
-  constructor(descriptor: number, batch: { documents: number; bytes: number }) {
+  /** Throws BrokenArchive. */
+  constructor(descriptor: number, batch: ArchiveReading) {
     this.#batch = batch;
     this.#reader = new ArchiveReader(descriptor);
     this.#reader.nextAbout();
-    const found: FoundCollection[] = [];
+    const found: Document[] = [];
     for (let about = this.#reader.nextAbout(); about !== null; about = this.#reader.nextAbout())
-      if (this.#isOurs(about)) found.push(collectionOf(about));
-    this.collections = found;
+      if (!isServers(about)) found.push(about);
+    const databases = [...new Set(found.map(({ db }) => String(db)))];
+    const own = databases.filter((db) => databases.length === 1 || !this.#mayBeBeside(db));
+    if (own.length > 1 || (own.length === 0 && databases.length > 1))
+      throw severalDatabases(own.length > 1 ? own : databases);
+    this.#from = own[0] ?? null;
+    this.collections = found.map((about) => collectionOf(about, this.#besideOf(about)));
   }
 
   /** To be called once. Throws BrokenArchive, at the end too: when it is not whole. */
@@ -163,25 +181,28 @@ export class ArchiveContents {
       const header = this.#reader.nextAbout();
       if (header === null) throw new BrokenArchive('the archive has an end marker without a beginning');
       const collection = String(header.collection);
-      const isOurs = this.#isOurs(header);
-      const sum = sums.get(collection) ?? new Crc64();
-      sums.set(collection, sum);
+      const isOurs = !isServers(header);
+      const beside = this.#besideOf(header);
+      const space = spaceOf(beside, collection);
+      const sum = sums.get(space) ?? new Crc64();
+      sums.set(space, sum);
       if (header.EOF === true) {
         if (isOurs && BigInt(header.CRC) !== sum.value)
           throw new BrokenArchive('the checksum of the archive does not match');
-        if (isOurs) ended.add(collection);
+        if (isOurs) ended.add(space);
         if (this.#reader.next() !== null)
           throw new BrokenArchive('documents follow the end of their collection');
       } else {
         for (const documents of this.#segment()) {
           if (!isOurs) continue;
           for (const each of documents) sum.add(each);
-          yield { collection, documents };
+          yield { collection, beside, documents };
         }
       }
     }
-    const cut = this.collections.find(({ name, type }) => type !== 'view' && !ended.has(name));
-    if (cut !== undefined) throw new BrokenArchive('the archive is truncated');
+    const isCut = ({ name, type, beside = null }: FoundCollection) =>
+      type !== 'view' && !ended.has(spaceOf(beside, name));
+    if (this.collections.some(isCut)) throw new BrokenArchive('the archive is truncated');
   }
 
   *#segment(): Generator<Buffer[]> {
@@ -197,28 +218,44 @@ export class ArchiveContents {
     if (documents.length > 0) yield documents;
   }
 
-  /** False: of the server itself. Archives may hold several databases; here there is one. */
-  #isOurs({ db, collection }: Document): boolean {
-    const isServers = db === '' || db === 'admin' || db === 'config';
-    if (isServers || String(collection).startsWith('system.')) return false;
-    this.#from ??= String(db);
-    if (db === this.#from) return true;
-    throw new BrokenArchive(`the archive contains more than one database: ${this.#from} and ${db}`);
+  #mayBeBeside(database: string): boolean {
+    return this.#batch.isBeside?.(database) === true;
+  }
+
+  /** Throws BrokenArchive. */
+  #besideOf(about: Document): string | null {
+    const database = String(about.db);
+    this.#from ??= isServers(about) ? null : database;
+    if (database === this.#from || isServers(about)) return null;
+    if (!this.#mayBeBeside(database)) throw severalDatabases([String(this.#from), database]);
+    return database;
   }
 }
 
-function collectionOf({ collection, metadata, type }: Document): FoundCollection {
+function severalDatabases([first, second]: readonly string[]): BrokenArchive {
+  const how = `make an archive of each with \`mongodump --db ${first} --archive\`, and load it alone`;
+  return new BrokenArchive(`the archive contains more than one database: ${first} and ${second}; ${how}`);
+}
+
+/** Whether a collection is of the server itself. */
+function isServers({ db, collection }: Document): boolean {
+  return db === '' || db === 'admin' || db === 'config' || String(collection).startsWith('system.');
+}
+
+const spaceOf = (beside: string | null, collection: string) => `${beside ?? ''}.${collection}`;
+
+function collectionOf({ collection, metadata, type }: Document, beside: string | null): FoundCollection {
   try {
     const about = EJSON.parse(String(metadata || '{}'), { relaxed: false }) as Document;
     const indexes = ((about.indexes as Document[] | undefined) ?? []).filter(({ name }) => name !== '_id_');
     const kind = String(about.type ?? type ?? 'collection');
-    return { name: String(collection), type: kind, options: about.options ?? {}, indexes };
+    return { name: String(collection), beside, type: kind, options: about.options ?? {}, indexes };
   } catch (error) {
     throw new BrokenArchive(`the metadata of a collection cannot be read: ${(error as Error).message}`);
   }
 }
 
 /** Metadata of a collection in archives, as Extended JSON. */
-export function metadataOf(name: string, about: Omit<FoundCollection, 'name'>): string {
+export function metadataOf(name: string, about: Omit<FoundCollection, 'name' | 'beside'>): string {
   return EJSON.stringify({ ...about, collectionName: name }, { relaxed: false });
 }

@@ -97,6 +97,21 @@ export class DocumentDatabase {
     return { scope: { ...this.#scope, store, writing, cursors }, close: () => connection.close() };
   }
 
+  /** Whether nothing is in it. */
+  get isUnused(): boolean {
+    return this.#store.collections().length === 0;
+  }
+
+  get hasTransactions(): boolean {
+    return this.#transactions.areOpen;
+  }
+
+  /** Bytes of its file. */
+  get sizeBytes(): number {
+    const sql = 'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()';
+    return Number(this.#watcher.prepare(sql).get()?.bytes);
+  }
+
   /** DocumentsStore.shrink(). */
   shrink(): void {
     this.#transactions.endExpired();

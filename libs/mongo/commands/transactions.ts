@@ -79,6 +79,13 @@ export class Transactions {
     return false;
   }
 
+  /** Whether one is under way. */
+  get areOpen(): boolean {
+    this.endExpired();
+    for (const { open } of this.#sessions.values()) if (open !== null) return true;
+    return false;
+  }
+
   /** The reply to a command of a transaction; null: it is of none. Throws CommandError. */
   run(command: Document, run: Run): Document | null {
     this.endExpired();

@@ -206,13 +206,13 @@ export class ChildEngine {
     const { signal, ...rest } = query;
     const { timeoutMs } = rest;
     const head = { ...rest, kind: 'query', tell: true };
-    const { body } = await this.#ask(database, head, { timeoutMs, signal });
+    const { body } = await this.ask(database, head, { timeoutMs, signal });
     return JSON.parse(body.toString()) as QueryResult;
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
     const timeoutMs = database.limits.statementMs;
-    const { body } = await this.#ask(database, { kind: 'tables', tell: true }, { timeoutMs, signal });
+    const { body } = await this.ask(database, { kind: 'tables', tell: true }, { timeoutMs, signal });
     return JSON.parse(body.toString()) as Table[];
   }
 
@@ -311,7 +311,7 @@ export class ChildEngine {
   }
 
   /** A call of an interactive user, limited to `timeoutMs` from its begin on. */
-  async #ask(
+  protected async ask(
     database: EngineDatabase,
     head: CallHead,
     { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },

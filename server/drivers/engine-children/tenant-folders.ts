@@ -1,7 +1,8 @@
 /**
  * Folders of databases that children serve: `<name>/`, owned by the user of its child, and beside it
  * `<name>.json`, its access; `<name>.load/`, an uploaded file that is not in use yet; `<name>.old/`, the
- * folder that such a file is about to replace.
+ * folder that such a file is about to replace. Files `test.…` in it are no part of the database: they stay
+ * when it is replaced.
  */
 import { readdirSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
@@ -13,6 +14,7 @@ import { removeTree } from '../host-process/tree-removal.ts';
 import { FILE } from './children.ts';
 
 const NAME = /^d_[a-z0-9]{16}$/;
+const BESIDE = /^test\./;
 
 export class TenantFolders {
   readonly #root: string;
@@ -46,7 +48,10 @@ export class TenantFolders {
       const name = entry.replace(/\.(?:old|load).*$/, '');
       if (entry === `${name}.old` && !(await isThere(this.folder(name)))) {
         await fs.rename(join(this.#root, entry), this.folder(name));
-      } else if (entry !== name) await removeTree(join(this.#root, entry));
+      } else if (entry !== name) {
+        if (entry === `${name}.old`) await this.#keepTests(name);
+        await removeTree(join(this.#root, entry));
+      }
     }
   }
 
@@ -101,7 +106,16 @@ export class TenantFolders {
     await fs.rename(this.folder(name), `${this.folder(name)}.old`).catch(unlessMissing);
     await fs.rename(this.staging(name), this.folder(name));
     await syncFolderAsync(this.#root);
+    await this.#keepTests(name);
     await removeTree(`${this.folder(name)}.old`);
+  }
+
+  /** Moves the databases for tests out of the folder that was replaced. */
+  async #keepTests(name: string): Promise<void> {
+    const old = `${this.folder(name)}.old`;
+    const files = ((await fs.readdir(old).catch(unlessMissing)) ?? []).filter((file) => BESIDE.test(file));
+    for (const file of files) await fs.rename(join(old, file), join(this.folder(name), file));
+    if (files.length > 0) await syncFolderAsync(this.folder(name));
   }
 
   /** Includes staged and old folders. */
@@ -116,12 +130,13 @@ export class TenantFolders {
 
   /** Size on disk, including the log; 0: no database. */
   async sizeBytes(name: string): Promise<number> {
-    const sizes = [FILE, `${FILE}-wal`].map(async (file) => {
+    const files = (await fs.readdir(this.folder(name)).catch(unlessMissing)) ?? [];
+    const counted = files.filter((file) => file === FILE || file === `${FILE}-wal` || BESIDE.test(file));
+    const sizes = counted.map(async (file) => {
       const found = await fs.lstat(join(this.folder(name), file)).catch(unlessMissing);
       return found?.size ?? 0;
     });
-    const [main = 0, log = 0] = await Promise.all(sizes);
-    return main + log;
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   }
 
   /** Throws `engine_unavailable` when the access is unknown, because then nobody may be let in. */

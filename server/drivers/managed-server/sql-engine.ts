@@ -43,9 +43,6 @@ export interface Upgrade {
   readonly to: string;
 }
 
-/** The databases that users of a server may make, for tests and as shadows. */
-export const MOST_TEST_DATABASES = 50;
-
 /** An engine over the server of one account. */
 export interface AccountEngine extends Engine {
   readonly server: ManagedServer;

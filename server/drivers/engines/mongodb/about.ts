@@ -23,7 +23,7 @@ export const MONGODB: EngineAbout = {
     transport: 'tcp',
     hasLog: false,
     offersTls: true,
-    hasTestDatabases: false,
+    hasTestDatabases: true,
     hasAccountServer: false,
   },
   client: { programs: ['mongosh'], package: 'mongosh' },

@@ -12,6 +12,7 @@ import type {
   EngineDatabase,
   Measured,
   Readiness,
+  TestDatabase,
   UserConnection,
 } from '../../../databases/engine.ts';
 import { isAppError } from '../../../platform/errors.ts';
@@ -105,7 +106,6 @@ export class MongodbEngine extends ChildEngine implements Engine {
         options.sent?.(database, reply.length);
         return reply;
       },
-      sizeBytes: async (database) => (await super.measure(database)).sizeBytes,
     });
   }
 
@@ -166,6 +166,14 @@ export class MongodbEngine extends ChildEngine implements Engine {
     const [near, far] = await socketPair();
     this.#router.take(far, accountId);
     return { stream: near, isUncounted: false };
+  }
+
+  async testDatabases(database: EngineDatabase): Promise<readonly TestDatabase[]> {
+    const { signal } = new AbortController();
+    const { statementMs: timeoutMs } = database.limits;
+    const { body } = await this.ask(database, { kind: 'tests' }, { timeoutMs, signal });
+    const found = JSON.parse(body.toString()) as { name: string; sizeBytes: number }[];
+    return found.map(({ name, sizeBytes }) => ({ name, sizeBytes, madeBy: database.database }));
   }
 
   override async measure(database: EngineDatabase): Promise<Measured> {

@@ -9,7 +9,7 @@ import type { ManagedEngineOptions } from '../../managed-server/database-server.
 import type { Clients, SlotKind } from '../../managed-server/programs/client-programs.ts';
 import { DumpParts } from '../../managed-server/programs/dump-parts.ts';
 import { dumpOf, joinedDump, loadInto, removeLeftovers } from '../../managed-server/programs/dump-streams.ts';
-import { MOST_TEST_DATABASES } from '../../managed-server/sql-engine.ts';
+import { MOST_TEST_DATABASES } from '../shared/test-databases.ts';
 import { type Admin, databases } from './admin-store.ts';
 import { collationsOf } from './collations-store.ts';
 import * as contents from './contents-store.ts';

@@ -3,7 +3,7 @@
  * are known by their names, for MariaDB notes no owner: all users of the account have them together.
  */
 import type { TestDatabase } from '../../../databases/engine.ts';
-import { MOST_TEST_DATABASES } from '../../managed-server/sql-engine.ts';
+import { isTestName, MOST_TEST_DATABASES } from '../shared/test-databases.ts';
 import { type Admin, rowsOf, run } from './admin-store.ts';
 
 /** Characters of a name of MySQL. */
@@ -19,7 +19,7 @@ export function foreign(name: string): string {
 
 /** Makes a database for tests that is loaded. False: there is one of that name, or it is none for tests. */
 export async function makeTest(admin: Admin, name: string): Promise<boolean> {
-  if (!/^(?:test|.+_test|.+_shadow)/.test(name) || name.length > MOST_NAME) return false;
+  if (!isTestName(name) || name.length > MOST_NAME) return false;
   const there = await testDatabases(admin);
   if (there.length >= MOST_TEST_DATABASES || there.some((one) => one.name === name)) return false;
   await admin.query(`CREATE DATABASE ${foreign(name)} CHARACTER SET utf8mb4`);

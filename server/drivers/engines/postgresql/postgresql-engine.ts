@@ -17,14 +17,10 @@ import { TenantQueries } from '../../managed-server/accounts/tenant-queries.ts';
 import { type ManagedEngineOptions, programsOrThrow } from '../../managed-server/database-server.ts';
 import { markOf } from '../../managed-server/links/server-secret.ts';
 import { serverBytes } from '../../managed-server/server-bytes.ts';
-import {
-  MOST_TEST_DATABASES,
-  type ServerUse,
-  SqlEngine,
-  type Upgrade,
-} from '../../managed-server/sql-engine.ts';
+import { type ServerUse, SqlEngine, type Upgrade } from '../../managed-server/sql-engine.ts';
 import { type SqlServer, serverUser, sqlServer } from '../../managed-server/sql-server.ts';
 import { scramVerifier } from '../../scram-keys.ts';
+import { MOST_TEST_DATABASES } from '../shared/test-databases.ts';
 import { DATA, dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps/dumps.ts';
 import type { ServerFacts } from './external-server-facts.ts';

@@ -5,7 +5,7 @@
 import type { ClientBase } from 'pg';
 import type { TestDatabase } from '../../../databases/engine.ts';
 import { randomName } from '../../../platform/ids.ts';
-import { MOST_TEST_DATABASES } from '../../managed-server/sql-engine.ts';
+import { MOST_TEST_DATABASES } from '../shared/test-databases.ts';
 import { ADMIN, DUMPER, foreign, id, ownedBy, type Roles } from './postgresql-store.ts';
 
 const THEIRS = `FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname <> '${ADMIN}'`;

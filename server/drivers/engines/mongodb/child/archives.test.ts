@@ -137,6 +137,23 @@ describe('an archive of mongodump', () => {
     assert.deepEqual(names.sort(), ['one', 'other']);
   });
 
+  test('of one database is that, whatever its name; beside it there may be those for tests', async () => {
+    const { database, uri } = await fixture.make();
+    const client = await fixture.connect(uri);
+    await load(database, archiveOf([{ db: 'shop_test', collection: 'one', documents: [{ n: 1 }] }]));
+    assert.equal(await client.db().collection('one').countDocuments(), 1);
+    assert.deepEqual(await fixture.engine.testDatabases(database), []);
+    const beside = { db: 'test', collection: 'one', documents: [{ n: 2 }, { n: 3 }] };
+    await load(database, archiveOf([beside, ...SEGMENTS]));
+    assert.equal(await client.db('test').collection('one').countDocuments(), 2);
+    assert.equal(await client.db().collection('one').countDocuments(), 2);
+    const tests = archiveOf([beside, { ...beside, db: 'other_test' }]);
+    await assert.rejects(
+      load(database, tests),
+      /more than one database: test and other_test; make an archive/,
+    );
+  });
+
   test('with options that this engine lacks is taken without them, and tells; strictly it is refused', async () => {
     const { database, uri } = await fixture.make();
     const key = { n: { $numberInt: '1' } };

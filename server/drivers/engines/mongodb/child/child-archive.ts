@@ -1,5 +1,5 @@
 /** Whole databases: an archive of what is in use, and the making of a database of one that a tenant sent. */
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Document } from 'bson';
@@ -18,7 +18,9 @@ import {
 import { DiskFull, hostSpace, isFull } from '../../../../../libs/sqlite/index.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import type { Handler } from '../../../engine-children/child-call.ts';
+import { isTestName } from '../../shared/test-databases.ts';
 import { type ArchiveTarget, type LeftOutOption, makeCollection, makeIndexes } from '../archive-parts.ts';
+import { TestDocuments } from './test-documents.ts';
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -29,35 +31,49 @@ const CONTEXT = { readOnly: false };
 
 /** Throws CommandError for what the engine refuses. */
 function ask(database: DocumentDatabase, command: Document): Document {
-  const reply = database.run(command, CONTEXT);
+  return done(database.run(command, CONTEXT));
+}
+
+/** Throws CommandError for a reply that is a refusal. */
+function done(reply: Document): Document {
   const error = reply.ok === 1 ? reply.writeErrors?.[0] : reply;
   if (error !== undefined) throw new CommandError(Number(error.code), String(error.errmsg));
   return reply;
 }
 
+/** A database of an archive: a name, and its file. */
+interface Archived {
+  readonly name: string;
+  readonly file: string;
+}
+
 /**
- * Writes the archive of the database `name` in `file` into the file `target`, as of one moment, while others
- * write: of a copy that is made in one step, on another thread.
+ * Writes the archive of all databases into the file `target`, each as of one moment, while others write: of
+ * copies that are made in one step each, on another thread.
  */
-export function copyHandler(name: string, file: string, target: string): Handler {
-  const copy = `${target}.sqlite`;
+export function copyHandler(all: () => readonly Archived[], target: string): Handler {
   const remove = () => {
-    for (const path of [target, copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`])
-      rmSync(path, { force: true });
+    for (const file of readdirSync('.'))
+      if (file === target || file.startsWith(`${target}.`)) rmSync(file, { force: true });
   };
   // Leftover of a killed child.
   remove();
   return async ({ signal }) => {
     remove();
     try {
-      await backupTo(file, copy);
-      await writeArchive(name, copy, { target, signal });
+      const copies: Archived[] = [];
+      for (const { name, file } of all()) {
+        const copy = `${target}.${copies.length}.sqlite`;
+        await backupTo(file, copy);
+        copies.push({ name, file: copy });
+      }
+      await writeArchive(copies, { target, signal });
+      for (const { file } of copies)
+        for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
       return { head: {} };
     } catch (error) {
-      rmSync(target, { force: true });
+      remove();
       throw isFull(error) || (error as NodeJS.ErrnoException).code === 'ENOSPC' ? new DiskFull(error) : error;
-    } finally {
-      for (const path of [copy, `${copy}-wal`, `${copy}-shm`]) rmSync(path, { force: true });
     }
   };
 }
@@ -79,40 +95,53 @@ function sizeOf(database: DatabaseSync): number {
 }
 
 async function writeArchive(
-  name: string,
-  file: string,
+  all: readonly Archived[],
   { target, signal }: { target: string; signal: AbortSignal },
 ): Promise<void> {
-  const clock = systemClock;
-  const database = new DocumentDatabase({ file, databaseName: name, sizeLimit: () => null, clock });
   const descriptor = openSync(target, 'wx', 0o600);
   const write = (bytes: Buffer) => {
     for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
   };
   try {
     const archive = new ArchiveWriter();
-    const { cursor } = ask(database, { listCollections: 1, cursor: { batchSize: 1e6 }, $db: name });
-    const collections = (cursor.firstBatch as unknown[]).map(asDocument);
-    write(
-      archive.head(
-        SERVER_VERSION,
-        collections.map((found) => about(database, name, found)),
-      ),
-    );
-    for (const { name: collection, type } of collections) {
-      // A view is stored as its pipeline; its documents are in the archive already.
-      if (type === 'view') continue;
-      for (const documents of batches(database, name, collection)) {
-        write(archive.documents(name, collection, documents));
-        await turn();
-        signal.throwIfAborted();
-      }
-      write(archive.endOf(name, collection));
-    }
+    const collections = [];
+    for (const each of all) collections.push(...(await within(each, (database) => catalog(database, each))));
+    write(archive.head(SERVER_VERSION, collections));
+    for (const each of all)
+      await within(each, async (database) => {
+        for (const { collection, type } of catalog(database, each)) {
+          // A view is stored as its pipeline; its documents are in the archive already.
+          if (type === 'view') continue;
+          for (const documents of batches(database, each.name, collection)) {
+            write(archive.documents(each.name, collection, documents));
+            await turn();
+            signal.throwIfAborted();
+          }
+          write(archive.endOf(each.name, collection));
+        }
+      });
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** One is open at a time. */
+async function within<T>(
+  { name, file }: Archived,
+  work: (database: DocumentDatabase) => T | Promise<T>,
+): Promise<T> {
+  const clock = systemClock;
+  const database = new DocumentDatabase({ file, databaseName: name, sizeLimit: () => null, clock });
+  try {
+    return await work(database);
+  } finally {
     database.close();
   }
+}
+
+function catalog(database: DocumentDatabase, { name }: Archived) {
+  const { cursor } = ask(database, { listCollections: 1, cursor: { batchSize: 1e6 }, $db: name });
+  return (cursor.firstBatch as unknown[]).map((found) => about(database, name, asDocument(found)));
 }
 
 function about(database: DocumentDatabase, db: string, { name, type, options = {} }: Document) {
@@ -146,23 +175,19 @@ function asDocument(document: unknown): Document {
 }
 
 /**
- * Makes the file `file` from an untrusted archive, and writes all of it to the disk. The answer's
- * `fault` says why it cannot be used; null: it can.
+ * Makes the file `file` from an untrusted archive, and those of databases for tests beside it, and writes all
+ * of it to the disk. The answer's `fault` says why it cannot be used; null: it can.
  */
 export const checkHandler: Handler = async ({ head }) => {
   const [file, name] = [String(head.file), String(head.name)];
-  const database = new DocumentDatabase({
-    file,
-    databaseName: name,
-    sizeLimit: () => Number(head.sizeLimitBytes),
-    clock: systemClock,
-  });
+  const filled = new FilledDatabases({ file, name, sizeLimitBytes: Number(head.sizeLimitBytes) });
   const descriptor = openSync(ARCHIVE_FILE, 'r');
   try {
-    const contents = new ArchiveContents(descriptor, { documents: BATCH_DOCUMENTS, bytes: BATCH_BYTES });
+    const most = { documents: BATCH_DOCUMENTS, bytes: BATCH_BYTES };
+    const contents = new ArchiveContents(descriptor, { ...most, isBeside: isTestName });
     const leftOut: LeftOutOption[] = [];
-    await fill(database, { name, contents, leftOut: head.lenient === true ? leftOut : null });
-    await database.durable();
+    await fill(filled, { contents, leftOut: head.lenient === true ? leftOut : null });
+    await filled.durable();
     return { head: { fault: null, leftOut } };
   } catch (error) {
     if (error instanceof BrokenArchive || error instanceof CommandError)
@@ -170,30 +195,60 @@ export const checkHandler: Handler = async ({ head }) => {
     throw error;
   } finally {
     closeSync(descriptor);
-    database.close();
+    filled.close();
     rmSync(ARCHIVE_FILE);
   }
 };
 
+/** The databases that are made of an archive. */
+class FilledDatabases {
+  readonly #name: string;
+  readonly #database: DocumentDatabase;
+  readonly #tests: TestDocuments;
+
+  constructor({ file, name, sizeLimitBytes }: { file: string; name: string; sizeLimitBytes: number }) {
+    this.#name = name;
+    const limitBytes = () => Math.max(1, sizeLimitBytes - this.#database.sizeBytes);
+    this.#tests = new TestDocuments({ beside: file, limitBytes });
+    const sizeLimit = () => Math.max(1, sizeLimitBytes - this.#tests.bytes);
+    this.#database = new DocumentDatabase({ file, databaseName: name, sizeLimit, clock: systemClock });
+  }
+
+  /** Throws CommandError for what is refused. `beside`: the database for tests; null: the tenant's. */
+  ask(command: Document, beside: string | null): Document {
+    const named = { ...command, $db: beside ?? this.#name };
+    const reply =
+      beside === null ? this.#database.run(named, CONTEXT) : this.#tests.run(beside, named, CONTEXT);
+    return done(reply);
+  }
+
+  async durable(): Promise<void> {
+    await Promise.all([this.#database.durable(), this.#tests.durable()]);
+  }
+
+  close(): void {
+    this.#tests.close();
+    this.#database.close();
+  }
+}
+
 interface Filling {
-  /** The database's. */
-  readonly name: string;
   readonly contents: ArchiveContents;
   /** Takes options and indexes that cannot be had; null: they are refused. */
   readonly leftOut: LeftOutOption[] | null;
 }
 
-async function fill(database: DocumentDatabase, { name: db, contents, leftOut }: Filling): Promise<void> {
-  const target: ArchiveTarget = {
+async function fill(filled: FilledDatabases, { contents, leftOut }: Filling): Promise<void> {
+  const targetOf = (beside: string | null): ArchiveTarget => ({
     // Encoded as a driver would, so that types and undecoded bytes match.
-    ask: (command) => ask(database, decodeCommand(encodeDocument({ ...command, $db: db }))),
+    ask: (command) => filled.ask(decodeCommand(encodeDocument(command)), beside),
     refusalOf: (error) => (error instanceof CommandError ? error : null),
     leftOut: leftOut === null ? null : (option) => void leftOut.push(option),
-  };
-  for (const { name, options } of contents.collections)
-    await makeCollection(target, { name, as: name }, options);
-  for (const { collection, documents } of contents.batches())
-    ask(database, { insert: collection, documents, $db: db });
-  for (const { name, indexes } of contents.collections)
-    await makeIndexes(target, { name, as: name }, indexes);
+  });
+  for (const { name, beside = null, options } of contents.collections)
+    await makeCollection(targetOf(beside), { name, as: name }, options);
+  for (const { collection, beside, documents } of contents.batches())
+    filled.ask({ insert: collection, documents }, beside);
+  for (const { name, beside = null, indexes } of contents.collections)
+    await makeIndexes(targetOf(beside), { name, as: name }, indexes);
 }

@@ -34,7 +34,8 @@ runChild({
         command: commandHandler(tenant),
         query: queryHandler(tenant),
         tables: tablesHandler(tenant),
-        copy: copyHandler(name, file, copy),
+        tests: testsHandler(tenant),
+        copy: copyHandler(() => [{ name, file }, ...tenant.tests.list()], copy),
         size_limit: async ({ head }) => {
           const { limits, ...sizeLimit } = head as unknown as SizeLimit & Pick<OpenHead, 'limits'>;
           Object.assign(tenant, { sizeLimit, limits });
@@ -88,6 +89,14 @@ function queryHandler(tenant: TenantDocuments): Handler {
     command.$db ??= tenant.name;
     const result = resultOf(command, tenant.run(command, { readOnly, withinMs: timeoutMs }), bounds);
     return { head: {}, body: Buffer.from(JSON.stringify(result)) };
+  };
+}
+
+/** The databases for tests. The answer's body is JSON: their names and sizes. */
+function testsHandler({ tests }: TenantDocuments): Handler {
+  return async () => {
+    const found = tests.list().map(({ name, sizeBytes }) => ({ name, sizeBytes }));
+    return { head: {}, body: Buffer.from(JSON.stringify(found)) };
   };
 }
 

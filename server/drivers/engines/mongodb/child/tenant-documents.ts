@@ -1,10 +1,25 @@
-/** A tenant's database in its own process: what executes commands, and what was counted. */
-import { DatabaseSync } from 'node:sqlite';
-import type { Document } from 'bson';
-import { type CommandContext, DocumentDatabase } from '../../../../../libs/mongo/index.ts';
+/**
+ * A tenant's database in its own process, with those for tests beside it: what executes commands, and what
+ * was counted.
+ */
+import { type Document, Double } from 'bson';
+import {
+  type CommandContext,
+  CommandError,
+  DocumentDatabase,
+  decodeDocument,
+} from '../../../../../libs/mongo/index.ts';
 import type { EngineLimits } from '../../../../databases/engine.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import type { Counters, SizeLimit } from '../../../engine-children/child-call.ts';
+import { isTestName } from '../../shared/test-databases.ts';
+import { TestDocuments } from './test-documents.ts';
+
+/** Drivers send these to `admin`, whichever database the transaction is on. */
+const TRANSACTION_ENDS: ReadonlySet<string> = new Set(['commitTransaction', 'abortTransaction']);
+const NO_SUCH_TRANSACTION = 251;
+/** All of a list in one batch. */
+const ALL = { batchSize: 1000 };
 
 export interface TenantDocumentsOptions {
   readonly file: string;
@@ -19,28 +34,29 @@ export class TenantDocuments {
   sizeLimit: SizeLimit;
   limits: EngineLimits;
   readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
+  readonly tests: TestDocuments;
   readonly #database: DocumentDatabase;
-  readonly #watcher: DatabaseSync;
 
   constructor({ file, name, sizeLimit, limits }: TenantDocumentsOptions) {
     this.name = name;
     this.sizeLimit = sizeLimit;
     this.limits = limits;
-    const limitBytes = () => (this.sizeLimit.mayGrow ? this.sizeLimit.sizeLimitBytes : null);
+    const limitFor = (others: () => number) => () =>
+      this.sizeLimit.mayGrow ? Math.max(1, this.sizeLimit.sizeLimitBytes - others()) : null;
+    this.tests = new TestDocuments({ beside: file, limitBytes: limitFor(() => this.#database.sizeBytes) });
     this.#database = new DocumentDatabase({
       file,
       databaseName: name,
-      sizeLimit: limitBytes,
+      sizeLimit: limitFor(() => this.tests.bytes),
       clock: systemClock,
     });
-    this.#watcher = new DatabaseSync(file, { readOnly: true });
   }
 
-  /** DocumentDatabase.run(), limited to the statement timeout. */
+  /** DocumentDatabase.run(), of the database that the command names, limited to the statement timeout. */
   run(command: Document, { readOnly, withinMs }: CommandContext): Document {
     const { statementMs } = this.limits;
     const most = Math.min(withinMs ?? statementMs, statementMs);
-    const reply = this.#database.run(command, { readOnly, withinMs: most });
+    const reply = this.#replyTo(command, { readOnly, withinMs: most });
     this.counters.statements++;
     this.counters.rowsReturned += reply.cursor?.firstBatch?.length ?? reply.cursor?.nextBatch?.length ?? 0;
     const isWrite = 'insert' in command || 'update' in command || 'delete' in command;
@@ -48,23 +64,74 @@ export class TenantDocuments {
     return reply;
   }
 
+  #replyTo(command: Document, context: CommandContext): Document {
+    const [first = ''] = Object.keys(command);
+    const database = command.$db;
+    try {
+      if (first === 'listDatabases') return this.#listDatabases(command, context);
+      if (typeof database === 'string' && database !== this.name && isTestName(database))
+        return this.tests.run(database, command, context);
+    } catch (error) {
+      if (error instanceof CommandError) return error.reply();
+      throw error;
+    }
+    const reply = this.#database.run(command, context);
+    if (database !== 'admin' || !TRANSACTION_ENDS.has(first) || reply.code !== NO_SUCH_TRANSACTION)
+      return reply;
+    return this.#endInTests(command, context) ?? reply;
+  }
+
+  /** The end of a transaction on a database for tests, of which the command does not say which. */
+  #endInTests(command: Document, context: CommandContext): Document | null {
+    for (const { name } of this.tests.list()) {
+      const reply = this.tests.run(name, command, context);
+      if (reply.code !== NO_SUCH_TRANSACTION) return reply;
+    }
+    return null;
+  }
+
+  #listDatabases({ filter = {}, nameOnly }: Document, context: CommandContext): Document {
+    const all = [{ name: this.name, sizeBytes: this.#database.sizeBytes }, ...this.tests.list()];
+    const documents = all.map(({ name, sizeBytes }) => ({
+      name,
+      sizeOnDisk: new Double(sizeBytes),
+      empty: false,
+    }));
+    const pipeline = [
+      { $documents: documents },
+      { $match: filter },
+      ...(nameOnly === true ? [{ $project: { name: 1 } }] : []),
+    ];
+    const command = { aggregate: 1, pipeline, cursor: ALL, $db: this.name };
+    const { cursor, ...reply } = this.#database.run(command, context);
+    if (reply.ok !== 1) return reply;
+    const found = {
+      databases: cursor.firstBatch.map((each: Uint8Array | Document) =>
+        each instanceof Uint8Array ? decodeDocument(each) : each,
+      ),
+      ok: 1,
+    };
+    if (nameOnly === true) return found;
+    const bytes = this.sizeBytes;
+    return { ...found, totalSize: new Double(bytes), totalSizeMb: Math.floor(bytes / 2 ** 20) };
+  }
+
   durable(): Promise<void> | null {
-    return this.#database.durable();
+    const [own, tests] = [this.#database.durable(), this.tests.durable()];
+    return own === null || tests === null ? (own ?? tests) : Promise.all([own, tests]).then(() => {});
   }
 
   get sizeBytes(): number {
-    const { bytes } = this.#watcher
-      .prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()')
-      .get() as { bytes: number };
-    return bytes;
+    return this.#database.sizeBytes + this.tests.bytes;
   }
 
   shrink(): void {
     this.#database.shrink();
+    this.tests.shrink();
   }
 
   close(): void {
-    this.#watcher.close();
+    this.tests.close();
     this.#database.close();
   }
 }

@@ -2,11 +2,17 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { deserialize } from 'bson';
 import { type ClientSession, type Db, type Document, type MongoClient, MongoServerError } from 'mongodb';
-import { ArchiveContents, ArchiveWriter, metadataOf } from '../../../../../libs/mongo/index.ts';
+import {
+  ArchiveContents,
+  ArchiveWriter,
+  type FoundCollection,
+  metadataOf,
+} from '../../../../../libs/mongo/index.ts';
 import type { LoadHow } from '../../../../databases/left-out.ts';
+import { isTestName } from '../../shared/test-databases.ts';
 import { type ArchiveTarget, makeCollection, makeIndexes, type Refusal } from '../archive-parts.ts';
 
-const BATCH = { documents: 1000, bytes: 512 * 1024 };
+const BATCH = { documents: 1000, bytes: 512 * 1024, isBeside: isTestName };
 /** While a load goes on. */
 const LOADING = 'cloudlet_load.';
 const EXACT = { promoteValues: false, bsonRegExp: true } as const;
@@ -70,7 +76,8 @@ async function* batchesOf(db: Db, name: string, session: ClientSession | null): 
 export async function loadArchive(db: Db, open: () => number, { signal, leftOut }: LoadHow): Promise<void> {
   for (const _ of new ArchiveContents(open(), BATCH).batches()) await turn();
   const archive = new ArchiveContents(open(), BATCH);
-  const stored = archive.collections.filter(({ type }) => type !== 'view');
+  leaveTestsOut(archive, leftOut);
+  const stored = ownOf(archive).filter(({ type }) => type !== 'view');
   await dropWhere(db, (name) => name.startsWith(LOADING));
   const target: ArchiveTarget = {
     ask: (command) => db.command(command),
@@ -80,8 +87,9 @@ export async function loadArchive(db: Db, open: () => number, { signal, leftOut 
   try {
     for (const { name, options } of stored)
       await makeCollection(target, { name, as: LOADING + name }, options);
-    for (const { collection, documents } of archive.batches()) {
+    for (const { collection, beside, documents } of archive.batches()) {
       signal.throwIfAborted();
+      if (beside !== null) continue;
       await db.collection(LOADING + collection).insertMany(documents.map((each) => deserialize(each, EXACT)));
     }
     for (const { name, indexes } of stored) {
@@ -98,7 +106,19 @@ function refusalOf(error: unknown): Refusal | null {
   return error instanceof MongoServerError ? { code: Number(error.code), message: error.message } : null;
 }
 
-async function replaceCollections(db: Db, { collections }: ArchiveContents): Promise<void> {
+function ownOf({ collections }: ArchiveContents): FoundCollection[] {
+  return collections.filter(({ beside = null }) => beside === null);
+}
+
+/** The user of a database has no rights beside it. A dump that is restored has nobody to be told. */
+function leaveTestsOut({ collections }: ArchiveContents, leftOut: LoadHow['leftOut']): void {
+  const reason = 'databases for tests are not made on a MongoDB server of the operator';
+  for (const name of new Set(collections.flatMap(({ beside }) => beside ?? [])))
+    leftOut?.add({ line: null, text: `database ${name}`, reason });
+}
+
+async function replaceCollections(db: Db, archive: ArchiveContents): Promise<void> {
+  const collections = ownOf(archive);
   const stays = new Set(collections.filter(({ type }) => type !== 'view').map(({ name }) => name));
   for (const name of stays) await db.renameCollection(LOADING + name, name, { dropTarget: true });
   await dropWhere(db, (name) => !isHidden(name) && !stays.has(name));

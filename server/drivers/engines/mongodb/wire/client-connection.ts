@@ -6,6 +6,7 @@ import { assertStableApi, CommandError, Malformed } from '../../../../../libs/mo
 import { readMessages, scanCommand, wire } from '../../../../../libs/mongo-wire/index.ts';
 import type { EngineDatabase } from '../../../../databases/engine.ts';
 import { AppError } from '../../../../platform/errors.ts';
+import { isTestName } from '../../shared/test-databases.ts';
 import { ClientLogin } from './client-login.ts';
 import {
   asOwnSessions,
@@ -42,7 +43,6 @@ export interface ConnectionDeps {
   readonly takeTurn: (database: string) => Promise<() => void>;
   /** Has a command executed; resolves with the reply. Never rejects. */
   readonly execute: (database: EngineDatabase, sections: Buffer) => Promise<Uint8Array>;
-  readonly sizeBytes: (database: EngineDatabase) => Promise<number>;
   readonly sessionsOf: (database: string) => number;
   /** Resolves with the socket to read from, which is another one for who asks for TLS. */
   readonly enter: (socket: Socket, host: string) => Promise<Socket>;
@@ -112,10 +112,6 @@ export class ClientConnection implements Connected {
     return this.#deps.now();
   }
 
-  async sizeBytes(): Promise<number> {
-    return this.#user === null ? 0 : this.#deps.sizeBytes(this.#user.database);
-  }
-
   sessions(): { current: number; available: number } {
     const { database = '', limits } = this.#user?.database ?? {};
     const current = this.#deps.sessionsOf(database);
@@ -124,7 +120,8 @@ export class ClientConnection implements Connected {
 
   async ask(command: Document): Promise<Document> {
     const own = (this.#user as Login).database;
-    const body = serialize({ ...command, $db: own.database });
+    const database = isTestName(String(command.$db)) ? command.$db : own.database;
+    const body = serialize({ ...command, $db: database });
     return deserialize(await this.#deps.execute(own, Buffer.concat([Buffer.alloc(1), body])));
   }
 
@@ -188,10 +185,9 @@ export class ClientConnection implements Connected {
       const reply = await this.#listSessions(own, body);
       if (reply !== null) return reply;
     }
-    if (database !== own.database && !(database === 'admin' && TRANSACTION_ENDS.has(name))) {
-      const what = `not authorized on ${database} to execute command ${name}`;
-      return failure(new CommandError('Unauthorized', what));
-    }
+    const isOwn = database === own.database || isTestName(database);
+    if (!isOwn && !(database === 'admin' && TRANSACTION_ENDS.has(name)))
+      return failure(notAuthorized(own.database, database, name));
     return this.#deps.execute(own, bytes);
   }
 
@@ -234,6 +230,14 @@ export class ClientConnection implements Connected {
     socket.off('drain', resolve).off('close', resolve);
     clearTimeout(timer);
   }
+}
+
+function notAuthorized(own: string, database: string, name: string): CommandError {
+  const hint =
+    database === 'admin' || database === 'config' || database === 'local'
+      ? ''
+      : `: beside ${own} there are databases for tests alone, named test…, …_test… or …_shadow…`;
+  return new CommandError('Unauthorized', `not authorized on ${database} to execute command ${name}${hint}`);
 }
 
 function readBody(body: Buffer): Document {

@@ -1,6 +1,6 @@
 /** The commands that concern a connection and not what is in a database. */
 import { createHash } from 'node:crypto';
-import { Binary, type Document, Double, ObjectId } from 'bson';
+import { Binary, type Document, ObjectId } from 'bson';
 import { CommandError, SERVER_VERSION, TRANSACTION_SECONDS } from '../../../../../libs/mongo/index.ts';
 import { wire } from '../../../../../libs/mongo-wire/index.ts';
 import type { ClientLogin } from './client-login.ts';
@@ -22,7 +22,6 @@ export interface Connected {
   /** The authenticated user. */
   readonly user: Login | null;
   now(): Date;
-  sizeBytes(): Promise<number>;
   /** Connections to the user's database: how many are open, and how many more may be. */
   sessions(): { current: number; available: number };
   /** The reply of the user's database to a command. */
@@ -135,14 +134,7 @@ const PARAMETERS: Document = {
 };
 
 const USER: Readonly<Record<string, Command>> = {
-  listDatabases: async (connected, command) => {
-    const name = connected.user?.database.database;
-    const isWanted = command.filter?.name === undefined || command.filter.name === name;
-    const bytes = new Double(await connected.sizeBytes());
-    const databases = isWanted ? [{ name, sizeOnDisk: bytes, empty: false }] : [];
-    if (command.nameOnly === true) return { databases: databases.map(({ name }) => ({ name })), ok: 1 };
-    return { databases, totalSize: bytes, totalSizeMb: Math.floor(bytes.value / 2 ** 20), ok: 1 };
-  },
+  listDatabases: (connected, command) => connected.ask(command),
   getParameter: (_, command) => {
     const wanted = Object.entries(PARAMETERS).filter(
       ([name]) => command.getParameter === '*' || name in command,
@@ -152,7 +144,8 @@ const USER: Readonly<Record<string, Command>> = {
   },
   refreshSessions: () => ({ ok: 1 }),
   // Drivers send it to `admin`; both names begin with that of the database.
-  renameCollection: (connected, command) => connected.ask(command),
+  renameCollection: (connected, command) =>
+    connected.ask({ ...command, $db: String(command.renameCollection).split('.', 1)[0] }),
   serverStatus: async (connected) => {
     const { current, available } = connected.sessions();
     const { ok: _ok, ...ofDatabase } = await connected.ask({ serverStatus: 1 });

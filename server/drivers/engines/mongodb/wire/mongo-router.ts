@@ -26,7 +26,7 @@ const UNAUTHENTICATED = 400;
 /** Encrypted connections of those who have not logged in; each holds 63 KB (measured). */
 const MAX_ENCRYPTED = 500;
 
-export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute' | 'sizeBytes'> {
+export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute'> {
   /** Directory of Cloudlet's, in which the port is stored. */
   readonly folder: string;
   readonly firstPort: number;
@@ -176,12 +176,11 @@ export class MongoRouter {
 
   #take(socket: Socket, onlyAccount: number | null = null): void {
     if (this.#unauthenticated.size + this.#knownCount >= MAX_CONNECTIONS) this.#unauthenticated.evict();
-    const { logins, now, execute, sizeBytes } = this.#deps;
+    const { logins, now, execute } = this.#deps;
     const connection = new ClientConnection(++this.#lastId, socket, {
       logins,
       now,
       execute,
-      sizeBytes,
       sessionsOf: (database) => this.sessionsOf(database),
       admit: (login, who) => {
         if (onlyAccount !== null && login.database.accountId !== onlyAccount) {
