@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { declaredRoutes } from './edges.ts';
+import { declaredRoutes } from '../../cloud/edges.ts';
 
 /** Calls about machines, databases and recovery that any node answers, from rows alone. */
 const FROM_ROWS: Readonly<Record<string, string>> = {

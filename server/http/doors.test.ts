@@ -10,18 +10,18 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { NOBODY } from '../calls/principal.ts';
+import { buildEdges } from '../cloud/edges.ts';
+import { NO_OTHER_NODE } from '../cloud/forwarding.ts';
 import { loadConfig } from '../config/config.ts';
-import type { Channel } from '../http/connections/web-sockets.ts';
-import { OwnAddresses } from '../http/origins.ts';
-import { defineRoute } from '../http/route.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { Type } from '../platform/json/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { eventually } from '../testing/eventually.ts';
 import { authorization, EXAMPLE_KEY, EXAMPLE_MS, EXAMPLE_SECRET, EXAMPLE_TIME } from '../testing/sign-s3.ts';
-import { buildEdges } from './edges.ts';
-import { NO_OTHER_NODE } from './forwarding.ts';
+import type { Channel } from './connections/web-sockets.ts';
+import { OwnAddresses } from './origins.ts';
+import { defineRoute } from './route.ts';
 
 const MIB = 2 ** 20;
 /** More than the buffers of a connection hold. */
