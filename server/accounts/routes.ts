@@ -1,5 +1,7 @@
 /** The account's own endpoints (contract §3). */
 import type { Principal } from '../calls/principal.ts';
+import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
+import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import {
   assertOwnPage,
   assertSameSite,
@@ -7,9 +9,7 @@ import {
   renderEndedSessionCookie,
   renderSessionCookie,
   sessionTokenIn,
-} from '../http/caller.ts';
-import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
-import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+} from '../http/session.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId } from '../platform/ids.ts';
 import { Type } from '../platform/json/json-schema.ts';

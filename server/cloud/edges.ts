@@ -10,7 +10,6 @@ import { databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
 import { HranaSockets } from '../hrana/hrana-sockets.ts';
 import { BodyMemory } from '../http/bodies/body-memory.ts';
-import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { ConnectionGuard } from '../http/connections/connection-guard.ts';
 import { serveUpgrades } from '../http/connections/upgrades.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/connections/web-sockets.ts';
@@ -21,6 +20,7 @@ import { type DocumentDeps, documentRoutes, indexRoutes } from '../http/index-ro
 import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { hostsOf, type OwnAddresses } from '../http/origins.ts';
+import { CallerLimits, RateLimiter } from '../http/rate-limits.ts';
 import type { Route } from '../http/route.ts';
 import { nodeRoutes } from '../nodes/routes.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';

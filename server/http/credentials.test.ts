@@ -3,7 +3,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { NOBODY, OPERATOR } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
-import { identify, type SentSession } from './caller.ts';
+import { identify } from './caller.ts';
+import type { SentSession } from './session.ts';
 
 const TOKEN = 'a'.repeat(43);
 const socket = {};

@@ -15,9 +15,9 @@ import { AppError, ERRORS } from '../platform/errors.ts';
 import { sourceOf } from '../platform/host/caller-networks.ts';
 import { newId } from '../platform/ids.ts';
 import type { Meters, Protocol } from '../platform/prometheus.ts';
-import type { CallerLimits } from './caller.ts';
 import type { Forwarded, ForwardedCall } from './forwarding/signed-calls.ts';
 import { type HostCheck, hostCheck, isLoopback } from './origins.ts';
+import type { CallerLimits } from './rate-limits.ts';
 import { endWith, rawProblem } from './response.ts';
 
 /** A request under way, with what its log line needs. Fastify's requests are some. */

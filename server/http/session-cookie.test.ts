@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readSessionCookies, renderEndedSessionCookie, renderSessionCookie } from './caller.ts';
+import { readSessionCookies, renderEndedSessionCookie, renderSessionCookie } from './session.ts';
 
 const token = `${'A'.repeat(42)}_`;
 

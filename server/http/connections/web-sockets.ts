@@ -12,17 +12,11 @@ import type { Permission, Principal } from '../../calls/principal.ts';
 import type { TicketHolder } from '../../calls/tickets.ts';
 import { AppError } from '../../platform/errors.ts';
 import { noteOpened, noteTurnedAway } from '../audited.ts';
-import {
-  type Authenticates,
-  assertPermitted,
-  type ControlSockets,
-  hasOwnOrigin,
-  identify,
-  stillGood,
-} from '../caller.ts';
+import { type Authenticates, assertPermitted, type ControlSockets, identify, stillGood } from '../caller.ts';
 import type { Door, Exchange } from '../exchange.ts';
 import type { Forward } from '../forwarding/forward.ts';
 import { endWith, rawProblem, toAppError } from '../response.ts';
+import { hasOwnOrigin } from '../session.ts';
 import { serveUpgrades, type Upgrades } from './upgrades.ts';
 
 export type SocketParams = Readonly<Record<string, string | undefined>>;

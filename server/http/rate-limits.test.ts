@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { NOBODY, OPERATOR, type Principal } from '../calls/principal.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { type AppError, isAppError } from '../platform/errors.ts';
-import { CallerLimits, type RateLimit, RateLimiter } from './caller.ts';
+import { CallerLimits, type RateLimit, RateLimiter } from './rate-limits.ts';
 
 function open(limit: Partial<RateLimit> = {}) {
   const clock = new FakeClock(1_000_000_500);
