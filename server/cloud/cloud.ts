@@ -21,13 +21,14 @@ import { continuousOf } from '../databases/points/continuous.ts';
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
+import { NodeLinks } from '../drivers/node-proxy/node-links.ts';
 import type { ControlSockets } from '../http/caller.ts';
 import type { ConnectionGuard } from '../http/connections/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
-import type { StaticFiles } from '../http/edge.ts';
+import { openForwarding } from '../http/forwarding/forwarding.ts';
 import { indexRoutes } from '../http/index-routes.ts';
 import { OwnAddresses } from '../http/origins.ts';
-import { PACKAGES, Packages } from '../http/packages.ts';
+import { withPackages } from '../http/packages.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import { nodesPart } from '../nodes/part.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -36,7 +37,7 @@ import { Jobs } from '../platform/jobs.ts';
 import { ROOT } from '../platform/program-files.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { openedPoints, type RecoveryDeps, recoveryHold } from '../recovery/part.ts';
-import { s3Routes } from '../s3/s3-routes.ts';
+import { s3Part } from '../s3/part.ts';
 import { systemPart } from '../status/part.ts';
 import { storagePart } from '../storage/part.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
@@ -44,9 +45,8 @@ import { webhooksPart } from '../webhooks/part.ts';
 import { buildCalls } from './calls.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
-import { buildEdges, s3Domains, withDocuments } from './edges.ts';
+import { buildEdges, withDocuments } from './edges.ts';
 import { buildEngines } from './engines.ts';
-import { openForwarding } from './forwarding.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import { computeElsewhere, databasesElsewhere } from './front-status.ts';
 import { closeParts, type Part, startParts } from './parts.ts';
@@ -127,11 +127,11 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
     ...[audit, accounts, domains.storage, compute, engines, databases],
     ...[domains.recovery, domains.webhooks, credits, calls, system, nodesPart({ ...base, clock })],
   ];
-  const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
   const { setupLinks, authenticator } = accounts;
-  const apiUrl = () => addresses.apiUrl;
+  const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
+  const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl });
+  const s3 = s3Part(config, { ...accounts, storage: domains.storage.services, clock, dataUrl });
   const index = indexRoutes({ config, needsSetup: () => setupLinks.needsSetup(), apiUrl, pages });
-  const s3 = s3Of(options, { domains, addresses });
   const routes = [...parts.flatMap((part) => part.routes ?? []), ...s3.routes, ...index];
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
@@ -145,19 +145,19 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
     operations,
     audit: audit.trail,
     apiRoutes: withDocuments(routes, { apiUrl, library: pages.referenceLibrary }),
-    pages: withPackages(pages, config),
+    pages: withPackages(pages, config.publicUrl),
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
       ...engines.hrana,
       egress: databases.egress,
     },
-    s3: s3.edge,
+    s3: s3.sources,
     named: compute.named,
     sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,
-    forwarding: await openForwarding(base, clock),
+    forwarding: await openForwarding({ ...base, clock, links: new NodeLinks() }),
   });
   gaugesOf(meters, { parts, base, guard: edges.guard });
   const jobs = new Jobs(log, base.membership);
@@ -198,27 +198,6 @@ function gaugesOf(
   meters.gauge('cloudlet_connections', { help: 'Open connections', type: 'gauge', read });
   base.gauges(meters);
   for (const part of parts) part.gauges?.(meters);
-}
-
-function withPackages(pages: ConsoleFiles, { publicUrl }: Config): StaticFiles {
-  const packages = new Packages({ files: PACKAGES, publicUrl });
-  return { answer: (...call) => packages.answer(...call) || pages.answer(...call) };
-}
-
-/** S3 beside the other edges: its own, and its calls of the JSON API. */
-function s3Of(
-  { config, clock }: BuildOptions,
-  { domains, addresses }: { domains: Domains; addresses: OwnAddresses },
-) {
-  const { accessKeys, authenticator, directory } = domains.accounts;
-  const { services } = domains.storage;
-  const keyOf = (id: string) => authenticator.s3KeyOf(id);
-  const dataUrl = () => addresses.dataUrl;
-  const own = { accessKeys, accounts: directory, keyOf, dataUrl, clock };
-  return {
-    edge: { storage: services, keys: authenticator, accounts: directory },
-    routes: s3Routes({ ...services, ...own, domains: s3Domains(config) }),
-  };
 }
 
 type Domains = Awaited<ReturnType<typeof buildDomains>>;

@@ -11,6 +11,7 @@ import { VmStore } from '../compute/machines/vm-store.ts';
 import { computePart } from '../compute/part.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
+import { listIn } from '../config/host-names.ts';
 import { publishedAt } from '../config/published-address.ts';
 import { ungrantedMemoryOf } from '../config/registrations.ts';
 import { rangeOf } from '../config/setting-kinds.ts';
@@ -228,9 +229,8 @@ function publishing(config: Config) {
 }
 
 function buildImageSources(config: Config, outbound: Outbound): ImageSources {
-  const list = (text: string) => text.split(',').filter((entry) => entry !== '');
   return new ImageSources({
-    folders: list(config.imageSources),
+    folders: listIn(config.imageSources),
     outbound,
     maxBytes: config.imageMaxGb * GIB,
   });

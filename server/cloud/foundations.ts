@@ -3,6 +3,7 @@
 import { hostname } from 'node:os';
 import { Tickets } from '../calls/tickets.ts';
 import { Updates } from '../calls/updates.ts';
+import { listIn } from '../config/host-names.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
 import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
@@ -97,8 +98,7 @@ function nodeOf({ config, clock, dataDir }: Pick<DatabaseDeps, 'config' | 'clock
 }
 
 function outboundOf({ config, clock }: BuildOptions): Outbound {
-  const allowed = config.fetchAllow.split(',').filter((entry) => entry !== '');
-  return new SafeFetch({ clock, allowed });
+  return new SafeFetch({ clock, allowed: listIn(config.fetchAllow) });
 }
 
 /** Other nodes are told what changes here, and tell it. */

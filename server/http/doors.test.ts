@@ -11,7 +11,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { NOBODY } from '../calls/principal.ts';
 import { buildEdges } from '../cloud/edges.ts';
-import { NO_OTHER_NODE } from '../cloud/forwarding.ts';
 import { loadConfig } from '../config/config.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
@@ -20,6 +19,7 @@ import { Meters } from '../platform/prometheus.ts';
 import { eventually } from '../testing/eventually.ts';
 import { authorization, EXAMPLE_KEY, EXAMPLE_MS, EXAMPLE_SECRET, EXAMPLE_TIME } from '../testing/sign-s3.ts';
 import type { Channel } from './connections/web-sockets.ts';
+import { NO_OTHER_NODE } from './forwarding/forwarding.ts';
 import { OwnAddresses } from './origins.ts';
 import { defineRoute } from './route.ts';
 

@@ -9,10 +9,11 @@ import { basename, join } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 import { ROOT } from '../platform/program-files.ts';
+import type { StaticFiles } from './edge.ts';
 import { isLoopback } from './origins.ts';
 
 /** The built ones, by path. */
-export const PACKAGES = {
+const PACKAGES = {
   '/cli/cloudlet.tgz': join(ROOT, 'build/cli/cloudlet.tgz'),
   '/sdk/cloudlet-sdk.tgz': join(ROOT, 'build/cli/cloudlet-sdk.tgz'),
 };
@@ -107,4 +108,10 @@ function readPackage(file: string): Package | null {
   } catch {
     return null;
   }
+}
+
+/** The built packages, and the pages beside them. */
+export function withPackages(pages: StaticFiles, publicUrl: string): StaticFiles {
+  const packages = new Packages({ files: PACKAGES, publicUrl });
+  return { answer: (...call) => packages.answer(...call) || pages.answer(...call) };
 }

@@ -6,7 +6,7 @@ import { type LifecyclePreviewDeps, lifecyclePreviewRoutes } from './settings/li
 import { type SettingRoutesDeps, settingRoutes } from './settings/setting-routes.ts';
 import { type KeyTrialRoutesDeps, keyTrialRoutes } from './sign/key-trial-routes.ts';
 
-type S3RoutesDeps = SettingRoutesDeps &
+export type S3RoutesDeps = SettingRoutesDeps &
   AccessRoutesDeps &
   LifecyclePreviewDeps &
   KeyTrialRoutesDeps &

@@ -1,9 +1,8 @@
 /** The way of requests between the nodes of a cluster. */
-import { NodeLinks } from '../drivers/node-proxy/node-links.ts';
-import { Forward, type ForwardDeps } from '../http/forwarding/forward.ts';
-import { type Forwarded, SignedCalls } from '../http/forwarding/signed-calls.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Foundations } from './foundations.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Membership } from '../../platform/membership.ts';
+import { Forward, type ForwardDeps } from './forward.ts';
+import { type Forwarded, SignedCalls } from './signed-calls.ts';
 
 export interface Forwarding {
   /** null: this cloud has no other node. */
@@ -11,6 +10,14 @@ export interface Forwarding {
   /** undefined: machines and databases are here. */
   begin(deps: Pick<ForwardDeps, 'proxies' | 'control' | 'most'>): Forward | undefined;
   close(): void;
+}
+
+interface ForwardingDeps {
+  readonly membership: Membership;
+  readonly secrets: { get(name: string): Promise<Buffer> };
+  readonly clock: Clock;
+  /** Connections to other nodes. */
+  readonly links: ForwardDeps['links'] & { close(): void };
 }
 
 export const NO_OTHER_NODE: Forwarding = {
@@ -23,13 +30,14 @@ export const NO_OTHER_NODE: Forwarding = {
 const SECRET = 'nodes';
 
 /** Rejects with AppError `data_corrupted` if the secret of the nodes cannot be unsealed. */
-export async function openForwarding(
-  { membership, secrets }: Pick<Foundations, 'membership' | 'secrets'>,
-  clock: Clock,
-): Promise<Forwarding> {
+export async function openForwarding({
+  membership,
+  secrets,
+  clock,
+  links,
+}: ForwardingDeps): Promise<Forwarding> {
   if (!membership.isShared) return NO_OTHER_NODE;
   const calls = new SignedCalls({ secret: await secrets.get(SECRET), membership, clock });
-  const links = new NodeLinks();
   return {
     forwarded: calls,
     begin: (deps) => (membership.isHost ? undefined : new Forward({ ...deps, membership, calls, links })),

@@ -1,0 +1,44 @@
+/** The limits of calls, as the settings say: of all, of S3, and of some routes. */
+import type { Config } from '../config/config.ts';
+import { registrationsOf } from '../config/registrations.ts';
+import type { Clock } from '../platform/clock.ts';
+import { CallerLimits, RateLimiter } from './rate-limits.ts';
+
+/** Calls of one address in 10 minutes: asking for codes, and typing them. */
+const DEVICE_LOGINS = 60;
+/** The same of reset links that are tried. */
+const PASSWORD_RESETS = 60;
+/** Likewise, of invitations: a class behind one address looks at its links and joins, each some times. */
+const INVITATIONS = 300;
+
+interface CallLimits {
+  /** The limits of the JSON API, and of guesses at the other doors. */
+  readonly limiter: CallerLimits;
+  readonly s3Limiter: CallerLimits;
+  /** Additional limits of some routes, by operation name. */
+  readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
+}
+
+export function callLimits(config: Config, clock: Clock): CallLimits {
+  const { requestsPerWindow, s3RequestsPerWindow, accountRateFactor } = config;
+  const limitOf = (name: string, requests: number, windowSeconds: number) =>
+    new RateLimiter({ name, requests, windowSeconds }, clock);
+  const both = (caller: string, account: string, requests: number) =>
+    new CallerLimits(limitOf(caller, requests, 10), limitOf(account, requests * accountRateFactor, 10));
+  const resets = limitOf('password resets', PASSWORD_RESETS, 600);
+  const joins = limitOf('uses of invitations', INVITATIONS, 600);
+  const deviceLogins = limitOf('device log-ins', DEVICE_LOGINS, 600);
+  return {
+    limiter: both('requests', 'account', requestsPerWindow),
+    s3Limiter: both('s3', 's3-account', s3RequestsPerWindow),
+    routeLimiters: new Map([
+      ['register', limitOf('registrations', registrationsOf(config), 600)],
+      ['resetPassword', resets],
+      ['showInvitation', joins],
+      ['join', joins],
+      ['startDeviceLogin', deviceLogins],
+      ['findDeviceLogin', deviceLogins],
+      ['decideDeviceLogin', deviceLogins],
+    ]),
+  };
+}
