@@ -1,13 +1,14 @@
 /** Unpacks dumps that were compressed as a whole, which their first bytes tell. */
-import type { Readable, Transform } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { LoadFailed } from './engine.ts';
+import { xzUnpacker } from './xz-unpacker.ts';
 
 interface Packing {
   readonly name: string;
   readonly magic: Buffer;
   /** Missing: we cannot. */
-  readonly unpack?: () => Transform;
+  readonly unpack?: () => Duplex | Promise<Duplex>;
   /** The command that unpacks. */
   readonly command: string;
 }
@@ -20,8 +21,12 @@ const PACKINGS: readonly Packing[] = [
     unpack: createZstdDecompress,
     command: 'unzstd FILE',
   },
-  // Node has no xz, and a decoder in WebAssembly would hold up everybody on the event loop.
-  { name: 'xz', magic: Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]), command: 'unxz FILE' },
+  {
+    name: 'xz',
+    magic: Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]),
+    unpack: xzUnpacker,
+    command: 'unxz FILE',
+  },
   { name: 'lz4', magic: Buffer.from([0x04, 0x22, 0x4d, 0x18]), command: 'unlz4 FILE' },
   { name: 'bzip2', magic: Buffer.from('BZh'), command: 'bunzip2 FILE' },
   { name: 'zip', magic: Buffer.from('PK\x03\x04'), command: 'unzip FILE' },
@@ -58,10 +63,23 @@ export async function* unpacked(
     const what = layers === 0 ? 'packed too often' : `packed with ${name}, which is not unpacked here`;
     await source.return?.();
     throw new LoadFailed(
-      `The file is ${what}: unpack it first (\`${command}\`), or pack it with gzip or zstd`,
+      `The file is ${what}: unpack it first (\`${command}\`), or pack it with gzip, zstd or xz`,
     );
   }
-  yield* unpacked(through(whole, unpack(), name), layers - 1);
+  yield* unpacked(through(whole, await opened(whole, unpack), name), layers - 1);
+}
+
+/** Nobody reads on in the file where there is no unpacker. */
+async function opened(
+  whole: AsyncGenerator<Uint8Array>,
+  unpack: () => Duplex | Promise<Duplex>,
+): Promise<Duplex> {
+  try {
+    return await unpack();
+  } catch (error) {
+    await whole.return(undefined);
+    throw error;
+  }
 }
 
 async function* joined(head: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -75,7 +93,7 @@ async function* joined(head: Buffer, rest: AsyncIterator<Uint8Array>): AsyncGene
 
 async function* through(
   pieces: AsyncIterable<Uint8Array>,
-  unpacker: Transform,
+  unpacker: Duplex,
   name: string,
 ): AsyncGenerator<Uint8Array> {
   let failure: unknown = null;
@@ -103,7 +121,7 @@ async function* through(
 }
 
 /** Resolves when it takes more, or is gone. */
-function emptied(stream: Transform): Promise<void> {
+function emptied(stream: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {
       stream.off('drain', over).off('close', over);
