@@ -28,7 +28,7 @@ import type { Principal } from './principal.ts';
 const COUNTED_AT_ONCE = 200;
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
-interface IdempotencyDeps {
+export interface IdempotencyDeps {
   readonly metadata: Metadata;
   readonly store: IdempotencyStore;
   readonly sealer: Sealer;

@@ -8,6 +8,7 @@ import { sealHash } from '../audit/chain.ts';
 import { auditPart } from '../audit/part.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { type Billing, billingPart, openBilling } from '../billing/part.ts';
+import { callsPart } from '../calls/part.ts';
 import type { Principal } from '../calls/principal.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
@@ -19,6 +20,7 @@ import { Egress } from '../databases/life/egress.ts';
 import { databasesPart } from '../databases/part.ts';
 import { continuousOf } from '../databases/points/continuous.ts';
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
+import { buildEngines } from '../drivers/engines/built-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import { NodeLinks } from '../drivers/node-proxy/node-links.ts';
@@ -27,28 +29,26 @@ import type { ConnectionGuard } from '../http/connections/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import { openForwarding } from '../http/forwarding/forwarding.ts';
 import { indexRoutes } from '../http/index-routes.ts';
+import { updatesSocket } from '../http/operation-routes.ts';
 import { OwnAddresses } from '../http/origins.ts';
 import { withPackages } from '../http/packages.ts';
-import { rotateMasterKey } from '../metadata/key-rotation.ts';
+import { rotateWhileAlone } from '../metadata/key-rotation.ts';
 import { nodesPart } from '../nodes/part.ts';
 import type { Clock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
 import { Jobs } from '../platform/jobs.ts';
 import { ROOT } from '../platform/program-files.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { openedPoints, type RecoveryDeps, recoveryHold } from '../recovery/part.ts';
 import { s3Part } from '../s3/part.ts';
+import { computeElsewhere, databasesElsewhere } from '../status/elsewhere.ts';
 import { systemPart } from '../status/part.ts';
 import { storagePart } from '../storage/part.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { webhooksPart } from '../webhooks/part.ts';
-import { buildCalls } from './calls.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
-import { buildEdges, withDocuments } from './edges.ts';
-import { buildEngines } from './engines.ts';
+import { buildEdges, callsRoutes, withDocuments } from './edges.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
-import { computeElsewhere, databasesElsewhere } from './front-status.ts';
 import { closeParts, type Part, startParts } from './parts.ts';
 import { buildRecovery } from './recovery.ts';
 import { pointOpener } from './restored-directory.ts';
@@ -117,32 +117,78 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
   const { config, log } = options;
   const addresses = new OwnAddresses({ apiUrl: config.publicUrl, dataUrl: config.dataUrl });
   const domains = await buildDomains(options, { base, addresses });
-  const { audit, compute, databases, credits, accounts, engines } = domains;
-  const calls = await buildCalls(options, { base, apiKeys: accounts.apiKeys });
+  const { audit, storage, compute, databases, credits, accounts, engines, recovery } = domains;
+  const answers = { maxKept: config.keptAnswers, apiKeys: accounts.apiKeys };
+  const calls = await callsPart({ ...base, clock, log, ...answers });
+  const sockets = [updatesSocket(base.updates, base.tickets)];
   const meters = new Meters(clock);
   const system = buildSystem(options, { domains, base, meters });
-  const { operations, idempotency } = calls;
   // In start order; they stop in reverse.
   const parts: Part[] = [
-    ...[audit, accounts, domains.storage, compute, engines, databases],
-    ...[domains.recovery, domains.webhooks, credits, calls, system, nodesPart({ ...base, clock })],
+    ...[audit, accounts, storage, compute, engines, databases, recovery, domains.webhooks, credits],
+    ...[{ ...calls, routes: callsRoutes(calls), sockets }, system, nodesPart({ ...base, clock })],
   ];
-  const { setupLinks, authenticator } = accounts;
+  const control: ControlSockets = new WeakSet();
+  const edges = await edgesOf(options, { base, addresses, domains, calls, parts, meters, control });
+  gaugesOf(meters, { parts, base, guard: edges.guard });
+  const jobs = new Jobs(log, base.membership);
+  const close = async () => {
+    edges.close();
+    await closeParts(parts, { jobs, log });
+    await closeFoundations(base);
+  };
+  return {
+    config,
+    api: edges.api,
+    data: edges.data,
+    control,
+    addresses,
+    within: { base, databases, compute },
+    close,
+    setupLinks: accounts.setupLinks,
+    drain: (ms) => calls.operations.drain(ms),
+    upgradeEngine: (name) => engines.upgrade(name),
+    countRunning: () => compute.countRunning(),
+    isShared: base.membership.isShared,
+    leave: async () => {
+      system.leave();
+      await base.membership.drain().catch(() => {});
+    },
+    serve: () => {
+      const ofHost = [compute, engines, databases, recovery];
+      startParts(parts, { elsewhere: base.membership.isHost ? [] : ofHost, jobs });
+    },
+  };
+}
+
+interface Built {
+  readonly base: Foundations;
+  readonly addresses: OwnAddresses;
+  readonly domains: Domains;
+  readonly calls: Awaited<ReturnType<typeof callsPart>>;
+  readonly parts: readonly Part[];
+  readonly meters: Meters;
+  readonly control: ControlSockets;
+}
+
+async function edgesOf(
+  { config, clock, log }: BuildOptions,
+  { base, addresses, domains, calls, parts, ...built }: Built,
+) {
+  const { audit, storage, compute, databases, accounts, engines } = domains;
   const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
   const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl });
-  const s3 = s3Part(config, { ...accounts, storage: domains.storage.services, clock, dataUrl });
-  const index = indexRoutes({ config, needsSetup: () => setupLinks.needsSetup(), apiUrl, pages });
+  const s3 = s3Part(config, { ...accounts, storage: storage.services, clock, dataUrl });
+  const needsSetup = () => accounts.setupLinks.needsSetup();
+  const index = indexRoutes({ config, needsSetup, apiUrl, pages });
   const routes = [...parts.flatMap((part) => part.routes ?? []), ...s3.routes, ...index];
-  const control: ControlSockets = new WeakSet();
-  const edges = buildEdges(config, {
+  return buildEdges(config, {
+    ...built,
+    ...calls,
     clock,
     log,
-    meters,
-    accounts: authenticator,
+    accounts: accounts.authenticator,
     tickets: base.tickets,
-    control,
-    idempotency,
-    operations,
     audit: audit.trail,
     apiRoutes: withDocuments(routes, { apiUrl, library: pages.referenceLibrary }),
     pages: withPackages(pages, config.publicUrl),
@@ -159,35 +205,6 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
     connections: compute.connections,
     forwarding: await openForwarding({ ...base, clock, links: new NodeLinks() }),
   });
-  gaugesOf(meters, { parts, base, guard: edges.guard });
-  const jobs = new Jobs(log, base.membership);
-  const close = async () => {
-    edges.close();
-    await closeParts(parts, { jobs, log });
-    await closeFoundations(base);
-  };
-  return {
-    config,
-    api: edges.api,
-    data: edges.data,
-    control,
-    addresses,
-    within: { base, databases, compute },
-    close,
-    setupLinks,
-    drain: (ms) => operations.drain(ms),
-    upgradeEngine: (name) => engines.upgrade(name),
-    countRunning: () => compute.countRunning(),
-    isShared: base.membership.isShared,
-    leave: async () => {
-      system.leave();
-      await base.membership.drain().catch(() => {});
-    },
-    serve: () => {
-      const ofHost = [compute, engines, databases, domains.recovery];
-      startParts(parts, { elsewhere: base.membership.isHost ? [] : ofHost, jobs });
-    },
-  };
 }
 
 function gaugesOf(
@@ -333,23 +350,7 @@ function buildSystem(
     ...(membership.isHost ? here : elsewhere),
     recovery: () => recovery.watch.read(),
     scrubber: storage.scrubber,
-    rotateMasterKey: () => recovery.points.apart(() => rotateKeys(base)),
+    rotateMasterKey: () => recovery.points.apart(() => rotateWhileAlone(base)),
     onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
   });
-}
-
-/** Throws `other_nodes_run`: the key is in a file of each node. */
-async function rotateKeys({
-  metadata,
-  keys,
-  membership,
-}: Foundations): Promise<{ key_id: string; resealed: number }> {
-  const others = membership.nodes().filter(({ runId }) => !membership.isGone(runId)).length - 1;
-  if (others > 0) {
-    throw new AppError('other_nodes_run', 'The master key can only be rotated while one node runs', {
-      hint: 'Stop the other nodes, rotate, copy master.key into their data directories, and start them',
-    });
-  }
-  const { keyId, resealed } = await rotateMasterKey({ metadata, keys });
-  return { key_id: keyId, resealed };
 }

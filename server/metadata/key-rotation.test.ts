@@ -8,9 +8,10 @@ import type { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { MasterKeys } from '../platform/master-key.ts';
+import type { NodeView } from '../platform/membership.ts';
 import { openTestMetadata } from '../testing/new-metadata.ts';
 import { AGELESS } from './ages.ts';
-import { rotateMasterKey } from './key-rotation.ts';
+import { rotateMasterKey, rotateWhileAlone } from './key-rotation.ts';
 import type { Metadata, Statement } from './metadata.ts';
 import { SEALED_COLUMNS, SealedColumnsStore, type SealedRow } from './sealed-columns-store.ts';
 import { Secrets } from './secrets-store.ts';
@@ -171,7 +172,7 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
       import { SqliteMetadata } from ${url('../drivers/metadata-sqlite/sqlite-metadata.ts')};
       import { Alarms } from ${url('../platform/alarms.ts')};
       import { MasterKeys } from ${url('../platform/master-key.ts')};
-      import { rotateMasterKey } from ${url('./key-rotation.ts')};
+      import { rotateMasterKey, rotateWhileAlone } from ${url('./key-rotation.ts')};
       const directory = ${JSON.stringify(dataDir)};
       const keys = MasterKeys.open({ dataDir: directory, mayCreate: false, cloudId: 'cld-test' });
       const alarms = new Alarms(systemClock);
@@ -217,4 +218,19 @@ test('a secret is made once, whoever asks, and kept', async (t) => {
     keys: MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' }),
   });
   assert.deepEqual(await later.get('cdn'), all[0]);
+});
+
+test('a node rotates the key only while no other runs', async (t) => {
+  const { keys, metadata } = await makeFixture(t);
+  const gone = new Set<string>();
+  const nodes = () => ['one', 'two'].map((runId) => ({ runId }) as NodeView);
+  const membership = { nodes, isGone: (runId: string) => gone.has(runId) };
+  const before = keys.currentId;
+  const rotate = () => rotateWhileAlone({ metadata, keys, waitMs: 0, membership });
+  await assert.rejects(rotate, { code: 'other_nodes_run' });
+  assert.equal(keys.currentId, before);
+  gone.add('two');
+  const { key_id: after } = await rotate();
+  assert.notEqual(after, before);
+  assert.equal(keys.currentId, after);
 });

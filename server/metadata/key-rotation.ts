@@ -5,7 +5,9 @@
  * values are under the new key.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../platform/errors.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
+import type { Membership } from '../platform/membership.ts';
 import type { Metadata } from './metadata.ts';
 import {
   SEALED_COLUMNS,
@@ -49,6 +51,23 @@ export async function rotateMasterKey(deps: KeyRotationDeps): Promise<KeyRotatio
   const retiredIds = keys.ids().filter((id) => id !== keys.currentId);
   for (const id of retiredIds) keys.retire(id);
   return { keyId: keys.currentId, retiredIds, resealed: resealer.count };
+}
+
+/** The same while other nodes might run. Throws `other_nodes_run`: the key is in a file of each node. */
+export async function rotateWhileAlone({
+  membership,
+  ...deps
+}: KeyRotationDeps & {
+  readonly membership: Pick<Membership, 'nodes' | 'isGone'>;
+}): Promise<{ key_id: string; resealed: number }> {
+  const others = membership.nodes().filter(({ runId }) => !membership.isGone(runId)).length - 1;
+  if (others > 0) {
+    throw new AppError('other_nodes_run', 'The master key can only be rotated while one node runs', {
+      hint: 'Stop the other nodes, rotate, copy master.key into their data directories, and start them',
+    });
+  }
+  const { keyId, resealed } = await rotateMasterKey(deps);
+  return { key_id: keyId, resealed };
 }
 
 class Resealer {

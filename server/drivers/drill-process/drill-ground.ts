@@ -73,7 +73,7 @@ const NEEDED_BYTES = 512 * 2 ** 20;
 const SAID_CHARACTERS = 2000;
 const POLL_MS = 10;
 const KILL_MS = 10_000;
-/** Kinds of the control groups that a drill makes (cloud/engines.ts, cloud/compute.ts). */
+/** Kinds of the control groups that a drill makes (engines/built-engines.ts, cloud/compute.ts). */
 const GROUPS = ['servers', 'databases', 'machines'] as const;
 type DrillGroup = (typeof GROUPS)[number];
 

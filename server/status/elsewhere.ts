@@ -1,6 +1,6 @@
 /** The state of machines and databases as a front node of a cluster knows it: they are on the host node. */
 import type { Membership } from '../platform/membership.ts';
-import type { ComputeStatus, DatabaseEngineStatus } from '../status/status.ts';
+import type { ComputeStatus, DatabaseEngineStatus } from './status.ts';
 
 const AWAY = {
   problem: 'The node with machines and databases is away',

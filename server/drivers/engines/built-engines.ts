@@ -1,27 +1,27 @@
 /** Makes the engines of databases. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
-import { databaseLimits, isContinuous } from '../config/database-limits.ts';
-import type { EngineName } from '../databases/engine.ts';
-import type { DataFaults } from '../databases/life/data-faults.ts';
-import type { Egress } from '../databases/life/egress.ts';
-import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
-import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
-import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
-import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
-import type { BuiltEngine, EngineTools } from '../drivers/engines/shared/engine-about.ts';
-import type { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
-import { HostProcesses } from '../drivers/host-process/host-processes.ts';
-import { ServerTls } from '../drivers/managed-server/links/server-tls.ts';
-import { serverUsers } from '../drivers/managed-server/processes/server-users.ts';
-import { NoProxy } from '../drivers/server-proxy/no-proxy.ts';
-import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
-import type { Alarms } from '../platform/alarms.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { DiskSpace } from '../platform/host/disk-space.ts';
-import { readHostMemory } from '../platform/host/host-memory.ts';
-import { whyNoOtherUsers } from '../platform/host/other-users.ts';
+import type { Config } from '../../config/config.ts';
+import { databaseLimits, isContinuous } from '../../config/database-limits.ts';
+import type { EngineName } from '../../databases/engine.ts';
+import type { DataFaults } from '../../databases/life/data-faults.ts';
+import type { Egress } from '../../databases/life/egress.ts';
+import type { Alarms } from '../../platform/alarms.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { DiskSpace } from '../../platform/host/disk-space.ts';
+import { readHostMemory } from '../../platform/host/host-memory.ts';
+import { whyNoOtherUsers } from '../../platform/host/other-users.ts';
+import { drillGroup } from '../drill-process/drill-ground.ts';
+import { CHILD_MEMORY_MB } from '../engine-children/child-host.ts';
+import { ChildSlots } from '../engine-children/child-slots.ts';
+import type { CloudClaim } from '../host-network/cloud-claim.ts';
+import { HostProcesses } from '../host-process/host-processes.ts';
+import { ServerTls } from '../managed-server/links/server-tls.ts';
+import { serverUsers } from '../managed-server/processes/server-users.ts';
+import { NoProxy } from '../server-proxy/no-proxy.ts';
+import { ServerProxy } from '../server-proxy/server-proxy.ts';
+import { ABOUT_ENGINES } from './all-engines.ts';
+import type { BuiltEngine, EngineTools } from './shared/engine-about.ts';
 
 export interface EnginesOptions {
   readonly config: Config;
