@@ -1,5 +1,6 @@
 /** SQL of pending events, of their deliveries to webhooks, and of the attempts. */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
+import type { DueRow } from '../resources/serving-order.ts';
 import type { WrittenEvent } from './events-store.ts';
 
 export interface PendingEventRow {
@@ -30,13 +31,6 @@ export interface AttemptRow {
   readonly duration_ms: number;
   readonly response: string | null;
   readonly error: string | null;
-}
-
-/** The next delivery of a webhook that has one. */
-export interface DueRow {
-  readonly webhook: number;
-  readonly account_id: number;
-  readonly next_at: number;
 }
 
 /** At most `limit`, before row id `before`, in one state or any. */
@@ -87,7 +81,7 @@ export class DeliveryStore {
          SELECT (SELECT min(webhook) FROM webhook_deliveries
                  WHERE state = 'pending' AND webhook > waiting.webhook)
          FROM waiting WHERE webhook IS NOT NULL)
-       SELECT waiting.webhook, w.account_id,
+       SELECT waiting.webhook AS receiver, w.account_id,
          (SELECT min(next_at) FROM webhook_deliveries d
           WHERE d.webhook = waiting.webhook AND d.state = 'pending') AS next_at
        FROM waiting JOIN webhooks w ON w.id = waiting.webhook`,

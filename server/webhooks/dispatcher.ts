@@ -3,20 +3,20 @@
  * delivery that is due gets an attempt, and its result is stored before the next one begins. A kill between
  * an attempt and its commit repeats the attempt under the same id: at-least-once delivery. One attempt at a
  * time per webhook, so that events arrive in order while none fails; a failed one waits for its retry and
- * blocks nothing. Attempts to many webhooks run in parallel, see ServingOrder.
+ * blocks nothing. Attempts to many webhooks run in parallel, see SendingLoop.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
+import { retryDelayMs } from '../resources/retry-schedule.ts';
+import { isDue, SendingLoop } from '../resources/sending-loop.ts';
 import type { DeliveryStore, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
-import { type AttemptResult, attemptDelivery, MAX_DELAY_MS, retryDelayMs } from './delivery-attempt.ts';
+import { type AttemptResult, attemptDelivery } from './delivery-attempt.ts';
 import { ALL_EVENTS } from './events-store.ts';
 import { MAX_PENDING, type Retention } from './retention.ts';
-import { ServingOrder } from './serving-order.ts';
 import { openSecret } from './signature.ts';
 import type { ListenerRow, WebhookStore } from './store.ts';
 
@@ -36,15 +36,8 @@ export interface DispatcherDeps {
 }
 
 const EVENT_BATCH = 100;
-/** Batches of new events, then attempts: a flood of events must not keep all deliveries waiting. */
-const MAX_BATCHES = 10;
-/** Pause after a result that could not be stored: the receiver must not get the same event again at once. */
-const PAUSE_MS = 60_000;
 /** Maximum pause of a webhook's other deliveries after a response with Retry-After. */
 const MAX_REST_MS = 3_600_000;
-/** Rest after a pass, so that passes take a tenth of the time at most. */
-const REST_FACTOR = 9;
-const MAX_PASS_REST_MS = 1000;
 const FAILING_MS = 5 * 24 * 3_600_000;
 /** Stored attempts of one delivery, which may be replayed any number of times. */
 const KEPT_ATTEMPTS = 10;
@@ -56,91 +49,52 @@ const DISABLED = 'the webhook was disabled';
 
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
-  readonly #busy = new Map<number, Promise<void>>();
-  readonly #order: ServingOrder;
-  /** Webhook → end of its pause, monotonic. */
-  readonly #paused = new Map<number, number>();
-  readonly #end = new AbortController();
-  #isOpen = false;
-  #pass: Promise<void> | null = null;
-  #isWanted = false;
+  readonly #loop: SendingLoop;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
-    this.#order = new ServingOrder(deps.clock);
+    const queue = {
+      name: 'webhook delivery',
+      prepare: () => this.#fanOut(),
+      nextOfEach: () => deps.deliveryStore.nextOfEach(),
+      attempt: (webhook: number, signal: AbortSignal) => this.#deliver(webhook, signal),
+    };
+    this.#loop = new SendingLoop({ ...deps, queue });
   }
 
   /** Starts making attempts; before, `wake` does nothing. */
   start(): void {
-    this.#isOpen = true;
-    this.wake();
+    this.#loop.start();
   }
 
   /** Call when something may be due. */
   wake(): void {
-    if (!this.#isOpen) return;
-    this.#isWanted = true;
-    this.#pass ??= this.#run();
+    this.#loop.wake();
   }
 
   /** Makes the attempts that are due, and resolves when they and those that follow have ended. */
-  async whenIdle(): Promise<void> {
-    this.wake();
-    while (this.#pass !== null || this.#busy.size > 0) {
-      await (this.#pass ?? Promise.all([...this.#busy.values()]));
-    }
+  whenIdle(): Promise<void> {
+    return this.#loop.whenIdle();
   }
 
   /** Aborts running attempts, which are repeated at the next start. */
-  async close(): Promise<void> {
-    this.#isOpen = false;
-    this.#end.abort(new Error('closed'));
-    await this.#pass;
-    await Promise.all([...this.#busy.values()]);
+  close(): Promise<void> {
+    return this.#loop.close();
   }
 
-  async #run(): Promise<void> {
-    try {
-      while (this.#isWanted && this.#isOpen) {
-        this.#isWanted = false;
-        if (!(await this.#deps.mayBegin(this.#busy.size > 0))) return;
-        await this.#fanOut();
-        const began = this.#deps.clock.monotonic();
-        await this.#serve();
-        await this.#rest(this.#deps.clock.monotonic() - began);
-      }
-    } catch (error) {
-      // The next tick tries again.
-      this.#deps.onError('processing webhook deliveries failed', error);
-    } finally {
-      this.#pass = null;
-    }
-  }
-
-  /** A look at all that wait takes the longer the more webhooks wait, and each attempt's end asks for one. */
-  async #rest(tookMs: number): Promise<void> {
-    const restMs = Math.min(tookMs * REST_FACTOR, MAX_PASS_REST_MS);
-    if (restMs >= 1) await sleep(restMs, undefined, { signal: this.#end.signal }).catch(() => {});
-  }
-
-  /** Creates the deliveries of new events, each event exactly once. */
-  async #fanOut(): Promise<void> {
+  /** Creates the deliveries of new events, each event exactly once; false: there were none. */
+  async #fanOut(): Promise<boolean> {
     const { changes, deliveryStore, retention } = this.#deps;
-    for (let batches = 0; this.#isOpen; batches++) {
-      if (batches === MAX_BATCHES) {
-        this.#isWanted = true;
-        return;
-      }
-      const added = await changes.run(BACKGROUND, async (change) => {
-        const events = await deliveryStore.pendingEvents(EVENT_BATCH);
-        const { statements, counts } = await this.#deliveriesOf(events);
-        // A webhook may be removed meanwhile.
-        change.addAll(statements, 'retry');
-        return events.length > 0 ? counts : null;
-      });
-      if (added === null) return;
-      for (const [webhook, count] of added) await retention.added(webhook, count);
-    }
+    const added = await changes.run(BACKGROUND, async (change) => {
+      const events = await deliveryStore.pendingEvents(EVENT_BATCH);
+      const { statements, counts } = await this.#deliveriesOf(events);
+      // A webhook may be removed meanwhile.
+      change.addAll(statements, 'retry');
+      return events.length > 0 ? counts : null;
+    });
+    if (added === null) return false;
+    for (const [webhook, count] of added) await retention.added(webhook, count);
+    return true;
   }
 
   /** With the number for each webhook. */
@@ -170,67 +124,32 @@ export class Dispatcher {
     return { statements, counts };
   }
 
-  /** Starts an attempt for each webhook that is next. */
-  async #serve(): Promise<void> {
+  /** Resolves with a pause of the webhook, ms. */
+  async #deliver(webhook: number, signal: AbortSignal): Promise<number> {
     const { deliveryStore, clock } = this.#deps;
-    const rows = await deliveryStore.nextOfEach();
-    const due = rows.filter(({ webhook, next_at }) => isDue(next_at, clock.now()) && this.#isFree(webhook));
-    if (due.length === 0) return;
-    for (const [webhook, until] of this.#paused) {
-      if (until <= clock.monotonic()) this.#paused.delete(webhook);
-    }
-    for (const row of this.#order.next(rows, due)) {
-      const { webhook } = row;
-      const end = this.#order.begin(row);
-      const done = this.#deliver(webhook).finally(() => {
-        end();
-        this.#busy.delete(webhook);
-        this.wake();
-      });
-      this.#busy.set(webhook, done);
-    }
+    const row = await deliveryStore.nextOf(webhook);
+    if (row === undefined || !isDue(row.next_at ?? 0, clock.now())) return 0;
+    return await this.#attempt(row, signal);
   }
 
-  #isFree(webhook: number): boolean {
-    const until = this.#paused.get(webhook) ?? 0;
-    return until <= this.#deps.clock.monotonic() && !this.#busy.has(webhook);
-  }
-
-  /** Never rejects. */
-  async #deliver(webhook: number): Promise<void> {
-    const { deliveryStore, clock, onError } = this.#deps;
-    try {
-      const row = await deliveryStore.nextOf(webhook);
-      if (row === undefined || !isDue(row.next_at ?? 0, clock.now())) return;
-      await this.#attempt(row);
-    } catch (error) {
-      if (this.#end.signal.aborted) return;
-      this.#paused.set(webhook, clock.monotonic() + PAUSE_MS);
-      onError('storing the result of a webhook delivery failed; the delivery will be repeated', error);
-    }
-  }
-
-  async #attempt(row: OutgoingRow): Promise<void> {
+  async #attempt(row: OutgoingRow, signal: AbortSignal): Promise<number> {
     const { changes, deliveryStore, clock, retention } = this.#deps;
     if (row.account_closed === 1) {
       await changes.store([deliveryStore.giveUpOn(row.webhook, 'the account was closed')]);
-      return;
+      return 0;
     }
     const result = await attemptDelivery(this.#deps, {
       url: row.url,
       eventId: row.event_id,
       body: row.body,
-      signal: this.#end.signal,
+      signal,
       secrets: this.#secretsOf(row, clock.now()),
     });
-    if (result.retryAfterMs !== null && !isSuccess(result)) {
-      const ms = Math.min(result.retryAfterMs, MAX_REST_MS);
-      this.#paused.set(row.webhook, clock.monotonic() + ms);
-    }
     // It may have been replayed, given up or removed meanwhile: the current row counts.
     await changes.store(this.#outcome(row, result), 'skip');
     // Tests make deliveries without an event for all.
     await retention.added(row.webhook, 1);
+    return isSuccess(result) ? 0 : Math.min(result.retryAfterMs ?? 0, MAX_REST_MS);
   }
 
   #secretsOf(row: OutgoingRow, now: number): string[] {
@@ -287,11 +206,6 @@ function isSuccess({ status }: AttemptResult): boolean {
 function hears({ events }: ListenerRow, type: string): boolean {
   const wanted = JSON.parse(events) as string[];
   return wanted.includes(ALL_EVENTS) || wanted.includes(type);
-}
-
-/** A time beyond the maximum delay comes from a wall clock that was set back since. */
-function isDue(nextAt: number, now: number): boolean {
-  return nextAt <= now || nextAt > now + MAX_DELAY_MS;
 }
 
 /** Why the webhook is disabled after this result, or null. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MAX_DELAY_MS, MAX_TRIES, parseRetryAfter, retryDelayMs } from './delivery-attempt.ts';
+import { MAX_DELAY_MS, MAX_TRIES, parseRetryAfter, retryDelayMs } from './retry-schedule.ts';
 
 const delays = (chance: number) =>
   Array.from({ length: MAX_TRIES }, (_, i) => retryDelayMs({ tries: i + 1, chance, retryAfterMs: null }));

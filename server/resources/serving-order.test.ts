@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DueRow } from './deliveries-store.ts';
+import type { DueRow } from './serving-order.ts';
 import { ServingOrder } from './serving-order.ts';
 
 class Cloud {
@@ -30,10 +30,10 @@ class Cloud {
 /** Each account has `count` webhooks. */
 function webhooksOf(accounts: number, count: number): DueRow[] {
   const rows = Array.from({ length: accounts * count }, (_, index) => index);
-  return rows.map((index) => ({ webhook: index, account_id: 100 + Math.floor(index / count), next_at: 0 }));
+  return rows.map((index) => ({ receiver: index, account_id: 100 + Math.floor(index / count), next_at: 0 }));
 }
 
-const victim: DueRow = { webhook: 9999, account_id: 1, next_at: 5 };
+const victim: DueRow = { receiver: 9999, account_id: 1, next_at: 5 };
 
 test('accounts take turns, whatever number of webhooks each has', () => {
   const cloud = new Cloud();

@@ -1,10 +1,17 @@
 /**
- * The order of attempts. Accounts served least recently go first, and of each its webhook served least
+ * The order of attempts. Accounts served least recently go first, and of each its receiver served least
  * recently. Receivers that take their time hold places for long, so accounts of such are together given half
  * of the places: addresses that never respond, of however many accounts, cost others little.
  */
 import type { Clock } from '../platform/clock.ts';
-import type { DueRow } from './deliveries-store.ts';
+
+/** The next thing to send to a receiver that something waits for. */
+export interface DueRow {
+  /** A webhook, or whose mail it is. */
+  readonly receiver: number;
+  readonly account_id: number;
+  readonly next_at: number;
+}
 
 /** Attempts at once: in total, of one account, and of slow accounts. */
 const MAX_BUSY = 16;
@@ -25,9 +32,9 @@ interface Attempt {
 export class ServingOrder {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #running = new Set<Attempt>();
-  /** Account → number of its latest attempt; the same of webhooks. */
+  /** Account → number of its latest attempt; the same of receivers. */
   readonly #accounts = new Map<number, number>();
-  readonly #webhooks = new Map<number, number>();
+  readonly #receivers = new Map<number, number>();
   /** Account → until when it counts as slow, monotonic. */
   readonly #slow = new Map<number, number>();
   #attempts = 0;
@@ -53,11 +60,11 @@ export class ServingOrder {
   }
 
   /** The result is to be called at the attempt's end. */
-  begin({ webhook, account_id: accountId }: DueRow): () => void {
+  begin({ receiver, account_id: accountId }: DueRow): () => void {
     const attempt = { accountId, beganAt: this.#clock.monotonic() };
     this.#attempts++;
     this.#accounts.set(accountId, this.#attempts);
-    this.#webhooks.set(webhook, this.#attempts);
+    this.#receivers.set(receiver, this.#attempts);
     this.#running.add(attempt);
     return () => {
       this.#running.delete(attempt);
@@ -83,14 +90,14 @@ export class ServingOrder {
   #compare(a: DueRow, b: DueRow): number {
     const [ofA, ofB] = [this.#accounts.get(a.account_id) ?? 0, this.#accounts.get(b.account_id) ?? 0];
     if (ofA !== ofB) return ofA - ofB;
-    const byWebhook = (this.#webhooks.get(a.webhook) ?? 0) - (this.#webhooks.get(b.webhook) ?? 0);
-    return byWebhook || a.next_at - b.next_at;
+    const byReceiver = (this.#receivers.get(a.receiver) ?? 0) - (this.#receivers.get(b.receiver) ?? 0);
+    return byReceiver || a.next_at - b.next_at;
   }
 
   #forget(waiting: readonly DueRow[]): void {
     const now = this.#clock.monotonic();
     for (const [accountId, until] of this.#slow) if (until <= now) this.#slow.delete(accountId);
-    keepOnly(this.#webhooks, waiting, ({ webhook }) => webhook);
+    keepOnly(this.#receivers, waiting, ({ receiver }) => receiver);
     keepOnly(this.#accounts, waiting, ({ account_id }) => account_id);
   }
 }

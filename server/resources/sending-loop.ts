@@ -1,0 +1,165 @@
+/**
+ * Sends what waits in the database to its receivers: one attempt at a time per receiver, several receivers at
+ * once, in a fair order (ServingOrder). It remembers nothing that a kill could lose; what is to be sent, and
+ * what came of it, is in rows. Webhooks and mail are such queues.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Awaitable } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { MAX_DELAY_MS } from './retry-schedule.ts';
+import { type DueRow, ServingOrder } from './serving-order.ts';
+
+/** A kind of things to send. */
+export interface SendingQueue {
+  /** Name for the log, such as `webhook delivery`. */
+  readonly name: string;
+  /** Makes one batch of what came anew ready to be sent; false: there was nothing. */
+  readonly prepare: () => Promise<boolean>;
+  /** The next of each receiver for which something waits. */
+  readonly nextOfEach: () => Awaitable<DueRow[]>;
+  /**
+   * Makes the next attempt for this receiver, if it is due, and stores its result. Resolves with a pause of
+   * the receiver, ms. Rejects when the result could not be stored.
+   */
+  readonly attempt: (receiver: number, signal: AbortSignal) => Promise<number>;
+}
+
+export interface SendingLoopDeps {
+  readonly queue: SendingQueue;
+  readonly clock: Clock;
+  /** Whether this node of a cluster sends; `isBusy`: attempts of it are under way. */
+  readonly mayBegin: (isBusy: boolean) => Promise<boolean>;
+  readonly onError: (what: string, error: unknown) => void;
+}
+
+/** Batches of new things, then attempts: a flood of them must not keep all attempts waiting. */
+const MAX_BATCHES = 10;
+/** Pause after a result that could not be stored: the receiver must not get the same again at once. */
+const PAUSE_MS = 60_000;
+/** Rest after a pass, so that passes take a tenth of the time at most. */
+const REST_FACTOR = 9;
+const MAX_PASS_REST_MS = 1000;
+
+export class SendingLoop {
+  readonly #deps: SendingLoopDeps;
+  readonly #busy = new Map<number, Promise<void>>();
+  readonly #order: ServingOrder;
+  /** Receiver → end of its pause, monotonic. */
+  readonly #paused = new Map<number, number>();
+  readonly #end = new AbortController();
+  #isOpen = false;
+  #pass: Promise<void> | null = null;
+  #isWanted = false;
+
+  constructor(deps: SendingLoopDeps) {
+    this.#deps = deps;
+    this.#order = new ServingOrder(deps.clock);
+  }
+
+  /** Starts making attempts; before, `wake` does nothing. */
+  start(): void {
+    this.#isOpen = true;
+    this.wake();
+  }
+
+  /** Call when something may be due. */
+  wake(): void {
+    if (!this.#isOpen) return;
+    this.#isWanted = true;
+    this.#pass ??= this.#run();
+  }
+
+  /** Makes the attempts that are due, and resolves when they and those that follow have ended. */
+  async whenIdle(): Promise<void> {
+    this.wake();
+    while (this.#pass !== null || this.#busy.size > 0) {
+      await (this.#pass ?? Promise.all([...this.#busy.values()]));
+    }
+  }
+
+  /** Aborts running attempts, which are repeated at the next start. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#end.abort(new Error('closed'));
+    await this.#pass;
+    await Promise.all([...this.#busy.values()]);
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#isWanted && this.#isOpen) {
+        this.#isWanted = false;
+        if (!(await this.#deps.mayBegin(this.#busy.size > 0))) return;
+        await this.#prepare();
+        const began = this.#deps.clock.monotonic();
+        await this.#serve();
+        await this.#rest(this.#deps.clock.monotonic() - began);
+      }
+    } catch (error) {
+      // The next tick tries again.
+      this.#deps.onError(`making the next ${this.#deps.queue.name} failed`, error);
+    } finally {
+      this.#pass = null;
+    }
+  }
+
+  /** A look takes the longer the more receivers wait, and each attempt's end asks for one. */
+  async #rest(tookMs: number): Promise<void> {
+    const restMs = Math.min(tookMs * REST_FACTOR, MAX_PASS_REST_MS);
+    if (restMs >= 1) await sleep(restMs, undefined, { signal: this.#end.signal }).catch(() => {});
+  }
+
+  async #prepare(): Promise<void> {
+    for (let batches = 0; this.#isOpen; batches++) {
+      if (batches === MAX_BATCHES) {
+        this.#isWanted = true;
+        return;
+      }
+      if (!(await this.#deps.queue.prepare())) return;
+    }
+  }
+
+  /** Starts an attempt for each receiver that is next. */
+  async #serve(): Promise<void> {
+    const { queue, clock } = this.#deps;
+    const rows = await queue.nextOfEach();
+    const due = rows.filter(({ receiver, next_at }) => isDue(next_at, clock.now()) && this.#isFree(receiver));
+    if (due.length === 0) return;
+    for (const [receiver, until] of this.#paused) {
+      if (until <= clock.monotonic()) this.#paused.delete(receiver);
+    }
+    for (const row of this.#order.next(rows, due)) {
+      const { receiver } = row;
+      const end = this.#order.begin(row);
+      const done = this.#attempt(receiver).finally(() => {
+        end();
+        this.#busy.delete(receiver);
+        this.wake();
+      });
+      this.#busy.set(receiver, done);
+    }
+  }
+
+  #isFree(receiver: number): boolean {
+    const until = this.#paused.get(receiver) ?? 0;
+    return until <= this.#deps.clock.monotonic() && !this.#busy.has(receiver);
+  }
+
+  /** Never rejects. */
+  async #attempt(receiver: number): Promise<void> {
+    const { queue, clock, onError } = this.#deps;
+    try {
+      const pauseMs = await queue.attempt(receiver, this.#end.signal);
+      if (pauseMs > 0) this.#paused.set(receiver, clock.monotonic() + pauseMs);
+    } catch (error) {
+      if (this.#end.signal.aborted) return;
+      this.#paused.set(receiver, clock.monotonic() + PAUSE_MS);
+      onError(`storing the result of a ${queue.name} failed; it will be repeated`, error);
+    }
+  }
+}
+
+/** A time beyond the maximum delay comes from a wall clock that was set back since. */
+export function isDue(nextAt: number, now: number): boolean {
+  return nextAt <= now || nextAt > now + MAX_DELAY_MS;
+}
