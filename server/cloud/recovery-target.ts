@@ -1,12 +1,11 @@
 /** Opens the recovery target: a directory, or a bucket of S3. */
-import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { parseS3Url, type S3Address } from '../config/s3-address.ts';
+import type { S3Address } from '../config/s3-address.ts';
 import { DirectoryTarget, inspectDirectory } from '../drivers/recovery-directory/directory-target.ts';
 import { S3RecoveryTarget } from '../drivers/recovery-s3/s3-recovery-target.ts';
+import { addressIn } from '../drivers/s3-client/s3-setting.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
-import { StartupError } from '../platform/data-directory.ts';
 import { AppError } from '../platform/errors.ts';
 import type { RecoveryTargets } from '../recovery/part.ts';
 import { type Target, TargetProblem } from '../recovery/repository/target.ts';
@@ -62,14 +61,12 @@ async function inspectBucket(target: S3RecoveryTarget) {
 }
 
 /** The credentials are those of the URL, else those of the file. */
-function addressOf(url: string, { recoveryCredentialsFile: path }: TargetConfig): S3Address {
-  const setting = 'CLOUDLET_RECOVERY_CREDENTIALS_FILE';
-  try {
-    const isToRead = path !== '' && !url.includes('@');
-    return parseS3Url(url, isToRead ? readFileSync(path, 'utf8') : '', setting);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== undefined) throw new StartupError(`${setting} ${path} cannot be read (${code})`);
-    throw new StartupError(`The recovery target ${message}`);
-  }
+function addressOf(url: string, { recoveryCredentialsFile }: TargetConfig): S3Address {
+  const file = url.includes('@') ? '' : recoveryCredentialsFile;
+  return addressIn({
+    url,
+    name: 'The recovery target',
+    file,
+    fileName: 'CLOUDLET_RECOVERY_CREDENTIALS_FILE',
+  });
 }
