@@ -202,6 +202,43 @@ test('chosen files and folders are one download, and their links are copied', { 
   await page.close();
 });
 
+test('rows are dragged onto a folder and onto the path, and folders stand first', { skip }, async () => {
+  const files = {
+    '10.txt': 'x',
+    '2.txt': 'y',
+    'B.txt': 'b',
+    'a.txt': 'a',
+    'in/deep/d.txt': 'd',
+    'zoo/z': 'z',
+  };
+  const { page, client, work } = await lookingAt('dragger', files);
+  const shown = () => page.getByRole('table', { name: 'Objects' }).getByRole('link').allTextContents();
+  assert.deepEqual(await shown(), ['in', 'zoo', '2.txt', '10.txt', 'a.txt', 'B.txt']);
+  await page.getByLabel('Select 2.txt').check();
+  await page.getByLabel('Select 10.txt').check();
+  await link(page, '10.txt').dragTo(link(page, 'in'));
+  await becomes(client, work, 'B.txt a.txt in/10.txt in/2.txt in/deep/d.txt zoo/z');
+  await page.getByText('2 selected').waitFor({ state: 'detached' });
+  await button(page, 'Undo').click();
+  await becomes(client, work, '10.txt 2.txt B.txt a.txt in/deep/d.txt zoo/z');
+  await link(page, '2.txt').waitFor();
+  await link(page, 'zoo').dragTo(link(page, 'in'));
+  await becomes(client, work, '10.txt 2.txt B.txt a.txt in/deep/d.txt in/zoo/z');
+  await link(page, 'in').click();
+  await link(page, 'zoo').dragTo(
+    page.getByRole('navigation', { name: 'Folders' }).getByRole('link', { name: work }),
+  );
+  await becomes(client, work, '10.txt 2.txt B.txt a.txt in/deep/d.txt zoo/z');
+  await page.goBack();
+  await client.upload(work, 'in/a.txt', 'kept');
+  await link(page, 'a.txt').dragTo(link(page, 'in'));
+  await page.getByRole('dialog', { name: 'Replace this file?' }).waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(await textOf(client, work, 'in/a.txt'), 'kept');
+  assert.deepEqual(fixture.complaints, []);
+  await page.close();
+});
+
 test('all of it fits a phone, and markup in names stays text', { skip }, async () => {
   const hostile = '<img src=x onerror="document.title=`ran`">.txt';
   const { page, client, work } = await lookingAt('phone', { [hostile]: 'x', 'a.txt': 'a' });

@@ -86,6 +86,7 @@ export const storage = {
   editPath: 'Edit path',
   pathHint: 'Enter bucket/folder/file. Press Enter to open it, or Escape to cancel.',
   changed: 'Modified',
+  byBytes: 'This folder is large: names are listed in the byte order of S3, capital letters first.',
   choose: 'Select',
   chooseOne: (name: string) => `Select ${name}`,
   chosen: (files: number) => `${count(files)} selected`,

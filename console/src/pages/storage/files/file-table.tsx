@@ -1,9 +1,9 @@
 /** A folder as a table: its columns, what is chosen of it, and what can be done with that. */
 
 import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
-import { VisuallyHidden } from '@mantine/core';
+import { Text, VisuallyHidden } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { type RefObject, useCallback, useEffect, useRef } from 'react';
+import { type DragEvent, type RefObject, useCallback, useEffect, useRef } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
 import { useTallList } from '../../../parts/tables/use-tall-list.ts';
 import { text } from '../../../texts/text.ts';
@@ -12,6 +12,7 @@ import classes from '../storage.module.css';
 import { ChosenBar } from './chosen-bar.tsx';
 import { FileCells } from './file-cells.tsx';
 import { type FileActions, useFileActions } from './use-file-actions.tsx';
+import { beginDrag, endDrag, useFolderDrop } from './use-file-drag.tsx';
 import { useListKeys } from './use-list-keys.ts';
 import { type Chosen, type Selection, useSelection } from './use-selection.ts';
 
@@ -20,11 +21,14 @@ interface FileTableProps {
   readonly isVersioned: boolean;
   readonly search: FilesSearch;
   readonly entries: readonly BucketEntry[];
+  /** The folder is too large to be put in another order than that of S3. */
+  readonly isByBytes: boolean;
   readonly hasMore: boolean;
   readonly onMore: () => void;
 }
 
-export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMore }: FileTableProps) {
+export function FileTable(props: FileTableProps) {
+  const { bucket, isVersioned, search, entries, isByBytes, hasMore, onMore } = props;
   const areDeleted = search.deleted === true;
   // Deleted files are restored one by one.
   const canChoose = useCallback(({ object }: BucketEntry) => object !== null || !areDeleted, [areDeleted]);
@@ -39,6 +43,11 @@ export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMor
     <>
       <ChosenBar bucket={bucket} areDeleted={areDeleted} chosen={chosen} actions={actions} onDone={clear} />
       {actions.windows}
+      {isByBytes && (
+        <Text size="xs" c="dimmed">
+          {text.storage.byBytes}
+        </Text>
+      )}
       <div
         ref={table}
         role="table"
@@ -60,6 +69,7 @@ export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMor
           canChoose={canChoose}
           onChoose={choose}
           onAct={areDeleted ? undefined : act}
+          onMoved={clear}
           hasMore={hasMore}
           onMore={onMore}
         />
@@ -108,14 +118,22 @@ interface FileRowsProps {
   readonly onChoose: Selection['choose'];
   /** Absent: rows have no menu. */
   readonly onAct: FileActions['act'] | undefined;
+  /** Files that were dragged are in another folder. */
+  readonly onMoved: () => void;
   readonly hasMore: boolean;
   readonly onMore: () => void;
 }
 
 function FileRows(props: FileRowsProps) {
-  const { bucket, entries, skipped, chosen, canChoose, onChoose, onAct, hasMore, onMore } = props;
+  const { bucket, entries, skipped, chosen, canChoose, onChoose, onAct, onMoved, hasMore, onMore } = props;
   const frame = useRef<HTMLDivElement>(null);
   const { heightPx, shown, topOf } = useTallList(frame, { count: entries.length, rowPx: ROW_PX });
+  const { into, windows } = useFolderDrop(bucket);
+  const drag = (event: DragEvent, entry: BucketEntry) => {
+    const all = chosen.has(entry.name) ? [...chosen.values()] : [entry];
+    const targets = all.map(({ name, object }) => ({ name, id: object?.id }));
+    beginDrag(event, { bucket, targets, onDone: onMoved });
+  };
   const lastShown = shown.at(-1) ?? 0;
   useEffect(() => {
     if (hasMore && lastShown >= entries.length - AHEAD) onMore();
@@ -128,6 +146,7 @@ function FileRows(props: FileRowsProps) {
       style={{ height: heightPx }}
       data-count={entries.length}
     >
+      {windows}
       {shown.map((index) => {
         const entry = entries[index];
         if (entry === undefined) return null;
@@ -138,6 +157,12 @@ function FileRows(props: FileRowsProps) {
             aria-rowindex={index + 2}
             className={`${classes.row} ${classes.placed}`}
             style={{ transform: `translateY(${topOf(index)}px)` }}
+            {...(onAct !== undefined && {
+              draggable: true,
+              onDragStart: (event: DragEvent) => drag(event, entry),
+              onDragEnd: endDrag,
+              ...(entry.object === null && into(entry.name)),
+            })}
           >
             <FileCells
               entry={entry}

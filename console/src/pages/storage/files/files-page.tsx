@@ -11,7 +11,7 @@ import { ActionIcon, Button, Drawer, Group, Menu, Stack, Switch, TextInput } fro
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
 import { useDownload } from '../../../parts/commands/download.ts';
 import { FocusReturn } from '../../../parts/forms/dialog.tsx';
@@ -25,6 +25,7 @@ import { BucketBadges, BucketMenu } from '../buckets/bucket-menu.tsx';
 import { BucketTabs } from '../buckets/bucket-tabs.tsx';
 import { bucketQuery, filesQuery, objectQuery } from '../queries.ts';
 import classes from '../storage.module.css';
+import { inReadingOrder } from './file-order.ts';
 import { FileTable } from './file-table.tsx';
 import { NewFolder } from './new-folder.tsx';
 import { PathBar } from './path-bar.tsx';
@@ -32,6 +33,8 @@ import { PathBar } from './path-bar.tsx';
 /** React does not know it. */
 const FOLDERS = { webkitdirectory: '' };
 const SEARCH_AFTER_MS = 250;
+/** A folder that comes in this many pages, 1,200 entries, is shown in the order in which people read. */
+const ORDERED_PAGES = 2;
 const NOTHING = { search: MagnifyingGlassIcon, deleted: TrashIcon, folder: ArrowUpTrayIcon };
 
 export function FilesPage() {
@@ -40,7 +43,19 @@ export function FilesPage() {
   const { prefix = '', find = '', deleted = false, object, tab } = search;
   const bucket = useQuery(bucketQuery(name));
   const files = useInfiniteQuery({ ...filesQuery(name, search), enabled: tab === undefined });
-  const entries = useMemo(() => files.data && joined(files.data.pages), [files.data]);
+  const { data: read, hasNextPage, isFetching, fetchNextPage } = files;
+  const { sort, order = 'asc' } = search;
+  const isByName = sort === undefined && find === '' && !deleted;
+  const isWhole = isByName && !hasNextPage && (read?.pages.length ?? 0) <= ORDERED_PAGES;
+  // A folder of a thousand is read to its end, to be put in order.
+  const isShort = isByName && hasNextPage && (read?.pages.length ?? 0) < ORDERED_PAGES;
+  useEffect(() => {
+    if (isShort && !isFetching) void fetchNextPage();
+  }, [isShort, isFetching, fetchNextPage]);
+  const entries = useMemo(() => {
+    const all = read && joined(read.pages);
+    return all && isWhole ? inReadingOrder(all, order) : all;
+  }, [read, isWhole, order]);
   const isVersioned = bucket.data?.versioning === true;
   const download = useDownload('downloadFolder', [name], prefix === '' ? {} : { prefix });
   return (
@@ -84,6 +99,7 @@ export function FilesPage() {
                   isVersioned={isVersioned}
                   search={search}
                   entries={all}
+                  isByBytes={isByName && !isWhole && !isShort}
                   hasMore={files.hasNextPage}
                   onMore={() => {
                     if (!files.isFetchingNextPage) void files.fetchNextPage();

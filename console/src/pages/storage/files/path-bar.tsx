@@ -10,6 +10,7 @@ import { refusalOf } from '../../../parts/forms/refusal.ts';
 import { AnchorLink } from '../../../parts/tables/links.tsx';
 import { text } from '../../../texts/text.ts';
 import { type FilesSearch, type FolderSearch, inFolder } from '../queries.ts';
+import { useFolderDrop } from './use-file-drag.tsx';
 
 interface Folder {
   readonly bucket: string;
@@ -38,8 +39,10 @@ export function PathBar(folder: Folder) {
 
 function Trail({ bucket, prefix }: Folder) {
   const folders = prefix.split('/').slice(0, -1);
+  const { into, windows } = useFolderDrop(bucket);
   return (
     <nav aria-label={text.storage.trail}>
+      {windows}
       <Breadcrumbs separator="›" style={{ flexWrap: 'wrap' }}>
         <AnchorLink to="/storage" size="sm">
           {text.storage.title}
@@ -50,6 +53,7 @@ function Trail({ bucket, prefix }: Folder) {
             params={{ bucket }}
             search={(search: FolderSearch) => inFolder(search, '')}
             size="sm"
+            {...into('')}
           >
             {bucket}
           </AnchorLink>
@@ -63,6 +67,7 @@ function Trail({ bucket, prefix }: Folder) {
               params={{ bucket }}
               search={(search: FolderSearch) => inFolder(search, path)}
               size="sm"
+              {...into(path)}
             >
               {folder || '/'}
             </AnchorLink>

@@ -2,7 +2,7 @@
 
 import { NativeSelect, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useCloudForm } from '../../../parts/cloud-form.ts';
 import { CallSample } from '../../../parts/commands/call-sample.tsx';
 import { Confirm, FormModal } from '../../../parts/forms/dialog.tsx';
@@ -27,6 +27,8 @@ import {
 export interface Wish {
   readonly kind: Relocation;
   readonly targets: readonly Target[];
+  /** The folder, where it is known: nothing is asked then, unless names are taken. */
+  readonly to?: string;
 }
 
 interface RelocateDialogProps extends Wish {
@@ -47,7 +49,11 @@ export function RelocateDialog(props: RelocateDialogProps) {
   const settle = useSettle(props, setConflict);
   return (
     <>
-      <PlaceForm {...props} onSettled={settle} />
+      {props.to === undefined ? (
+        <PlaceForm {...props} onSettled={settle} />
+      ) : (
+        <AtOnce {...props} to={props.to} onSettled={settle} />
+      )}
       {conflict !== null && (
         <ReplaceQuestion
           conflict={conflict}
@@ -101,6 +107,30 @@ function useSettle(props: RelocateDialogProps, ask: (conflict: Conflict) => void
 }
 
 type Settle = (settled: Settled) => void;
+
+/** Goes there without a question; what it says, it says afterwards. */
+function AtOnce(props: RelocateDialogProps & { readonly to: string; readonly onSettled: Settle }) {
+  const { kind, targets, bucket, to, onSettled, onClose } = props;
+  const going = useMutation({
+    mutationFn: async () => {
+      const [first] = targets;
+      const name = targets.length === 1 && first !== undefined ? baseOf(first.name) : '';
+      const steps = await stepsOf(bucket, targets, { bucket, folder: to, name });
+      return relocate(steps, { bucket, isMove: kind !== 'copy', overwrite: false });
+    },
+    meta: { invalidates: [{ queryKey: ['files'] }, bucketsQuery] },
+    onSuccess: (outcome) => onSettled({ ...outcome, bucket, hasReplaced: false }),
+    onError: onClose,
+  });
+  const { mutate } = going;
+  const isBegun = useRef(false);
+  useEffect(() => {
+    if (isBegun.current) return;
+    isBegun.current = true;
+    mutate();
+  }, [mutate]);
+  return null;
+}
 
 function PlaceForm(props: RelocateDialogProps & { readonly onSettled: Settle }) {
   const { kind, targets, bucket, prefix, onSettled, onClose } = props;
