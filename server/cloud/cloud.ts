@@ -49,6 +49,7 @@ import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
 import { buildEdges, callsRoutes, withDocuments } from './edges.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
+import { frontPorts } from './front-ports.ts';
 import { closeParts, type Part, startParts } from './parts.ts';
 import { buildRecovery } from './recovery.ts';
 import { pointOpener } from './restored-directory.ts';
@@ -130,6 +131,7 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
   ];
   const control: ControlSockets = new WeakSet();
   const edges = await edgesOf(options, { base, addresses, domains, calls, parts, meters, control });
+  parts.push(frontPorts(edges.forward, { ...base, config, clock }));
   gaugesOf(meters, { parts, base, guard: edges.guard });
   const jobs = new Jobs(log, base.membership);
   const close = async () => {

@@ -24,6 +24,7 @@ import { removeEmptyGroups } from '../drivers/host-process/cgroups.ts';
 import { endOrphans } from '../drivers/host-process/orphans.ts';
 import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
 import { LoopbackIngress } from '../drivers/loopback-ingress/loopback-ingress.ts';
+import type { OfferedPorts } from '../drivers/offered-ports.ts';
 import { PrivateNetworks, type PrivateNetworksDeps } from '../drivers/private-network/private-networks.ts';
 import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { UIDS } from '../drivers/qemu/guests/guest-folders.ts';
@@ -45,6 +46,7 @@ export interface HostDeps {
   readonly base: Pick<
     Foundations,
     | 'claim'
+    | 'ports'
     | 'membership'
     | 'metadata'
     | 'tickets'
@@ -98,7 +100,7 @@ export async function buildCompute(deps: HostDeps) {
     billing,
     apiUrl: () => urls.apiUrl,
     dataUrl: () => urls.dataUrl,
-    publishing: publishing(config),
+    publishing: publishing(config, deps.base.ports),
     hypervisor,
     ingress,
     addresses,
@@ -215,7 +217,7 @@ function buildPrivateNetworks(
 }
 
 /** Where ports of machines are published. */
-function publishing(config: Config) {
+function publishing(config: Config, ports: OfferedPorts | undefined) {
   const rules = {
     range: rangeOf(config.publishedPorts),
     reserved: new Set([config.port, config.dataPort]),
@@ -225,7 +227,7 @@ function publishing(config: Config) {
     maxConnections: Math.ceil(config.maxConnections / 2),
   };
   const { listen, shown } = publishedAt(config);
-  return { rules, shownHost: shown, listeners: new TcpListeners({ host: listen }) };
+  return { rules, shownHost: shown, listeners: new TcpListeners({ host: listen, ports }) };
 }
 
 function buildImageSources(config: Config, outbound: Outbound): ImageSources {

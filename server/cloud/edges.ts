@@ -87,7 +87,7 @@ export function buildEdges(
   const { guard, bodies, proxies, forward } = doors;
   const trustedProxies = listIn(config.trustedProxies);
   const common = { ...deps, publicUrl: config.publicUrl, trustedProxies, bodies, forward };
-  const ofData = forwardedData(forwarding.forwarded && doors.api, () => data.server);
+  const ofData = forwardedData(forwarding.forwarded && doors.api, () => data.server, forwarding.ports);
   const s3 = s3Edge(config, { ...deps, ...deps.s3, door: doors.s3, bodies, proxies });
   const api = createEdge({
     ...common,
@@ -124,5 +124,5 @@ export function buildEdges(
     guard.close();
     forwarding.close();
   };
-  return { api, data, guard, close };
+  return { api, data, guard, forward, close };
 }

@@ -10,6 +10,7 @@ import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { NodeBus } from '../drivers/metadata-postgresql/node-bus.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { OfferedPorts } from '../drivers/offered-ports.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { Ages } from '../metadata/ages.ts';
 import { Bus } from '../metadata/bus.ts';
@@ -46,6 +47,8 @@ export interface Foundations {
   readonly metadata: Metadata;
   readonly membership: Membership;
   readonly bus: Bus;
+  /** Users connect at them, and other nodes have them too; undefined: there are no others. */
+  readonly ports: OfferedPorts | undefined;
   /** The age up to which the parts trust what they remember of rows. */
   readonly ages: Ages;
   readonly engines: StoreEngines;
@@ -164,12 +167,12 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
     const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
-    const outbound = outboundOf(options);
     const tickets = new Tickets({ clock, sealer: keys, metadata, membership });
     joinNodes(bus, membership, config.metadataUrl);
     const own = {
       membership,
       bus,
+      ports: membership.isShared ? new OfferedPorts() : undefined,
       ages,
       lock,
       keys,
@@ -182,7 +185,7 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
       hostMetrics,
       linkSecret,
       secrets,
-      outbound,
+      outbound: outboundOf(options),
     };
     return Object.assign(own, { metadata, blobs, updates, tickets, gauges });
   } catch (error) {

@@ -17,6 +17,7 @@ const NODE: NodeView = {
   leases: ['job:a'],
   alarms: [],
   load: null,
+  ports: null,
 };
 const LOAD = { uptimeSeconds: 7, cpu: 1, memory: 2, residentBytes: 3 };
 

@@ -102,6 +102,7 @@ export class Nodes {
       leases: [],
       alarms: [],
       load: load(),
+      ports: null,
     };
     return present(view, true);
   }

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Membership } from '../platform/membership.ts';
+import type { Membership, ToldPorts } from '../platform/membership.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
 import { Nodes, roleOf } from './nodes.ts';
@@ -12,10 +12,12 @@ export interface NodesPartDeps {
   readonly membership: Membership;
   readonly alarms: Alarms;
   readonly clock: Clock;
+  /** Ports of the host that others are to have too. */
+  readonly ports: { told(): ToldPorts } | undefined;
   readonly hostMetrics: { read(): { readonly cpu: number; readonly memory: number } };
 }
 
-export function nodesPart({ membership, alarms, clock, hostMetrics }: NodesPartDeps) {
+export function nodesPart({ membership, alarms, clock, ports, hostMetrics }: NodesPartDeps) {
   const began = clock.monotonic();
   const load = () => {
     const { cpu, memory } = hostMetrics.read();
@@ -34,7 +36,10 @@ export function nodesPart({ membership, alarms, clock, hostMetrics }: NodesPartD
         run: () => nodes.forgetOld(),
       },
     ],
-    start: () => membership.report(() => ({ alarms: alarms.told(), load: load() })),
+    start: () => {
+      const told = () => (membership.isHost ? (ports?.told() ?? null) : null);
+      membership.report(() => ({ alarms: alarms.told(), load: load(), ports: told() }));
+    },
   };
 }
 

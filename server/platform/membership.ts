@@ -11,6 +11,18 @@ export interface NodeReport {
   readonly alarms: readonly ToldAlarm[];
   /** null: it has told nothing yet. */
   readonly load: NodeLoad | null;
+  /** null: it has told nothing yet, or has none. */
+  readonly ports: ToldPorts | null;
+}
+
+/** TCP ports of the host node at which users connect, and that front nodes have too. */
+export interface ToldPorts {
+  /** Its network: nodes of one place cannot both listen at an address. */
+  readonly place: string;
+  /** It listens there itself; `*`: everywhere. */
+  readonly addresses: readonly string[];
+  /** Ports by protocol, as ranges: `25432-25440,25500`. */
+  readonly of: Readonly<Record<string, string>>;
 }
 
 export interface NodeLoad {

@@ -181,6 +181,7 @@ const OTHER: NodeView = {
   leases: [],
   alarms: [],
   load: null,
+  ports: null,
 };
 const OWN: NodeView = { ...OTHER, nodeId: 'nod-1', runId: 'run-1', name: 'host', isHost: true };
 

@@ -18,6 +18,7 @@ import type { CloudClaim } from '../host-network/cloud-claim.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { ServerTls } from '../managed-server/links/server-tls.ts';
 import { serverUsers } from '../managed-server/processes/server-users.ts';
+import type { OfferedPorts } from '../offered-ports.ts';
 import { NoProxy } from '../server-proxy/no-proxy.ts';
 import { ServerProxy } from '../server-proxy/server-proxy.ts';
 import { ABOUT_ENGINES } from './all-engines.ts';
@@ -34,6 +35,8 @@ export interface EnginesOptions {
   readonly dataUrl: () => string;
   readonly egress: Egress;
   readonly claim: CloudClaim;
+  /** They are told to other nodes; undefined: there are none. */
+  readonly ports: OfferedPorts | undefined;
   /** Name of the restore drill that they are for; nobody but its cloud reaches them. */
   readonly drill: string | undefined;
 }
@@ -67,7 +70,7 @@ function groupsOf(drill: string | undefined) {
 
 /** No database is opened until it is used. */
 export async function buildEngines(options: EnginesOptions) {
-  const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill, claim } = options;
+  const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill, claim, ports } = options;
   const [isPrivate, groups] = [drill !== undefined, groupsOf(drill)];
   const users = usersOf(config, isPrivate);
   const slots = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
@@ -90,7 +93,7 @@ export async function buildEngines(options: EnginesOptions) {
   const wanted = (listener: string) => {
     for (const each of built) each.wanted?.(listener);
   };
-  const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, claim });
+  const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, claim, ports });
   const diskLevel = () => diskSpace.level();
   const connections = databaseLimits(config).serverConnections;
   const tools: EngineTools = {
@@ -108,6 +111,7 @@ export async function buildEngines(options: EnginesOptions) {
     },
     serverUsers: serverUsers(users, isPrivate),
     dataUrl,
+    ports,
     sent: ({ databaseId }, bytes) => egress.count(databaseId, bytes),
   };
   const built: BuiltEngine[] = [];

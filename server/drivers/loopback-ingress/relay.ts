@@ -1,5 +1,6 @@
 /** Two sockets as one connection. */
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 
 export interface RelayCounts {
   /** Bytes read from the client and handed to the guest's side. */
@@ -37,6 +38,7 @@ export function reset(socket: Socket): void {
   // libuv refuses a reset while an end is under way (uv_tcp_close_reset), and Node then never closes the
   // socket: its thread could not end any more.
   const isEnding = socket.writableEnded && !socket.writableFinished;
-  if (socket.connecting || isEnding) socket.destroy();
+  // Node resets plain TCP only.
+  if (socket.connecting || isEnding || socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();
 }

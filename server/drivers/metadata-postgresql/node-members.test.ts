@@ -141,7 +141,7 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     assert.equal(there.isDraining(), false);
     const alarms = [{ code: 'out_of_space', detail: 'full', fix: 'free it', since: '2026-01-01 00:00:00' }];
     const load = { uptimeSeconds: 1, cpu: 2, memory: 3, residentBytes: 4 };
-    there.report(() => ({ alarms, load }));
+    there.report(() => ({ alarms, load, ports: null }));
     await eventually(async () => here.nodes().some((node) => node.load !== null));
     assert.deepEqual(here.nodes().find(({ nodeId }) => nodeId === 'nod-2')?.alarms, alarms);
     await two.close();

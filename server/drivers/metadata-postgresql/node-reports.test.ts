@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { portsIn } from '../../platform/port-ranges.ts';
 import { OwnReport, readReport, reportText } from './node-reports.ts';
+
+const NOTHING = { load: null, ports: null };
 
 const alarm = (code: string, detail: string) => ({
   code,
@@ -13,6 +16,7 @@ test('a report is read as it was written, and is stored only when it has changed
   const report = {
     alarms: [alarm('a', 'x')],
     load: { uptimeSeconds: 1, cpu: 2, memory: 3, residentBytes: 4 },
+    ports: { place: 'p', addresses: ['*'], of: { postgresql: '25432-25433' } },
   };
   assert.deepEqual(readReport(reportText(report)), report);
   const own = new OwnReport();
@@ -27,11 +31,11 @@ test('of more than 16 KiB the words for accounts go first, then the last alarms'
   const accounts = Object.fromEntries(
     Array.from({ length: 200 }, (_, i) => [i, { detail: 'd'.repeat(100), fix: 'f' }]),
   );
-  const many = reportText({ alarms: [{ ...alarm('a', 'x'), accounts }, alarm('b', 'y')], load: null });
+  const many = reportText({ alarms: [{ ...alarm('a', 'x'), accounts }, alarm('b', 'y')], ...NOTHING });
   assert.deepEqual(readReport(many).alarms, [alarm('a', 'x'), alarm('b', 'y')]);
   const long = reportText({
     alarms: [alarm('a', 'ü'.repeat(5000)), alarm('b', 'ü'.repeat(5000))],
-    load: null,
+    ...NOTHING,
   });
   assert.ok(Buffer.byteLength(long) <= 16_384);
   assert.deepEqual(
@@ -42,5 +46,17 @@ test('of more than 16 KiB the words for accounts go first, then the last alarms'
 
 test('what another version wrote is nothing, and no failure', () => {
   for (const text of ['', 'null', '{"alarms":7}', '[]'])
-    assert.deepEqual(readReport(text), { alarms: [], load: null });
+    assert.deepEqual(readReport(text), { alarms: [], ...NOTHING });
+});
+
+test('ports beyond 8 KiB are not told, and none of them is cut in two', () => {
+  const tcp = Array.from({ length: 3000 }, (_, i) => 30_000 + 2 * i).join(',');
+  const of = { tcp, postgresql: '25432-25500' };
+  const told = readReport(
+    reportText({ alarms: [], load: null, ports: { place: '', addresses: [], of } }),
+  ).ports;
+  assert.equal(told?.of.postgresql, '25432-25500');
+  const kept = portsIn(told?.of.tcp ?? '');
+  assert.ok(kept.length > 1000 && kept.length < 3000);
+  assert.equal(kept.at(-1), 30_000 + 2 * (kept.length - 1));
 });

@@ -1,9 +1,11 @@
 /** The report of a node to the others, as JSON in its row. */
-import type { NodeReport } from '../../platform/membership.ts';
+import type { NodeReport, ToldPorts } from '../../platform/membership.ts';
 
 /** Each node reads the rows of all of them every second. */
 const MAX_BYTES = 16_384;
-const NOTHING: NodeReport = { alarms: [], load: null };
+const NOTHING: NodeReport = { alarms: [], load: null, ports: null };
+/** Share of the ports. */
+const MAX_PORTS_BYTES = 8192;
 
 /** The report of this node, and what of it is stored. */
 export class OwnReport {
@@ -21,13 +23,17 @@ export class OwnReport {
   }
 }
 
-/** At most 16 KiB: first the words for accounts are left out, then the last alarms. */
-export function reportText({ alarms, load }: NodeReport): string {
-  const whole = JSON.stringify({ alarms, load });
+/**
+ * At most 16 KiB: ports beyond 8 KiB are left out, then the words for accounts, then the last alarms. Ports
+ * of databases lie side by side, so that it takes more than a thousand published ports.
+ */
+export function reportText({ alarms, load, ports: all }: NodeReport): string {
+  const ports = all && { ...all, of: bounded(all.of) };
+  const whole = JSON.stringify({ alarms, load, ports });
   if (fits(whole)) return whole;
   const kept = alarms.map(({ code, detail, fix, since }) => ({ code, detail, fix, since }));
   for (;;) {
-    const text = JSON.stringify({ alarms: kept, load });
+    const text = JSON.stringify({ alarms: kept, load, ports });
     if (fits(text) || kept.length === 0) return text;
     kept.pop();
   }
@@ -36,11 +42,24 @@ export function reportText({ alarms, load }: NodeReport): string {
 /** A node of another version may tell other things: what cannot be read counts as nothing. */
 export function readReport(text: string): NodeReport {
   try {
-    const { alarms, load } = JSON.parse(text) as Partial<NodeReport>;
-    return { alarms: Array.isArray(alarms) ? alarms : [], load: load ?? null };
+    const { alarms, load, ports } = JSON.parse(text) as Partial<NodeReport>;
+    return { alarms: Array.isArray(alarms) ? alarms : [], load: load ?? null, ports: ports ?? null };
   } catch {
     return NOTHING;
   }
+}
+
+/** Ranges as long as there is room; those of databases come first. */
+function bounded(of: ToldPorts['of']): ToldPorts['of'] {
+  const kinds = Object.entries(of).sort(([a], [b]) => Number(a === 'tcp') - Number(b === 'tcp'));
+  let left = MAX_PORTS_BYTES;
+  return Object.fromEntries(
+    kinds.map(([kind, ranges]) => {
+      const kept = ranges.length <= left ? ranges : ranges.slice(0, ranges.lastIndexOf(',', left) + 1);
+      left -= kept.length;
+      return [kind, kept];
+    }),
+  );
 }
 
 const fits = (text: string) => Buffer.byteLength(text) <= MAX_BYTES;

@@ -10,6 +10,8 @@ interface Head {
   /** Names and values by turns. */
   readonly headers: readonly string[];
   readonly isUpgrade: boolean;
+  /** Each direction of the upgraded connection ends by itself. */
+  readonly isHalfOpen?: boolean;
 }
 
 const CONNECT_MS = 3000;
@@ -23,19 +25,22 @@ export class NodeLinks {
   };
 
   /** Begins a request to the node at `url`. One that cannot be connected fails within seconds. */
-  request(url: string, { method, path, headers, isUpgrade }: Head): ClientRequest {
+  request(url: string, { method, path, headers, isUpgrade, isHalfOpen = false }: Head): ClientRequest {
     const { protocol, hostname, port } = new URL(url);
     const isTls = protocol === 'https:';
     const begin = isTls ? httpsRequest : httpRequest;
-    const upstream = begin({
+    const options = {
       hostname: hostname.replace(/^\[|\]$/g, ''),
       port: port === '' ? undefined : Number(port),
       method,
       path,
       headers: [...headers],
       setHost: false,
+      // Node passes it on to net.connect().
+      allowHalfOpen: isHalfOpen,
       agent: isUpgrade ? false : this.#agents[isTls ? 'https' : 'http'],
-    });
+    };
+    const upstream = begin(options);
     upstream.once('socket', (socket) => limitConnecting(upstream, socket));
     return upstream;
   }

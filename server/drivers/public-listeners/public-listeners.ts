@@ -4,6 +4,7 @@ import type { ForVisitor, PublicListeners } from '../../compute/ports/published-
 import { sourceOf } from '../../platform/host/caller-networks.ts';
 import { closed, listenAt, refusal } from '../loopback-ingress/host-addresses.ts';
 import { relay, reset } from '../loopback-ingress/relay.ts';
+import type { OfferedPorts } from '../offered-ports.ts';
 
 interface Listener {
   readonly server: Server;
@@ -20,9 +21,12 @@ export class TcpListeners implements PublicListeners {
   /** See publishedAt(). */
   readonly #host: string;
   readonly #listeners = new Map<number, Listener>();
+  /** Other nodes pass connections on; undefined: there are none. */
+  readonly #ports: OfferedPorts | undefined;
 
-  constructor({ host }: { readonly host: string }) {
+  constructor({ host, ports }: { readonly host: string; readonly ports?: OfferedPorts | undefined }) {
     this.#host = host;
+    this.#ports = ports;
   }
 
   async open(port: number, dial: ForVisitor): Promise<string | null> {
@@ -35,15 +39,18 @@ export class TcpListeners implements PublicListeners {
       keepAliveInitialDelay: KEEPALIVE_MS,
     });
     server.maxConnections = MAX_CONNECTIONS;
-    server.on('connection', (client) => {
+    const take = (client: Socket, address = client.remoteAddress ?? '') => {
       clients.add(client);
       // An error is always followed by `close`; without a listener it would end the process.
       client.on('error', () => undefined).once('close', () => clients.delete(client));
-      void join(client, dial);
-    });
+      if (clients.size > MAX_CONNECTIONS) reset(client);
+      else void join(client, dial(sourceOf(address)));
+    };
+    server.on('connection', (client) => take(client));
     const error = await listenAt(server, { address: this.#host, port });
     if (error !== null) return reasonOf(error);
     this.#listeners.set(port, { server, clients });
+    this.#ports?.offer(port, { protocol: 'tcp', addresses: [this.#host], take });
     return null;
   }
 
@@ -54,6 +61,7 @@ export class TcpListeners implements PublicListeners {
   async close(port: number): Promise<void> {
     const listener = this.#listeners.get(port);
     this.#listeners.delete(port);
+    this.#ports?.withdraw(port);
     if (listener === undefined) return;
     const ended = closed(listener.server);
     for (const client of listener.clients) reset(client);
@@ -62,8 +70,8 @@ export class TcpListeners implements PublicListeners {
 }
 
 /** A client that gives up meanwhile ends the guest's side too. */
-async function join(client: Socket, dial: ForVisitor): Promise<void> {
-  const guest = await dial(sourceOf(client.remoteAddress ?? ''));
+async function join(client: Socket, dialed: ReturnType<ForVisitor>): Promise<void> {
+  const guest = await dialed;
   if (guest === null) reset(client);
   else if (client.destroyed) reset(guest);
   else relay(client, guest, UNCOUNTED);

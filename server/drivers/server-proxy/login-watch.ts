@@ -67,8 +67,14 @@ const MYSQL: LoginProtocol = {
   noEncryption: () => null,
 };
 
+/** One whose log-ins are not seen: they count as such after a while. */
+const UNSEEN = { headBytes: 1, lengthOf: () => null, isLogin: () => false, noEncryption: () => null };
+const MONGODB: LoginProtocol = { ...UNSEEN, serverBegins: false };
+/** Published ports: a machine may speak anything. */
+const TCP: LoginProtocol = { ...UNSEEN, serverBegins: true };
+
 /** Wire protocols, which several engines may have. */
-export const PROTOCOLS = { postgresql: POSTGRESQL, mysql: MYSQL } as const;
+export const PROTOCOLS = { postgresql: POSTGRESQL, mysql: MYSQL, mongodb: MONGODB, tcp: TCP } as const;
 export type Protocol = keyof typeof PROTOCOLS;
 
 /** A log-in takes less. */

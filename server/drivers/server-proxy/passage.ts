@@ -3,16 +3,28 @@ import { connect, type Socket } from 'node:net';
 import { relay, reset } from '../loopback-ingress/relay.ts';
 import { LoginWatch, noEncryption, PROTOCOLS, type Protocol } from './login-watch.ts';
 
+/** Connects a client of that address. Rejects with the error of the system, or another. */
+export type Dial = (port: number, address: string) => Promise<Socket>;
+
+/** A client that has come, and is not read yet. */
+export interface Arrival {
+  readonly socket: Socket;
+  readonly address: string;
+  /** Time of arrival, ms of the listener's clock. */
+  readonly now: number;
+}
+
 export interface PassageDeps {
   readonly protocol: Protocol;
+  readonly dial: Dial;
   /** It is worth a server: it said something, or its protocol lets the server speak first. */
   readonly ready: () => void;
   /** The client has sent its first message. */
   readonly heard: () => void;
   /** The client seems to have logged in. */
   readonly proven: () => void;
-  /** No server listens at that port: it waits again. */
-  readonly refused: (port: number) => void;
+  /** It could not be connected to that port, and is not through. */
+  readonly failed: (port: number, error: NodeJS.ErrnoException) => void;
   readonly gone: () => void;
 }
 
@@ -31,6 +43,14 @@ const LINGER_MS = 30_000;
 const KEEPALIVE_MS = 60_000;
 const NO_COUNTS = { onIn() {}, onOut() {} };
 
+/** Connects to a server of this host. */
+export const dialHere: Dial = (port) => {
+  const server = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true, ...FROM });
+  return new Promise((resolve, reject) => {
+    server.once('connect', () => resolve(server.off('error', reject))).once('error', reject);
+  });
+};
+
 export class Passage {
   readonly host: string;
   /** Time of arrival, ms of the listener's clock. */
@@ -39,32 +59,26 @@ export class Passage {
   readonly #deps: PassageDeps;
   /** Bytes received before the connection to the server: at most one piece, as reading then pauses. */
   #said: Buffer | null = null;
-  #server: Socket | null = null;
+  #isThrough = false;
   #passedAt = 0;
   #isReady = false;
-  #isJoined = false;
   #isProven = false;
 
-  /** `client`: not read yet. `now`: ms of any clock. */
-  constructor(client: Socket, now: number, deps: PassageDeps) {
+  constructor({ socket: client, address, now }: Arrival, deps: PassageDeps) {
     this.#client = client;
     this.#deps = deps;
-    this.host = client.remoteAddress ?? '';
+    this.host = address;
     this.since = now;
     // An error is always followed by `close`.
     client.on('error', () => {});
-    client.once('close', () => {
-      // A joined pair settles its end between themselves.
-      if (this.#server !== null && !this.#isJoined) reset(this.#server);
-      deps.gone();
-    });
+    client.once('close', () => deps.gone());
     client.setKeepAlive(true, KEEPALIVE_MS);
     client.once('data', this.#hear).once('end', this.#leave).resume();
   }
 
   /** The client is joined to a server, or about to be. */
   get isThrough(): boolean {
-    return this.#server !== null;
+    return this.#isThrough;
   }
 
   /** To be called once it can be passed on. */
@@ -74,25 +88,26 @@ export class Passage {
 
   /** Goes to that port. */
   pass(port: number, now: number): void {
-    if (this.#server !== null || this.#client.destroyed) return;
+    const client = this.#client;
+    if (this.#isThrough || client.destroyed) return;
+    this.#isThrough = true;
     this.#passedAt = now;
-    const where = { host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true };
-    const server = connect({ ...where, ...FROM });
-    this.#server = server;
-    server.once('connect', () => this.#join(server));
-    server.on('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code !== 'ECONNREFUSED' || this.#isJoined || this.#client.destroyed) return;
-      this.#server = null;
-      this.#deps.refused(port);
-    });
-    server.once('close', () => {
-      if (this.#server === server && !this.#isJoined) reset(this.#client);
-    });
+    this.#deps.dial(port, this.host).then(
+      (server) => {
+        server.on('error', () => {});
+        if (client.destroyed) reset(server);
+        else this.#join(server);
+      },
+      (error) => {
+        this.#isThrough = false;
+        if (!client.destroyed) this.#deps.failed(port, error);
+      },
+    );
   }
 
   /** Settles by its time what cannot be seen. */
   age(now: number): void {
-    if (this.#server !== null && now - this.#passedAt > PROVEN_MS) this.#prove();
+    if (this.#isThrough && now - this.#passedAt > PROVEN_MS) this.#prove();
     if (!this.#isReady && now - this.since > SILENT_MS) this.end();
   }
 
@@ -125,7 +140,7 @@ export class Passage {
 
   /** A client that disconnects before it reaches the server is dropped. */
   readonly #leave = () => {
-    if (this.#server === null) this.#client.destroy();
+    if (!this.#isThrough) this.#client.destroy();
   };
 
   #beReady(): void {
@@ -136,7 +151,6 @@ export class Passage {
 
   #join(server: Socket): void {
     const client = this.#client.off('data', this.#hear).off('end', this.#leave);
-    this.#isJoined = true;
     if (this.#said !== null) server.write(this.#said);
     this.#said = null;
     this.#watch(server);

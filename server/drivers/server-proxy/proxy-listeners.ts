@@ -3,8 +3,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
 import { Descriptors } from '../../platform/host/descriptors.ts';
 import { UnauthenticatedConnections } from '../unauthenticated-connections.ts';
-import { Passage } from './passage.ts';
-import type { Listener, ListenerFigures } from './server-proxy.ts';
+import { type Arrival, type Dial, dialHere, Passage } from './passage.ts';
+import type { Listener, ListenerFigures, ProxyCall } from './server-proxy.ts';
 
 /** Unauthenticated connections per listener; when exceeded, one of them is dropped. */
 const MAX_UNAUTHENTICATED = 256;
@@ -38,18 +38,49 @@ interface State {
   missedAt: number;
 }
 
+export interface ProxyListenersDeps {
+  /** A connection waits at a listener that leads nowhere. */
+  readonly wanted: (listener: string) => void;
+  readonly dial?: Dial;
+  /** The words to a client that could not be connected, other than for want of a server; null: none. */
+  readonly refusalOf?: (listener: Listener) => Buffer | null;
+}
+
 export class ProxyListeners {
   readonly #listeners = new Map<string, State>();
-  readonly #wanted: (listener: string) => void;
+  readonly #deps: ProxyListenersDeps;
+  readonly #timer: NodeJS.Timeout;
   /** Also limited to a share of the free descriptors. */
   readonly #descriptors = new Descriptors({ clock: systemClock, reserve: Number.POSITIVE_INFINITY });
   readonly #capacity = Math.min(MAX_ALL, Math.floor(this.#descriptors.limit / PART_OF_LIMIT));
   /** Passages of all listeners. */
   #count = 0;
 
-  constructor(wanted: (listener: string) => void) {
-    this.#wanted = wanted;
-    setInterval(() => this.#checkAll(), CHECK_MS);
+  constructor(deps: ProxyListenersDeps) {
+    this.#deps = deps;
+    this.#timer = setInterval(() => this.#checkAll(), CHECK_MS);
+  }
+
+  /** Does what the call says; see ServerProxy. */
+  answer(call: ProxyCall): unknown {
+    if (call.kind === 'open') return this.open(call.listener);
+    if (call.kind === 'shut') return this.shut(call.name);
+    if (call.kind === 'lead') return this.lead(call.name, call.port);
+    if (call.kind === 'refuse') return this.refuse(call.name, Buffer.from(call.reply));
+    if (call.kind === 'end') return this.endConnections(call.name);
+    return this.figures(call.name);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all([...this.#listeners.keys()].map((name) => this.shut(name)));
+  }
+
+  /** Takes a client that another node has passed on, as if it had come to that listener itself. */
+  take(name: string, socket: Socket, address: string): void {
+    const state = this.#listeners.get(name);
+    if (state === undefined) return void socket.destroy();
+    this.#enter(state, { socket, address, now: now() });
   }
 
   /** Listens, and rejects with the error of the system when it cannot. */
@@ -110,7 +141,9 @@ export class ProxyListeners {
 
   async #listen(state: State, address: string): Promise<Server> {
     const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true });
-    server.on('connection', (socket) => this.#enter(state, socket));
+    server.on('connection', (socket) => {
+      this.#enter(state, { socket, address: socket.remoteAddress ?? '', now: now() });
+    });
     const { port } = state.listener;
     const host = address === '*' ? {} : { host: address };
     await new Promise<void>((resolve, reject) => {
@@ -122,21 +155,25 @@ export class ProxyListeners {
     return server;
   }
 
-  #enter(state: State, socket: Socket): void {
+  #enter(state: State, arrival: Arrival): void {
     const { unauthenticated, all, waiting } = state;
     const isFull = all.size - unauthenticated.size >= MAX_OPEN || !this.#hasCapacity(state);
     // Closed connections free their slot immediately.
     if (unauthenticated.size > 0 && (isFull || unauthenticated.size >= MAX_UNAUTHENTICATED))
       unauthenticated.evict();
-    else if (isFull) return void socket.destroy();
+    else if (isFull) return void arrival.socket.destroy();
     state.accepted++;
     this.#count++;
-    const passage: Passage = new Passage(socket, now(), {
+    const passage: Passage = new Passage(arrival, {
       protocol: state.listener.protocol,
+      dial: this.#deps.dial ?? dialHere,
       ready: () => this.#admit(state, passage),
       heard: () => unauthenticated.heard(passage),
       proven: () => unauthenticated.leave(passage),
-      refused: (port) => this.#miss(state, passage, port),
+      failed: (port, { code }) => {
+        if (code === 'ECONNREFUSED') this.#miss(state, passage, port);
+        else this.#refuse(state, passage);
+      },
       gone: () => {
         this.#count--;
         unauthenticated.leave(passage);
@@ -158,7 +195,13 @@ export class ProxyListeners {
   #admit({ listener, port, waiting }: State, passage: Passage): void {
     if (port !== null) return void passage.pass(port, now());
     waiting.add(passage);
-    if (waiting.size === 1) this.#wanted(listener.name);
+    if (waiting.size === 1) this.#deps.wanted(listener.name);
+  }
+
+  #refuse({ listener }: State, passage: Passage): void {
+    const words = this.#deps.refusalOf?.(listener) ?? null;
+    if (words === null) passage.end();
+    else passage.refuse(words);
   }
 
   /** Requests the new port of a moved server immediately, but rate-limited. */
@@ -168,7 +211,7 @@ export class ProxyListeners {
     state.port = null;
     const last = state.missedAt;
     state.missedAt = now();
-    if (state.missedAt - last > CHECK_MS) this.#wanted(state.listener.name);
+    if (state.missedAt - last > CHECK_MS) this.#deps.wanted(state.listener.name);
   }
 
   #checkAll(): void {
@@ -176,7 +219,7 @@ export class ProxyListeners {
     for (const { listener, all, waiting, port } of this.#listeners.values()) {
       for (const passage of waiting) if (time - passage.since > WAIT_MS) passage.end();
       for (const passage of all) passage.age(time);
-      if (port === null && waiting.size > 0) this.#wanted(listener.name);
+      if (port === null && waiting.size > 0) this.#deps.wanted(listener.name);
     }
   }
 }

@@ -3,14 +3,17 @@
  * connection to a server that sleeps waits until that is up. Who has not logged in yet is bounded for each
  * listener.
  */
+import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { programFile } from '../../platform/program-files.ts';
 import type { CloudClaim } from '../host-network/cloud-claim.ts';
+import type { OfferedPorts } from '../offered-ports.ts';
 import { holderOf } from '../server-port.ts';
 import { DirectRoutes } from './direct-routes.ts';
 import type { Protocol } from './login-watch.ts';
+import { ProxyListeners } from './proxy-listeners.ts';
 
 export interface Listener {
   /** No two have the same. */
@@ -35,6 +38,8 @@ export interface ServerProxyDeps {
   readonly warn: (text: string) => void;
   /** Tells our rules in nftables from those of other clouds on this host. */
   readonly claim: CloudClaim;
+  /** Other nodes of the cluster pass connections on; missing: there are none. */
+  readonly ports?: OfferedPorts | undefined;
 }
 
 /** Messages to the thread. */
@@ -69,6 +74,8 @@ const STEADY_MS = 60_000;
 export class ServerProxy {
   readonly #deps: ServerProxyDeps;
   readonly #direct: DirectRoutes;
+  /** Clients of another node: sockets of HTTP servers cannot go to a thread. */
+  readonly #passedOn: ProxyListeners | null;
   readonly #listeners = new Map<string, Kept>();
   readonly #asked = new Map<number, PromiseWithResolvers<unknown>>();
   #thread: Worker | null = null;
@@ -81,6 +88,7 @@ export class ServerProxy {
   constructor(deps: ServerProxyDeps) {
     this.#deps = deps;
     this.#direct = new DirectRoutes(deps);
+    this.#passedOn = deps.ports === undefined ? null : new ProxyListeners(deps);
   }
 
   /** Why new connections of this host go by the proxy, for humans; null: they go straight to the servers. */
@@ -96,14 +104,20 @@ export class ServerProxy {
       throw cannotListen(listener, error);
     });
     this.#listeners.set(listener.name, { listener, port: null, turn: Promise.resolve() });
+    const { name, port, protocol, addresses } = listener;
+    await this.#passedOn?.open({ ...listener, addresses: [] });
+    const take = (client: Socket, address: string) => this.#passedOn?.take(name, client, address);
+    this.#deps.ports?.offer(port, { protocol, addresses, take });
   }
 
   /** Ends its listener and the connections that go by us. */
   async shut(name: string): Promise<void> {
-    if (!this.#listeners.has(name)) return;
+    const kept = this.#listeners.get(name);
+    if (kept === undefined) return;
+    this.#deps.ports?.withdraw(kept.listener.port);
     await this.lead(name, null);
     this.#listeners.delete(name);
-    await this.#tell({ kind: 'shut', name });
+    await Promise.all([this.#tell({ kind: 'shut', name }), this.#passedOn?.shut(name)]);
   }
 
   /**
@@ -120,29 +134,34 @@ export class ServerProxy {
 
   async #leadNow({ listener, port }: Kept): Promise<void> {
     if (isLocal(listener) && port === null) await this.#direct.set(listener.port, null);
+    this.#passedOn?.lead(listener.name, port);
     await this.#tell({ kind: 'lead', name: listener.name, port });
     if (isLocal(listener) && port !== null) await this.#direct.set(listener.port, port);
   }
 
   /** Ends all that wait, with these bytes. */
   refuse(name: string, reply: Buffer): void {
+    this.#passedOn?.refuse(name, reply);
     void this.#tell({ kind: 'refuse', name, reply });
   }
 
   /** Ends all connections that go by us. */
   endConnections(name: string): void {
+    this.#passedOn?.endConnections(name);
     void this.#tell({ kind: 'end', name });
   }
 
   async figures(name: string): Promise<ListenerFigures> {
-    const figures = await this.#tell({ kind: 'figures', name });
-    return (figures as ListenerFigures | undefined) ?? { open: 0, waiting: 0, accepted: 0 };
+    const all = [await this.#tell({ kind: 'figures', name }), this.#passedOn?.figures(name)];
+    const figures = all.filter((each) => each !== undefined) as ListenerFigures[];
+    const sum = (key: keyof ListenerFigures) => figures.reduce((total, each) => total + each[key], 0);
+    return { open: sum('open'), waiting: sum('waiting'), accepted: sum('accepted') };
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#listeners.clear();
-    await this.#direct.close();
+    await Promise.all([this.#direct.close(), this.#passedOn?.close()]);
     await this.#thread?.terminate();
   }
 

@@ -7,6 +7,7 @@ import type { Door, Exchange } from '../exchange.ts';
 import type { NamedMachines } from '../named-machines.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from '../response.ts';
 import { type Forward, hostUnreachable, type Upgraded } from './forward.ts';
+import { type PassedTo, passedPorts } from './passed-ports.ts';
 
 export interface DataForwardDeps {
   readonly forward: Forward;
@@ -82,9 +83,9 @@ function refuse(
 
 /**
  * Gives the host's data origin, `server`, what other nodes have passed to the API's port. To be asked before
- * the API itself. `door` null: there is no other node.
+ * the API itself; and `ports` what they have passed to those. `door` null: there is no other node.
  */
-export function forwardedData(door: Pick<Door, 'forwarded'> | null, server: () => Server) {
+export function forwardedData(door: Door | null, server: () => Server, ports: PassedTo) {
   if (door === null) return { beside: [], upgrades: [] };
   const isForwarded = (request: IncomingMessage) => door.forwarded(request)?.origin === 'data';
   const isSwitched = (request: IncomingMessage) => {
@@ -99,7 +100,7 @@ export function forwardedData(door: Pick<Door, 'forwarded'> | null, server: () =
     takes: isSwitched,
     upgrade: (request, { client, head }) => void server().emit('upgrade', request, client, head),
   };
-  return { beside: [beside], upgrades: [upgrades] };
+  return { beside: [beside], upgrades: [upgrades, ...passedPorts(door, ports)] };
 }
 
 /** A member of Node's server; see serveUpgrades. */

@@ -29,7 +29,8 @@ async function openPair(t: TestContext) {
     arrived.push({ method: request.method, url: request.url, body: Buffer.concat(parts).toString() });
     response.end();
   });
-  const view = { isHost: true, state: 'up', runId: 'host', url: await listening(t, host) } as NodeView;
+  const url = await listening(t, host);
+  const view = { isHost: true, state: 'up', runId: 'host', url, beatAgeMs: 0 } as NodeView;
   const links = new NodeLinks();
   t.after(() => links.close());
   const forward = new Forward({
@@ -38,6 +39,7 @@ async function openPair(t: TestContext) {
     links,
     proxies: { isSecure: () => false },
     control: new WeakSet(),
+    newId: () => 'req-1',
     most: 10,
   });
   const front = createServer((raw, response) => {

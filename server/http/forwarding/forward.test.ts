@@ -3,176 +3,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as requestOf } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
-import { type TestContext, test } from 'node:test';
-import { pino } from 'pino';
+import { test } from 'node:test';
 import { WebSocket } from 'ws';
-import { NOBODY, OPERATOR, type Principal } from '../../calls/principal.ts';
-import { buildEdges } from '../../cloud/edges.ts';
-import { loadConfig } from '../../config/config.ts';
-import { NodeLinks } from '../../drivers/node-proxy/node-links.ts';
-import { FakeClock } from '../../platform/clock.ts';
-import { Type } from '../../platform/json/json-schema.ts';
-import type { NodeView } from '../../platform/membership.ts';
-import { Meters } from '../../platform/prometheus.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { defineRoute, type Route } from '../route.ts';
-import { Forward } from './forward.ts';
-import { FORWARDED_HEADER, SignedCalls } from './signed-calls.ts';
-
-const SECRET = Buffer.alloc(32, 7);
-const BOB: Principal = { ...OPERATOR, via: 'key', accountId: 8, credentialId: 'key-8', isAdmin: false };
-const ALICE: Principal = { ...OPERATOR, via: 'key', accountId: 7, credentialId: 'key-7', isAdmin: false };
-
-interface Seen {
-  readonly address: string;
-  readonly principal: Principal;
-  readonly requestId: string;
-  readonly body: unknown;
-  readonly headers: Readonly<Record<string, unknown>>;
-}
-
-/** A node whose calls say where they were answered, and as what. */
-async function openNode(
-  t: TestContext,
-  { name, others }: { name: string; others: () => readonly NodeView[] },
-) {
-  const isHost = name === 'host';
-  const seen: Seen[] = [];
-  const held: AbortSignal[] = [];
-  const logged: string[] = [];
-  const note = (line: string) => {
-    const { msg, request_id: id } = JSON.parse(line);
-    if (msg === 'request') logged.push(id);
-  };
-  const answer = async ({ request, principal, body }: Parameters<Route['handler']>[0]) => {
-    const { address, id, raw } = request;
-    seen.push({ address, principal, requestId: id, body, headers: raw.headers });
-    return { by: name };
-  };
-  const answered = {
-    responses: { 200: Type.Unknown() },
-    permission: 'authenticated',
-    tag: 'compute',
-  } as const;
-  const held1 = async ({ reply }: Parameters<Route['handler']>[0]) => {
-    const left = new AbortController();
-    reply.raw.once('close', () => left.abort());
-    held.push(left.signal);
-    await new Promise(() => {});
-  };
-  const apiRoutes = [
-    { method: 'POST', path: '/api/act', name: 'act', body: Type.Unknown(), handler: answer, livesOn: 'host' },
-    { method: 'GET', path: '/api/rows', name: 'rows', handler: answer, livesOn: 'host-or-any' },
-    { method: 'GET', path: '/api/here', name: 'here', handler: answer },
-    { method: 'POST', path: '/api/hold', name: 'hold', handler: held1, livesOn: 'host' },
-    { method: 'GET', path: '/api/hold', name: 'holdRead', handler: held1, livesOn: 'host' },
-    {
-      method: 'GET',
-      path: '/api/slow',
-      name: 'slow',
-      handler: isHost ? held1 : answer,
-      livesOn: 'host-or-any',
-    },
-  ].map((route) => defineRoute({ ...answered, summary: '', isRepeatable: true, ...route } as never));
-  const clock = new FakeClock(1e12);
-  const control = new WeakSet<object>();
-  const gone = new Set<string>();
-  const runId = `${name}-1`;
-  const membership = {
-    runId,
-    isHost,
-    isGone: (id: string) => gone.has(id) || !/^(host|front)-1$/.test(id),
-    nodes: others,
-  };
-  const calls = new SignedCalls({ secret: SECRET, membership, clock });
-  const links = new NodeLinks();
-  const config = { CLOUDLET_RATE_REQUESTS: isHost ? '2' : '10', CLOUDLET_MAX_CONNECTIONS: '16' };
-  const { api, data, guard } = buildEdges(loadConfig(config), {
-    clock,
-    log: pino({ level: 'debug' }, { write: note }),
-    meters: new Meters(),
-    accounts: {
-      authenticate: ({ apiKey }) => (apiKey === 'alice' ? ALICE : apiKey === 'bob' ? BOB : NOBODY),
-      isCurrent: () => true,
-      holderOf: () => ALICE,
-    },
-    control,
-    tickets: { holderOf: () => NOBODY },
-    idempotency: undefined as never,
-    operations: undefined as never,
-    apiRoutes,
-    dataRoutes: [],
-    sockets: [
-      {
-        path: '/api/socket',
-        name: 'openSocket',
-        permission: 'authenticated',
-        livesOn: 'host',
-        redeem: async (ticket) => (ticket === 'of-alice' ? ALICE : NOBODY),
-        prepare: async ({ accountId }) => ({
-          begin: (channel) => channel.send(`${name}:${accountId}`),
-          receive: () => undefined,
-          end: () => {},
-        }),
-      },
-    ],
-    hrana: {
-      find: async () => ({ databaseId: 'db-1', accountId: 7 }) as never,
-      exchange: async (_, { path }) => ({
-        status: 200,
-        contentType: 'text/plain',
-        body: Buffer.from(`${name}:${path}`),
-      }),
-      receive: async () => null,
-      closeSocket: async () => {},
-      egress: { count: () => {}, counted: undefined as never },
-    },
-    pages: { answer: () => false },
-    addresses: { answer: (_: unknown, __: unknown, work: () => unknown) => work() } as never,
-    s3: undefined as never,
-    named: async () => 'unknown',
-    connections: 1000,
-    forwarding: {
-      forwarded: calls,
-      begin: (deps) => (isHost ? undefined : new Forward({ ...deps, membership, calls, links })),
-      close: () => links.close(),
-    },
-  });
-  await api.listen({ port: 0, host: '127.0.0.1' });
-  await data.listen({ port: 0, host: '127.0.0.1' });
-  const close = async () => {
-    guard.close();
-    links.close();
-    api.server.closeAllConnections();
-    data.server.closeAllConnections();
-    await api.close();
-    await data.close();
-  };
-  t.after(close);
-  const urlOf = ({ server }: typeof api) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { seen, held, logged, gone, calls, control, api: urlOf(api), data: urlOf(data), server: api.server };
-}
-
-async function openCluster(t: TestContext) {
-  const host = await openNode(t, { name: 'host', others: () => [] });
-  const view = { isHost: true, state: 'up', runId: 'host-1', url: host.api, beatAgeMs: 0 } as NodeView;
-  let nodes: readonly NodeView[] = [view];
-  const front = await openNode(t, { name: 'front', others: () => nodes });
-  const lose = (to: readonly NodeView[]) => {
-    nodes = to;
-  };
-  return { host, front, view, lose, gone: front.gone };
-}
-
-const asAlice = { 'x-api-key': 'alice' };
-const call = (url: string, init: RequestInit = {}) =>
-  fetch(url, { ...init, headers: { ...asAlice, ...(init.headers as Record<string, string>) } });
-const act = (url: string, headers: Record<string, string> = {}) =>
-  call(`${url}/api/act`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: '{"a":1}',
-  });
+import { act, asAlice, call, openCluster } from '../../testing/two-edges.ts';
+import { FORWARDED_HEADER } from './signed-calls.ts';
 
 test('the host answers as if it had been asked, and both know the request by one id', async (t) => {
   const { host, front } = await openCluster(t);
@@ -282,20 +117,6 @@ test('when the connection breaks after the call its outcome is unknown, but a re
   }
 });
 
-test('calls at a host that stands still end once it is lost', async (t) => {
-  const { host, front, gone } = await openCluster(t);
-  const asked = call(`${front.api}/api/hold`, { method: 'POST' });
-  const socket = new WebSocket(`${front.api.replace('http', 'ws')}/api/socket`, { headers: asAlice });
-  const closed = once(socket, 'close');
-  await once(socket, 'message');
-  await eventually(() => host.held.length > 0);
-  gone.add('host-1');
-  const answer = await asked;
-  const { code } = (await answer.json()) as { code: string };
-  assert.deepEqual([answer.status, code], [503, 'operation_interrupted']);
-  await closed;
-});
-
 test('connections to the host are kept for the next call', async (t) => {
   const { host, front } = await openCluster(t);
   let connections = 0;
@@ -312,16 +133,6 @@ test('a client that goes away ends its call at the host', async (t) => {
   left.abort();
   await assert.rejects(asked);
   await eventually(() => signal.aborted);
-});
-
-test('rows of a host that has fallen silent are read here, without a wait', async (t) => {
-  const { host, front, view, lose } = await openCluster(t);
-  const asked = call(`${front.api}/api/slow`);
-  await eventually(() => host.held.length > 0);
-  lose([{ ...view, beatAgeMs: 4000 }]);
-  for (const answer of [asked, call(`${front.api}/api/rows`)])
-    assert.deepEqual(await (await answer).json(), { by: 'front' });
-  assert.deepEqual(await (await act(front.api)).json(), { by: 'host' });
 });
 
 test('who has taken all places gives way to others', async (t) => {

@@ -23,6 +23,8 @@ export interface NodeRequest {
   readonly headers: readonly string[];
   /** Its connection becomes another protocol's. */
   readonly isUpgrade: boolean;
+  /** Each direction of the upgraded connection ends by itself. */
+  readonly isHalfOpen?: boolean;
 }
 
 /** The way to other nodes. */
@@ -37,7 +39,8 @@ export interface ForwardDeps {
   readonly links: NodeLinks;
   readonly proxies: Pick<TrustedProxies, 'isSecure'>;
   readonly control: ControlSockets;
-  /** Requests and connections that are passed on at a time. */
+  readonly newId: () => string;
+  /** Requests and connections that are passed on at a time, without those to ports. */
   readonly most: number;
 }
 
@@ -58,16 +61,21 @@ export interface Upgraded {
   readonly head: Buffer;
 }
 
+/** The protocol of a connection to a port of the host. */
+export const PORT_PROTOCOL = 'cloudlet-port';
+export const PORT_PATH = '/ports/';
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
-const CHECK_MS = 1000;
-/** A host that has told nothing for so long is not waited for by what can be answered here. */
+const CHECK_MS = 500;
+/** A host that has told nothing for so long is not waited for. */
 const SILENT_MS = 3000;
 
 /** Something that is passed on. */
 interface Passed {
   readonly runId: string;
-  /** It is answered here instead once the host is silent. */
-  readonly isOptional: boolean;
+  /** Nothing of the answer has come. */
+  readonly isWaiting: boolean;
+  /** Bytes of its connection at the last look. */
+  readonly moved?: number;
 }
 
 export class Forward {
@@ -132,13 +140,51 @@ export class Forward {
     if (!isPassed) throw hostUnreachable();
   }
 
+  /**
+   * Connects a client of that address, which came to a port here, to the same port of the host. Rejects with
+   * `host_unreachable`.
+   */
+  connect(port: number, address: string): Promise<Socket> {
+    const { calls, links, newId } = this.#deps;
+    const host = this.#answeringHost();
+    if (host === undefined) return Promise.reject(hostUnreachable());
+    const { runId, url } = host;
+    const at = { method: 'GET', url: `${PORT_PATH}${port}` };
+    const call = { origin: 'port', address, requestId: newId(), isOperator: false, isSecure: false } as const;
+    const signed = [FORWARDED_HEADER, calls.sign(at, { ...call, host: '' }, runId)];
+    const headers = ['Host', new URL(url).host, 'Upgrade', PORT_PROTOCOL, 'Connection', 'Upgrade', ...signed];
+    const head = { method: at.method, path: at.url, headers, isUpgrade: true, isHalfOpen: true };
+    const upstream = links.request(url, head);
+    this.#note(upstream, { runId, isWaiting: true });
+    return new Promise((resolve, reject) => {
+      const fail = () => reject(hostUnreachable());
+      upstream.once('error', fail).once('close', fail);
+      upstream.once('response', (answer) => {
+        answer.resume();
+        upstream.destroy();
+      });
+      upstream.once('upgrade', (_, socket: Socket, first: Buffer) => {
+        if (first.length > 0) socket.unshift(first);
+        socket.setTimeout(0).setNoDelay(true);
+        this.#note(socket, { runId, isWaiting: false });
+        resolve(socket);
+      });
+      upstream.end();
+    });
+  }
+
+  /** undefined: there is none, or it has told nothing for a while. */
+  #answeringHost(): NodeView | undefined {
+    return this.#deps.membership.nodes().find((node) => isLiveHost(node) && node.beatAgeMs < SILENT_MS);
+  }
+
   /** Ends the connections that are passed on. */
   close(): void {
     clearInterval(this.#timer);
     for (const each of this.#underWay.keys()) each.destroy();
   }
 
-  /** A host that stands still, or whose network is gone, closes nothing: once it is lost, we do. */
+  /** A host that stands still, or whose network is gone, closes nothing: we do. */
   #note(passed: ClientRequest | Duplex, as: Passed): void {
     this.#underWay.set(passed, as);
     passed.once('close', () => {
@@ -152,20 +198,25 @@ export class Forward {
 
   #cutLost(): void {
     const { membership } = this.#deps;
-    const isSilent = !membership.nodes().some((node) => isLiveHost(node) && node.beatAgeMs < SILENT_MS);
-    for (const [passed, { runId, isOptional }] of this.#underWay)
-      if (membership.isGone(runId) || (isSilent && isOptional)) passed.destroy();
+    const isSilent = this.#answeringHost() === undefined;
+    for (const [passed, { runId, isWaiting, ...last }] of this.#underWay) {
+      const moved = movedBytes(passed);
+      // A host that takes or sends bytes does not stand still, whatever its beats say.
+      const isStill = isWaiting && moved === last.moved;
+      if (membership.isGone(runId) || (isSilent && isStill)) passed.destroy();
+      else this.#underWay.set(passed, { runId, isWaiting, moved });
+    }
   }
 
   /** Throws `overloaded`. The place is taken until `client` is closed. */
   #begin(
-    { exchange, origin, calledAs, isOptional = false }: Incoming,
+    { exchange, origin, calledAs }: Incoming,
     fields: readonly string[],
     client: ServerResponse | Duplex,
   ): ClientRequest | undefined {
-    const { calls, links, proxies, control, membership } = this.#deps;
-    const host = membership.nodes().find(isLiveHost);
-    if (host === undefined || (isOptional && host.beatAgeMs >= SILENT_MS)) return undefined;
+    const { calls, links, proxies, control } = this.#deps;
+    const host = this.#answeringHost();
+    if (host === undefined) return undefined;
     let upstream: ClientRequest | undefined;
     const giveWay = () => {
       // After a switch the request has ended.
@@ -192,8 +243,8 @@ export class Forward {
     upstream = links.request(host.url, { method, path, headers, isUpgrade });
     const { runId } = host;
     const passed = upstream;
-    this.#note(passed, { runId, isOptional: isOptional && SAFE.has(method) });
-    passed.once('response', () => this.#underWay.set(passed, { runId, isOptional: false }));
+    this.#note(passed, { runId, isWaiting: true });
+    passed.once('response', () => this.#underWay.set(passed, { runId, isWaiting: false }));
     return upstream;
   }
 
@@ -212,7 +263,7 @@ export class Forward {
       client.destroy();
       host.destroy();
     };
-    this.#note(client, { runId, isOptional: false });
+    this.#note(client, { runId, isWaiting: false });
     for (const side of [client, host]) side.once('error', cut).once('close', cut);
     host.pipe(client).pipe(host);
   }
@@ -223,6 +274,11 @@ interface Switched {
   readonly host: Socket;
   readonly hostHead: Buffer;
   readonly runId: string;
+}
+
+function movedBytes(passed: ClientRequest | Duplex): number {
+  const { bytesRead = 0, bytesWritten = 0 } = ('socket' in passed ? passed.socket : null) ?? {};
+  return bytesRead + bytesWritten;
 }
 
 function isLiveHost({ isHost, state }: NodeView): boolean {

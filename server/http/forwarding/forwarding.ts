@@ -1,12 +1,16 @@
 /** The way of requests between the nodes of a cluster. */
 import type { Clock } from '../../platform/clock.ts';
+import { newId } from '../../platform/ids.ts';
 import type { Membership } from '../../platform/membership.ts';
 import { Forward, type ForwardDeps } from './forward.ts';
+import type { PassedTo } from './passed-ports.ts';
 import { type Forwarded, SignedCalls } from './signed-calls.ts';
 
 export interface Forwarding {
   /** null: this cloud has no other node. */
   readonly forwarded: Forwarded | null;
+  /** Ports of this host to which other nodes pass connections on. */
+  readonly ports: PassedTo;
   /** undefined: machines and databases are here. */
   begin(deps: Pick<ForwardDeps, 'proxies' | 'control' | 'most'>): Forward | undefined;
   close(): void;
@@ -14,6 +18,8 @@ export interface Forwarding {
 
 interface ForwardingDeps {
   readonly membership: Membership;
+  /** undefined: none of this host's are passed on to. */
+  readonly ports: PassedTo | undefined;
   readonly secrets: { get(name: string): Promise<Buffer> };
   readonly clock: Clock;
   /** Connections to other nodes. */
@@ -22,6 +28,7 @@ interface ForwardingDeps {
 
 export const NO_OTHER_NODE: Forwarding = {
   forwarded: null,
+  ports: { has: () => false, take: () => false },
   begin: () => undefined,
   close: () => {},
 };
@@ -32,15 +39,18 @@ const SECRET = 'nodes';
 /** Rejects with AppError `data_corrupted` if the secret of the nodes cannot be unsealed. */
 export async function openForwarding({
   membership,
+  ports = NO_OTHER_NODE.ports,
   secrets,
   clock,
   links,
 }: ForwardingDeps): Promise<Forwarding> {
   if (!membership.isShared) return NO_OTHER_NODE;
   const calls = new SignedCalls({ secret: await secrets.get(SECRET), membership, clock });
+  const way = { membership, calls, links, newId: () => newId('req', clock) };
   return {
     forwarded: calls,
-    begin: (deps) => (membership.isHost ? undefined : new Forward({ ...deps, membership, calls, links })),
+    ports,
+    begin: (deps) => (membership.isHost ? undefined : new Forward({ ...deps, ...way })),
     close: () => links.close(),
   };
 }

@@ -15,8 +15,8 @@ export const FORWARDED_HEADER = 'x-cloudlet-forwarded';
 
 /** Facts of a request that the first node knows. */
 export interface PassedCall {
-  /** Where the request came in. On `api` it has passed authentication and limits. */
-  readonly origin: 'api' | 'data';
+  /** Where the request came in. On `api` it has passed authentication and limits; `port` is no request. */
+  readonly origin: 'api' | 'data' | 'port';
   /** The client's. */
   readonly address: string;
   readonly requestId: string;

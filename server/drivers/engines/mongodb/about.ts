@@ -47,8 +47,8 @@ async function build(tools: EngineTools): Promise<BuiltEngine> {
   const firstPort = config.mongodbPort;
   const choice = chooseMongodb(config, folder);
   if (choice.kind === 'built-in') {
-    const { sent, isPrivate } = tools;
-    const at = { folder, firstPort, isPrivate, whyNoServer: choice.why };
+    const { sent, isPrivate, ports } = tools;
+    const at = { folder, firstPort, ports, isPrivate, whyNoServer: choice.why };
     const engine = new MongodbEngine({ ...children, ...at, alarms, tls: managed.tls, sent });
     return { engine, wake: () => engine.wake() };
   }

@@ -44,6 +44,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly tls?: ServerTls | null;
   /** The router's port at its first start; where it is taken, the next that is free. */
   readonly firstPort: number;
+  readonly ports?: MongoRouterDeps['ports'];
   /** Whether no driver may connect. */
   readonly isPrivate?: boolean;
   /** Called with the bytes of each reply to a driver. */
@@ -100,6 +101,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
       firstPort,
       tls,
       alarms,
+      ports: options.ports,
       now: () => new Date(clock.now()),
       execute: async (database, sections) => {
         const reply = await this.#execute(database, sections);

@@ -9,7 +9,7 @@ import { sqlFrameworks } from '../shared/framework-files.ts';
 import { externalMysql } from './external-server-facts.ts';
 import { FRAMEWORKS } from './frameworks.ts';
 import { MYSQL as KIND } from './mysql.ts';
-import { MysqlEngine, mysqlServers } from './mysql-engine.ts';
+import { MysqlEngine, mysqlServers, refusal } from './mysql-engine.ts';
 import { findPrograms } from './mysql-programs.ts';
 import { mysqlSnippets } from './snippets.ts';
 
@@ -37,6 +37,7 @@ export const MYSQL: EngineAbout = {
   frameworks: (target) => sqlFrameworks(FRAMEWORKS, target),
   folder: FOLDER,
   programs: { part: 'mariadb' },
+  refusal,
   development: { isDefault: false, names: ['MYSQL_URL'], variables: ({ uri }) => ({ MYSQL_URL: uri }) },
   canUpgrade: false,
   doctor: async (config) => [await check(config)],

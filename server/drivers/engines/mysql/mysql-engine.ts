@@ -241,7 +241,7 @@ async function bytesIn(folder: string): Promise<number> {
 }
 
 /** An ERR_Packet instead of the greeting (MySQL, client/server protocol). */
-function refusal(text: string): Buffer {
+export function refusal(text: string): Buffer {
   const body = Buffer.concat([Buffer.from([0xff, NOT_NOW & 0xff, NOT_NOW >> 8]), Buffer.from(text)]);
   const head = Buffer.alloc(4);
   head.writeUIntLE(body.length, 0, 3);

@@ -5,7 +5,7 @@ import { sqlFrameworks } from '../shared/framework-files.ts';
 import { checkPostgresql } from './doctor.ts';
 import { externalPostgresql } from './external-server-facts.ts';
 import { FRAMEWORKS } from './frameworks.ts';
-import { PostgresqlEngine, postgresqlServers } from './postgresql-engine.ts';
+import { PostgresqlEngine, postgresqlServers, refusal } from './postgresql-engine.ts';
 import { findPrograms } from './postgresql-programs.ts';
 import { postgresqlSnippets } from './snippets.ts';
 
@@ -33,6 +33,7 @@ export const POSTGRESQL: EngineAbout = {
   frameworks: (target) => sqlFrameworks(FRAMEWORKS, target),
   folder: FOLDER,
   programs: { part: 'postgresql', isOnHost: async () => 'version' in (await findPrograms(null)) },
+  refusal,
   development: {
     isDefault: true,
     names: ['DATABASE_URL'],

@@ -363,7 +363,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
 }
 
 /** An ErrorResponse (PostgreSQL's protocol 3.0, message formats). */
-function refusal(text: string): Buffer {
+export function refusal(text: string): Buffer {
   const fields = ['SFATAL', 'VFATAL', `C${NOT_NOW}`, `M${text}`, ''];
   const body = Buffer.from(`${fields.join('\0')}\0`);
   const head = Buffer.alloc(5);

@@ -6,6 +6,7 @@ import type { Finding } from '../../../platform/finding.ts';
 import type { ChildEngineOptions } from '../../engine-children/child-engine.ts';
 import type { AccountOptions } from '../../managed-server/accounts/account-kind.ts';
 import type { ServerUsers } from '../../managed-server/processes/server-users.ts';
+import type { OfferedPorts } from '../../offered-ports.ts';
 import type { Part } from '../../preparation/preparing.ts';
 import type { HranaCalls } from './hrana-calls.ts';
 
@@ -14,6 +15,8 @@ export interface EngineAbout extends EngineDescription {
   readonly folder: string;
   /** Programs that the set-up fetches for it; null: it needs none. */
   readonly programs: EnginePrograms | null;
+  /** The bytes that end the log-in of a user who cannot come in now; missing: its protocol has none. */
+  refusal?(text: string): Buffer;
   readonly development: Development;
   /** Whether `cloudlet databases upgrade` moves its data to a newer major version. */
   readonly canUpgrade: boolean;
@@ -54,6 +57,8 @@ export interface EngineTools {
   readonly serverUsers: ServerUsers;
   /** Address of the data origin; known once it listens. */
   readonly dataUrl: () => string;
+  /** They are told to other nodes; undefined: there are none. */
+  readonly ports: OfferedPorts | undefined;
   /** Counts bytes that left this cloud. */
   readonly sent: (database: EngineDatabase, bytes: number) => void;
 }

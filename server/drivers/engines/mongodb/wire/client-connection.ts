@@ -60,10 +60,11 @@ export class ClientConnection implements Connected {
   #messagesLeft = STRANGER_MESSAGES;
   #countedAt: number;
 
-  constructor(id: number, socket: Socket, deps: ConnectionDeps) {
+  /** `host`: the client's address, which may be another than the socket's. */
+  constructor(id: number, { socket, host }: { socket: Socket; host: string }, deps: ConnectionDeps) {
     this.id = id;
-    this.host = socket.remoteAddress ?? '';
-    this.address = `${socket.remoteAddress}:${socket.remotePort}`;
+    this.host = host;
+    this.address = `${host}:${socket.remotePort}`;
     this.#socket = socket;
     this.#deps = deps;
     this.#countedAt = deps.now().getTime();

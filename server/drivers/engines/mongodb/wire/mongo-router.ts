@@ -10,6 +10,7 @@ import { SEE_LOG } from '../../../../platform/alarms.ts';
 import { KeyedMutex } from '../../../../platform/concurrency.ts';
 import { AppError } from '../../../../platform/errors.ts';
 import type { ServerTls } from '../../../managed-server/links/server-tls.ts';
+import type { OfferedPorts } from '../../../offered-ports.ts';
 import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../../server-port.ts';
 import { UnauthenticatedConnections } from '../../../unauthenticated-connections.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
@@ -33,6 +34,8 @@ export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' |
   /** Where it listens, and how connections are encrypted; null: on loopback, without. */
   readonly tls: ServerTls | null;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
+  /** Other nodes pass connections on; missing: there are none. */
+  readonly ports?: OfferedPorts | undefined;
 }
 
 export class MongoRouter {
@@ -97,7 +100,7 @@ export class MongoRouter {
 
   /** Serves a connection, encrypted as others, on which only users of that account can log in. */
   take(socket: Socket, accountId: number): void {
-    this.#take(socket, accountId);
+    this.#take(socket, { onlyAccount: accountId });
   }
 
   async close(): Promise<void> {
@@ -124,6 +127,15 @@ export class MongoRouter {
     }
     this.#problem = null;
     alarms.clear(ALARM);
+    this.#offer();
+  }
+
+  #offer(): void {
+    const { ports, tls } = this.#deps;
+    if (this.port === null) return;
+    const addresses = tls?.isRequired ? tls.listen : [HOST];
+    const take = (socket: Socket, host: string) => this.#take(socket, { host });
+    ports?.offer(this.port, { protocol: 'mongodb', addresses, take });
   }
 
   async #choosePort(): Promise<readonly Server[]> {
@@ -174,10 +186,11 @@ export class MongoRouter {
     this.#retry.unref();
   }
 
-  #take(socket: Socket, onlyAccount: number | null = null): void {
+  #take(socket: Socket, { onlyAccount = null, host: address = socket.remoteAddress ?? '' }: From = {}): void {
     if (this.#unauthenticated.size + this.#knownCount >= MAX_CONNECTIONS) this.#unauthenticated.evict();
     const { logins, now, execute } = this.#deps;
-    const connection = new ClientConnection(++this.#lastId, socket, {
+    const from = { socket, host: address };
+    const connection = new ClientConnection(++this.#lastId, from, {
       logins,
       now,
       execute,
@@ -256,6 +269,12 @@ export class MongoRouter {
     void this.#turns.run(database, () => new Promise<void>((end) => resolve(end)));
     return promise;
   }
+}
+
+interface From {
+  readonly onlyAccount?: number | null;
+  /** Address of the client. */
+  readonly host?: string;
 }
 
 function isTaken(error: unknown): boolean {

@@ -1,0 +1,151 @@
+/** Databases and published ports of a cluster, reached by drivers at a front node. */
+import assert from 'node:assert/strict';
+import { globSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { checkServerIdentity } from 'node:tls';
+import { MongoClient } from 'mongodb';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { Client as Driver } from 'pg';
+import { NO_MARIADB } from '../../scripts/installed.ts';
+import { CheckedClient } from '../harness/checked-client.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { Cluster, noCluster } from '../harness/cluster.ts';
+import { eventually } from '../harness/waiting.ts';
+import { cannotRunGuests, newVm } from './vms-kit.ts';
+
+/** Addresses of the nodes for databases, which the certificate of the host has; and one of a client. */
+const HOST = '127.0.0.21';
+const FRONT = '127.0.0.22';
+const CLIENT = '127.0.0.33';
+const PUBLISHED = '127.0.0.23';
+const ECHO = 9000;
+const GUEST = `#!/bin/sh
+nc -ll -p ${ECHO} -e cat &
+`;
+
+const noMysql = globSync('build/programs/mariadb-*/usr').length > 0 ? false : NO_MARIADB;
+
+interface Credentials {
+  readonly username: string;
+  readonly password: string;
+  readonly database: string;
+  readonly port: number;
+  readonly ca: string;
+}
+
+describe('ports at a front node', { skip: noCluster }, () => {
+  let cluster: Cluster;
+  let host: CloudProcess;
+  let owner: CheckedClient;
+  const made = new Map<string, Credentials>();
+  before(async () => {
+    cluster = await Cluster.start(1, { CLOUDLET_DATABASE_HOST: HOST, CLOUDLET_MONGODB_SERVER: 'built-in' });
+    [host] = cluster.nodes as [CloudProcess];
+    const front = await cluster.add({
+      CLOUDLET_DATABASE_HOST: FRONT,
+      CLOUDLET_PUBLISHED_HOST: PUBLISHED,
+    });
+    const anyone = await CheckedClient.open(front.api);
+    owner = anyone.as((await anyone.register()).api_key);
+  });
+  after(() => cluster?.stop());
+
+  /** Of a new database, once it is ready. */
+  async function credentialsOf(engine: string): Promise<Credentials> {
+    const { database_id: id } = await owner.expect(201, '/api/databases', { json: { name: engine, engine } });
+    const { connection, ca } = await owner.expect(200, `/api/databases/${id}/credentials`);
+    const credentials = { ...connection, ca };
+    made.set(engine, credentials);
+    return credentials;
+  }
+
+  const postgresql = ({ username: user, password, database, port, ca }: Credentials, at = FRONT) =>
+    new Driver({ user, password, database, port, host: at, ssl: { ca, checkServerIdentity: ofHost } });
+  const mysql = ({ username: user, password, database, port, ca }: Credentials) =>
+    createConnection({ user, password, database, port, host: FRONT, ssl: { ca, verifyIdentity: false } });
+
+  test('PostgreSQL', async () => {
+    const credentials = await credentialsOf('postgresql');
+    const driver = postgresql(credentials);
+    await driver.connect();
+    await driver.query("CREATE TABLE notes AS SELECT 'by the front' AS text");
+    const { rows } = await driver.query('SELECT repeat(text, 100000) AS text FROM notes');
+    assert.equal(rows[0].text.length, 1_200_000);
+    await driver.end();
+    const straight = postgresql(credentials, HOST);
+    await straight.connect();
+    assert.deepEqual((await straight.query('SELECT text FROM notes')).rows, [{ text: 'by the front' }]);
+    await straight.end();
+    const wrong = postgresql({ ...credentials, password: 'wrong' });
+    await assert.rejects(wrong.connect(), { code: '28P01' });
+  });
+
+  test('MySQL', { skip: noMysql }, async () => {
+    const driver = await mysql(await credentialsOf('mysql'));
+    const [rows] = await driver.query<RowDataPacket[]>("SHOW STATUS LIKE 'Ssl_version'");
+    assert.match(String(rows[0]?.Value), /^TLSv1\./);
+    await driver.end();
+  });
+
+  test('MongoDB, which is told who the client is', async () => {
+    const { username, password, database, port, ca } = await credentialsOf('mongodb');
+    const tlsCAFile = join(host.dataDir, 'given-ca.pem');
+    writeFileSync(tlsCAFile, ca);
+    const driver = new MongoClient(`mongodb://${FRONT}:${port}/${database}?authSource=${database}`, {
+      auth: { username, password },
+      directConnection: true,
+      tls: true,
+      tlsCAFile,
+      checkServerIdentity: ofHost,
+      localAddress: CLIENT,
+    });
+    const { insertedId } = await driver.db().collection('notes').insertOne({ text: 'by the front' });
+    assert.equal((await driver.db().collection('notes').findOne({ _id: insertedId }))?.text, 'by the front');
+    const { you } = await driver.db('admin').command({ whatsmyuri: 1 });
+    assert.match(you, new RegExp(`^${CLIENT}:`));
+    await driver.close();
+  });
+
+  test('a published port of a machine', { skip: cannotRunGuests() }, async () => {
+    const vm = await newVm(owner, { user_data: GUEST });
+    await owner.expect(200, `${vm}/start`, { method: 'POST' });
+    const { public_port: port } = await owner.expect(201, `${vm}/ports`, { json: { port: ECHO } });
+    await eventually('an echo by the front', async () => (await echoAt(PUBLISHED, port)) === 'hello');
+    await owner.expect(200, `${vm}/stop?mode=force`, { method: 'POST' });
+  });
+
+  test('while the host is away log-ins are refused in the words of their protocol', async () => {
+    const credentials = made.get('postgresql') as Credentials;
+    const there = postgresql(credentials);
+    await there.connect();
+    const ended = new Promise((resolve) => there.once('error', resolve));
+    await host.crash();
+    await ended;
+    const { username: user, password, database, port } = credentials;
+    const plain = new Driver({ user, password, database, port, host: FRONT });
+    await assert.rejects(plain.connect(), /does not answer; try again/);
+    if (made.has('mysql')) await assert.rejects(mysql(made.get('mysql') as Credentials), /does not answer/);
+    await host.start();
+    await eventually('the host behind the front', async () => {
+      const driver = postgresql(credentials);
+      return driver.connect().then(
+        () => driver.end().then(() => true),
+        () => false,
+      );
+    });
+  });
+});
+
+/** The certificate is the host's, as its name is what the nodes of a cluster share. */
+const ofHost: typeof checkServerIdentity = (_, certificate) => checkServerIdentity(HOST, certificate);
+
+function echoAt(host: string, port: number): Promise<string> {
+  const socket = connect({ host, port });
+  socket.end('hello');
+  return socket.toArray().then(
+    (parts) => Buffer.concat(parts).toString(),
+    () => '',
+  );
+}
