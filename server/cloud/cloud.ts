@@ -350,6 +350,7 @@ function buildSystem(
     host: base.hostMetrics,
     scrub: () => storage.scrubber.status(),
     ...(membership.isHost ? here : elsewhere),
+    hasMachines: compute.hasMachines,
     recovery: () => recovery.watch.read(),
     scrubber: storage.scrubber,
     rotateMasterKey: () => recovery.points.apart(() => rotateWhileAlone(base)),

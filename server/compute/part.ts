@@ -205,7 +205,6 @@ export function computePart(
 ) {
   const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, tunnels, privateNetworks } =
     deps;
-  const { tickets } = deps;
   const changes = new Changes({ metadata });
   const sent = vmEgress({ ...deps, changes });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
@@ -232,7 +231,7 @@ export function computePart(
   };
   const sweepMs = Math.max(orphanGraceMs, CHECK_MS);
   const lentKeys = new LentKeys({ ...deps, changes, find });
-  const services = { ...parts, metrics, find, consoles, tickets, published, lentKeys };
+  const services = { ...parts, metrics, find, consoles, tickets: deps.tickets, published, lentKeys };
   const routeDeps = { ...services, hypervisor, billing: deps.billing, apiUrl: deps.apiUrl };
   return {
     accountStops,
@@ -240,6 +239,7 @@ export function computePart(
     routes: computeRoutes(routeDeps),
     sockets: [consoleSocket(routeDeps), vmTunnelSocket({ ...deps, ...parts, changes, find, sent })],
     gauges: (meters: Meters) => meterVms(meters, { sampler, counts: async () => store.counts() }),
+    hasMachines: async () => (await store.counts()).length > 0,
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('block connections from machines to this host', CHECK_MS, guard),

@@ -53,7 +53,9 @@ const RecoveryWarning = namedObject('RecoveryWarning', {
 
 export const SystemStatus = namedObject('SystemStatus', {
   status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
-    description: '`degraded` while any component is not `ok`; see the components for the reason',
+    description:
+      '`degraded` while a component that is in use is not `ok`; see the components for the reason. ' +
+      'Unavailable machines are a problem only if there are any',
   }),
   version: Type.String(),
   uptime_seconds: Type.Number(),

@@ -39,6 +39,7 @@ function open(
     scrub?: () => Promise<{ running: boolean }>;
     recovery?: () => Promise<TestRecovery>;
     membership?: Membership;
+    hasMachines?: () => Promise<boolean>;
   } = {},
 ) {
   const clock = new FakeClock();
@@ -49,7 +50,8 @@ function open(
   const databases = async () => [SQLITE, { ...SQLITE, engine: 'mysql' }];
   const version = '1.2.3';
   const recovery = async (): Promise<TestRecovery> => ({ points: 0 });
-  const parts = { scrub, compute, databases, recovery, membership: ALONE, ...own };
+  const hasMachines = async () => true;
+  const parts = { scrub, compute, hasMachines, databases, recovery, membership: ALONE, ...own };
   const stores = { metadata: 'postgresql', storage: 's3' } as const;
   const status = new Status({ clock, alarms, version, stores, metrics: () => METRICS, ...parts });
   return { clock, alarms, status };
@@ -97,6 +99,17 @@ test('without an engine for machines the cloud is degraded, with the reason and 
   const { status: state, problem, fix } = components.compute;
   assert.deepEqual([status, state, problem, fix], ['degraded', 'unavailable', engine.problem, engine.fix]);
   assert.deepEqual(components.storage.status, 'ok');
+});
+
+test('without machines nobody misses their engine: the cloud is well, and the component says what is missing', async () => {
+  const engine = { isUsable: false, problem: 'the built-in image has not been built', fix: 'build it' };
+  const read = (hasMachines: () => Promise<boolean>) => open(engine, { hasMachines }).status.read(OPERATOR);
+  const { status, components } = await read(async () => false);
+  assert.equal(status, 'ok');
+  const { status: state, problem, fix } = components.compute;
+  assert.deepEqual([state, problem, fix], ['unavailable', engine.problem, engine.fix]);
+  const unknown = await read(() => Promise.reject(new Error('the metadata are away')));
+  assert.equal(unknown.status, 'degraded');
 });
 
 test('a usable engine with a weaker wall says so and is well', async () => {

@@ -49,6 +49,8 @@ export interface StatusDeps<Scrub, Recovery> {
   readonly metrics: () => { cpu: number; memory: number; disk: number | null };
   readonly scrub: () => Promise<Scrub>;
   readonly compute: () => Promise<ComputeStatus>;
+  /** Whether there are virtual machines. */
+  readonly hasMachines: () => Promise<boolean>;
   readonly databases: () => Promise<readonly DatabaseEngineStatus[]>;
   readonly recovery: () => Promise<Recovery>;
 }
@@ -105,7 +107,8 @@ export class Status<Scrub, Recovery extends WithFailure> {
     const compute = await this.#deps.compute();
     const engines = await this.#deps.databases();
     const alarms = toldTo(viewer, alarmsOfAll(this.#deps.alarms, this.#deps.membership));
-    const isWell = alarms.length === 0 && compute.isUsable;
+    const isMissed = !compute.isUsable && (await this.#hasMachines());
+    const isWell = alarms.length === 0 && !isMissed;
     return {
       status: isWell ? ('ok' as const) : ('degraded' as const),
       version: this.#deps.version,
@@ -127,6 +130,15 @@ export class Status<Scrub, Recovery extends WithFailure> {
       },
       alarms,
     };
+  }
+
+  /** A host that never gets the programs of machines, or has them in a minute, is a cloud for the rest. */
+  async #hasMachines(): Promise<boolean> {
+    try {
+      return await this.#deps.hasMachines();
+    } catch {
+      return true;
+    }
   }
 
   /** While the metadata store is away, its figures are the last that were read: the status must be told. */

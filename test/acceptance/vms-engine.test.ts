@@ -71,6 +71,8 @@ test('without QEMU a machine is made and not started; once it is installed, it s
   skip: skipHidden,
 }, async (t) => {
   const { user, uncover } = await cloudThatSees(t, { path: enginePath(), content: '' });
+  // Nobody misses what there is no machine for.
+  assert.equal((await user.expect(200, '/api/system/status')).status, 'ok');
   const vm = await newVm(user);
   const start = [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
   const refusal = await user.refused(503, 'engine_unavailable', start);
