@@ -23,12 +23,14 @@ import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import type { UserRange } from '../../platform/host/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { SizeLimit } from './child-call.ts';
-import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.ts';
+import { ChildHost, type ChildProgram } from './child-host.ts';
 import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
-import { dataDamaged, dataMissing } from './data-errors.ts';
+import { dataDamaged } from './data-errors.ts';
 import { displaced } from './displaced.ts';
 import { assertUsable, type LoadedKind, receiveFile } from './load-file.ts';
+import { ChildStarts } from './spares/child-starts.ts';
+import type { SpareOptions } from './spares/spare-child.ts';
 import {
   type CallHead,
   type CallOptions,
@@ -53,6 +55,8 @@ export interface ChildEngineOptions {
   readonly group?: string | undefined;
   /** For the processes of databases that are open; all engines share them. */
   readonly slots: ChildSlots;
+  /** For a process that waits for the next database; undefined: none does. */
+  readonly spares?: SpareOptions | undefined;
   /** Idle time after which a database is closed. */
   readonly idleMs: number;
   /** Space to keep free on the host's disk; below it databases do not grow. */
@@ -90,6 +94,7 @@ export class ChildEngine {
   readonly #options: ChildEngineOptions;
   readonly #folders: TenantFolders;
   readonly #host: ChildHost;
+  readonly #starts: ChildStarts;
   readonly #children: Children;
   readonly #copies = new KeyedMutex();
   readonly #loads = new KeyedMutex();
@@ -105,6 +110,7 @@ export class ChildEngine {
     this.#folders = new TenantFolders(folder);
     const { program } = kind;
     this.#host = new ChildHost({ clock, program, codeFolder: join(folder, '.code'), ground, users, group });
+    this.#starts = new ChildStarts({ ...options, folders: this.#folders, host: this.#host });
     this.#children = new Children({
       clock,
       log,
@@ -113,11 +119,16 @@ export class ChildEngine {
       keepFreeBytes,
       onDamage: ({ databaseId }, what) => options.onFault(databaseId, what.slice(0, SHOWN_CHARACTERS)),
       spareMs: kind.spareMs,
-      launch: (database, isLast) => this.#launchThere(database, isLast),
+      launch: (database, isLast) => this.#starts.launch(database, isLast),
+      ended: (database) => this.#starts.ended(database),
       sizeLimitOf: (database) => this.#sizeLimitOf(database),
     });
     // Accounts that had databases before will use them soon.
-    if (this.#folders.isUsed()) this.prepareChildren().catch(() => {});
+    if (this.#folders.isUsed())
+      this.prepareChildren().then(
+        () => this.#starts.expect(),
+        () => {},
+      );
   }
 
   async readiness(): Promise<Readiness> {
@@ -132,7 +143,7 @@ export class ChildEngine {
 
   protected prepareChildren(): Promise<void> {
     this.#prepared ??= Promise.all([this.#folders.prepare(), this.#host.prepare()]).then(
-      () => {},
+      () => this.#starts.prepare(),
       (error) => {
         this.#prepared = null;
         throw error;
@@ -279,6 +290,11 @@ export class ChildEngine {
     this.#children.forgetFigures(name);
   }
 
+  /** Whether a process waits for the next database. */
+  get hasSpare(): boolean {
+    return this.#starts.hasSpare;
+  }
+
   /** Process id of the database's child; null: none. */
   processOf(database: EngineDatabase): number | null {
     return this.#children.processOf(database.database);
@@ -289,17 +305,7 @@ export class ChildEngine {
   }
 
   async close(): Promise<void> {
-    await this.#children.close();
-  }
-
-  async #launchThere(database: EngineDatabase, isLast: boolean): Promise<LaunchedChild> {
-    const { database: name, databaseId } = database;
-    const missing = await this.#folders.missing(name);
-    this.#options.onFault(databaseId, missing);
-    if (missing !== null) throw dataMissing(missing);
-    await this.#folders.settle(name, this.#host.uidOf(database.number));
-    const { number } = database;
-    return this.#host.launch(this.#folders.folder(name), { name, number, isLast });
+    await Promise.all([this.#children.close(), this.#starts.close()]);
   }
 
   /** Throws `database_not_ready` when access is `none`. */
@@ -366,7 +372,7 @@ export class ChildEngine {
     const { sizeLimitBytes, database: name, number } = database;
     const leave = await slots.take(database.accountId, signal);
     const launched = await this.#host
-      .launch(folder, { name: `${name}-load`, number, isLast: true })
+      .launch(folder, { name: `${name}-load`, uid: this.#host.uidOf(number), isLast: true })
       .catch((error) => {
         leave();
         throw error;

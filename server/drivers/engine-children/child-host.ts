@@ -9,6 +9,7 @@ import type { UserRange } from '../../platform/host/other-users.ts';
 import { COPIED_FROM, programFile } from '../../platform/program-files.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { WITH_US } from '../host-process/launch-script.ts';
+import { canMoveViews, moveView } from '../host-process/moved-view.ts';
 import { MS_PER_TICK, readStat } from '../host-process/process-identity.ts';
 import type { ProcessorOrder } from '../host-process/processor-order.ts';
 import { findFilter } from '../host-process/system-calls.ts';
@@ -30,6 +31,8 @@ const SAID_CHARACTERS = 2000;
 export interface LaunchedChild {
   readonly pid: number;
   readonly socket: Socket;
+  /** The path by which it sees its folder. */
+  readonly at: string;
   /** Resolves when it has exited. Never rejects. */
   readonly ended: Promise<unknown>;
   /** The end of its output, for the log. */
@@ -38,6 +41,8 @@ export interface LaunchedChild {
   cpuMs(): number;
   /** Has others come first while the child computes for long. */
   yields(order: ProcessorOrder): void;
+  /** The same process with that folder, its user's, instead of its first; it must still go there. */
+  moveTo(folder: string): Promise<LaunchedChild>;
   kill(): void;
 }
 
@@ -101,15 +106,20 @@ export class ChildHost {
     return users === null ? null : users.first + (number % users.count);
   }
 
+  /** Whether a child can be started before it is known for which folder. */
+  async canMove(): Promise<boolean> {
+    return canMoveViews(await this.#processes.isolation());
+  }
+
   /**
    * Starts the child of a database in that folder, which its user owns. `name`: unique among running
-   * children. `isLast`: others come first until yields('usual').
+   * children. `uid`: see uidOf(). `isLast`: others come first until yields('usual').
    */
   async launch(
     folder: string,
-    { name, number, isLast = false }: { name: string; number: number; isLast?: boolean },
+    { name, uid, isLast = false }: { name: string; uid: number | null; isLast?: boolean },
   ): Promise<LaunchedChild> {
-    const { codeFolder, program } = this.#options;
+    const { codeFolder, ground, program } = this.#options;
     const entry = relative(COPIED_FROM, program.entry).replace(/\.[jt]s$/, '.mjs');
     const running = await this.#processes.start(
       {
@@ -117,7 +127,7 @@ export class ChildHost {
         command: process.execPath,
         args: [...memoryOptions(program), ...NODE_OPTIONS, join(codeFolder, entry)],
         env: ENV,
-        uid: this.uidOf(number),
+        uid,
         folder,
         readOnly: [dirname(process.execPath), codeFolder],
         network: 'none',
@@ -128,13 +138,15 @@ export class ChildHost {
       },
       { stdio: ['ignore', 'pipe', 'pipe'], isLast },
     );
+    const isolation = await this.#processes.isolation();
     let said = '';
     let order: ProcessorOrder = isLast ? 'last' : 'usual';
     running.child?.stderr?.on('data', (piece: Buffer) => {
       said = (said + piece.toString()).slice(-SAID_CHARACTERS);
     });
-    return {
+    const launched: LaunchedChild = {
       pid: running.pid,
+      at: await this.#processes.pathOf(folder),
       // Standard output is a bidirectional socket, as always in Node.
       socket: running.child?.stdout as Socket,
       ended: running.ended,
@@ -144,8 +156,13 @@ export class ChildHost {
         this.#processes.yields(running, { from: order, to });
         order = to;
       },
+      moveTo: async (to) => ({
+        ...launched,
+        at: await moveView(running.identity, { isolation, folder: to, ground }),
+      }),
       kill: () => void running.end({ graceMs: 0 }).catch(() => {}),
     };
+    return launched;
   }
 }
 

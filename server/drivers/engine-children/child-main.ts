@@ -18,8 +18,10 @@ const LOCK_WAIT_MS = 20;
 const LOCK_TRIES = 250;
 const TELL_MS = 1000;
 
-/** Arguments of the call `open`. The file is in the working directory, the tenant's folder. */
+/** Arguments of the call `open`. The files are in the tenant's folder. */
 export interface OpenHead extends SizeLimit {
+  /** Path of that folder: the working directory from now on. */
+  readonly at: string;
   /** The database's name in its engine. */
   readonly name: string;
   readonly file: string;
@@ -63,9 +65,10 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
       return { head: {} };
     },
     open: async ({ head }) => {
-      await takeLock();
-      hostSpace.keepFreeBytes = Number(head.keepFreeBytes);
       const opening = head as unknown as OpenHead;
+      process.chdir(opening.at);
+      await takeLock();
+      hostSpace.keepFreeBytes = opening.keepFreeBytes;
       breakSeal(opening.file);
       const file = open(opening);
       opened = file;

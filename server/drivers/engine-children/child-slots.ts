@@ -81,6 +81,11 @@ export class ChildSlots {
     this.#users.push(user);
   }
 
+  /** Slots that nobody has. */
+  get free(): number {
+    return this.#most - this.#count;
+  }
+
   /** True when one more for the account takes nothing from anybody. */
   isFree(accountId: number): boolean {
     return this.#waiters.size === 0 && this.#hasPlace(accountId);

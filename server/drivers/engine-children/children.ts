@@ -46,6 +46,7 @@ interface RunningCall {
 
 interface Entry {
   readonly child: TenantChild;
+  readonly database: EngineDatabase;
   readonly accountId: number;
   /** Releases its slot. */
   readonly leave: () => void;
@@ -66,6 +67,8 @@ export interface ChildrenDeps {
   readonly spareMs: number;
   /** Starts a process in the folder of the database. `isLast`: others come first until it is open. */
   readonly launch: (database: EngineDatabase, isLast: boolean) => Promise<LaunchedChild>;
+  /** Its process has ended as it was told to, and no other is started before this resolves. */
+  readonly ended: (database: EngineDatabase) => Promise<void>;
   /** The size that the file may grow to now. */
   readonly sizeLimitOf: (database: EngineDatabase) => Promise<SizeLimit>;
   /** Space to keep free on the host's disk. */
@@ -229,10 +232,11 @@ export class Children implements SlotUser {
     });
     const { accountId } = database;
     const usedAt = clock.monotonic();
-    const entry: Entry = { child, accountId, leave, usedAt, calls: new Set(), figures: NOTHING };
+    const calls: Entry['calls'] = new Set();
+    const entry: Entry = { child, database, accountId, leave, usedAt, calls, figures: NOTHING };
     try {
       const { database: name, limits } = database;
-      const files = { file: FILE, copy: COPY_FILE, keepFreeBytes: this.#keepFreeBytes };
+      const files = { at: launched.at, file: FILE, copy: COPY_FILE, keepFreeBytes: this.#keepFreeBytes };
       await child.call({ kind: 'open', name, limits, ...files, ...sizeLimit });
       isOpen = true;
       if (isLast) launched.yields('usual');
@@ -314,6 +318,7 @@ export class Children implements SlotUser {
     else await child.end(END_MS);
     await child.ended;
     this.#forget(name, child);
+    await this.#deps.ended(entry.database);
   }
 
   #forget(name: string, child: TenantChild): void {

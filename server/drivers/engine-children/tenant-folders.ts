@@ -123,6 +123,24 @@ export class TenantFolders {
     for (const end of ['', '.old', '.load', '.json']) await removeTree(`${this.folder(name)}${end}`);
   }
 
+  /** An empty folder that nobody may write to, for processes that are of no database yet. */
+  async empty(): Promise<string> {
+    const folder = join(this.#root, '.empty');
+    await fs.mkdir(folder, { recursive: true });
+    await fs.chmod(folder, 0o555);
+    return folder;
+  }
+
+  /** The user of each database's folder. */
+  async owners(): Promise<[name: string, uid: number][]> {
+    const owners: [string, number][] = [];
+    for (const name of await this.list()) {
+      const found = await fs.lstat(this.folder(name)).catch(unlessMissing);
+      if (found !== undefined) owners.push([name, found.uid]);
+    }
+    return owners;
+  }
+
   async list(): Promise<string[]> {
     const entries = await fs.readdir(this.#root).catch(unlessMissing);
     return (entries ?? []).filter((entry) => NAME.test(entry));

@@ -14,6 +14,8 @@ import { whyNoOtherUsers } from '../../platform/host/other-users.ts';
 import { drillGroup } from '../drill-process/drill-ground.ts';
 import { CHILD_MEMORY_MB } from '../engine-children/child-host.ts';
 import { ChildSlots } from '../engine-children/child-slots.ts';
+import { SPARES } from '../engine-children/spares/spare-child.ts';
+import { SpareUsers } from '../engine-children/spares/spare-users.ts';
 import type { CloudClaim } from '../host-network/cloud-claim.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { ServerTls } from '../managed-server/links/server-tls.ts';
@@ -53,12 +55,21 @@ const UIDS = 2 ** 20;
 /** For a restore drill, which opens one database at a time. */
 const DRILL_UIDS = { offset: UIDS / 2, count: 256 };
 
+/** For processes that are started before it is known for which database. */
+const SPARE_UIDS = { offset: DRILL_UIDS.offset + DRILL_UIDS.count, count: 4096 };
+
 /** null: processes of databases run as our own user. */
 function usersOf({ databaseUidBase: base, dataDir }: EnginesOptions['config'], isPrivate: boolean) {
   const range = isPrivate
     ? { first: base + DRILL_UIDS.offset, count: DRILL_UIDS.count }
     : { first: base, count: UIDS };
   return whyNoOtherUsers(range, dataDir) === null ? range : null;
+}
+
+/** A drill opens each database once. */
+function sparesOf({ databaseUidBase: base }: EnginesOptions['config'], hasUsers: boolean) {
+  const { offset, count } = SPARE_UIDS;
+  return { ...SPARES, users: new SpareUsers(hasUsers ? { first: base + offset, count } : null) };
 }
 
 /** Control groups of the processes. */
@@ -82,6 +93,7 @@ export async function buildEngines(options: EnginesOptions) {
     users: users && { ...users, count: Math.min(users.count, DRILL_UIDS.offset) },
     group: groups.databases,
     slots,
+    spares: isPrivate ? undefined : sparesOf(config, users !== null),
     idleMs,
     keepFreeBytes: () => diskSpace.headroomBytes(),
     onFault: (id: string, what: string | null) => faults.note(id, what),
