@@ -20,7 +20,8 @@ const [ENTER, LINE_FEED, INTERRUPT, END, BACKSPACE, DELETE] = [
  */
 export function askSecret(question: string): Promise<string> {
   const { stdin } = process;
-  if (!isTerminal(stdin)) throw new UsageError('no terminal to ask for the key', 'Use --key - or --key-file');
+  if (!isTerminal(stdin))
+    throw new UsageError('cannot ask for the key: no terminal', 'Use --key - or --key-file');
   // First: the terminal shows what is pasted before.
   stdin.setRawMode(true).setEncoding('utf8').resume();
   process.stderr.write(question);
@@ -69,6 +70,6 @@ export async function confirm(question: string): Promise<boolean> {
 export function readSecret(path: string): string {
   const text = readTextFile(path);
   const [line = ''] = text.split('\n');
-  if (line.trim() === '') throw new UsageError(`${path === '-' ? 'standard input' : path} holds no key`);
+  if (line.trim() === '') throw new UsageError(`${path === '-' ? 'standard input' : path} contains no key`);
   return line.trim();
 }

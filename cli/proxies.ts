@@ -23,8 +23,8 @@ export function goThroughProxies(url: string): void {
   // Missing before Node 24.14 and 25.4.
   if (typeof http.setGlobalProxyFromEnv !== 'function') {
     throw new UsageError(
-      'HTTPS_PROXY is set, and this Node cannot use it',
-      'Install Node 26, or except the cloud with NO_PROXY',
+      'HTTPS_PROXY is set, but this version of Node cannot use a proxy',
+      'Install Node 26, or exclude the cloud with NO_PROXY',
     );
   }
   http.setGlobalProxyFromEnv(proxyEnvironment());

@@ -22,8 +22,8 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     summary: 'sign in to a cloud with a browser, a code, or an API key',
     details: [
       'Opens the console in a browser, where you approve the sign-in. --device prints a code to enter on',
-      'another computer. Each way creates a key named "CLI on COMPUTER", which the console can revoke; so does',
-      'an API key from --key -, --key-file or CLOUDLET_API_KEY. A key is never passed as an argument.',
+      'another computer. Each way creates a key named "CLI on COMPUTER", which you can revoke in the console.',
+      '--key -, --key-file and CLOUDLET_API_KEY sign in with an API key; it is never passed as an argument.',
     ].join('\n'),
     options: {
       device: { summary: 'print a code to enter in a browser on any computer' },
@@ -124,7 +124,7 @@ async function login(call: Invocation): Promise<void> {
     await revoke(former).catch(() => output.note('the previous key could not be revoked'));
   if (made === null) {
     output.note(
-      'this key may not create keys, so the profile uses it directly; file commands will need a key pair each time',
+      'this key may not create keys, so the profile stores the key itself; file commands create a temporary key pair',
     );
   }
   const until = made?.expires_at == null ? '' : ` until ${made.expires_at} UTC`;
@@ -197,7 +197,7 @@ async function logout({ words: [word], options, output }: Invocation): Promise<v
   const profiles = Profiles.read();
   const name = word ?? options.text('profile') ?? variable('CLOUDLET_PROFILE') ?? profiles.current;
   if (name === null || name === undefined)
-    throw new UsageError('not signed in; name the profile with --profile');
+    throw new UsageError('not signed in; choose a profile with --profile');
   const profile = profiles.get(name);
   const isRevoked = await revoke(profile);
   profiles.remove(name);

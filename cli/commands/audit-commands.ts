@@ -5,13 +5,13 @@ import { EXIT, UsageError } from '../failures.ts';
 import { counted } from '../output.ts';
 
 const FILTERS: Readonly<Record<string, Option>> = {
-  account: { value: 'ID', summary: 'entries of another account, or of `all`; for administrators' },
+  account: { value: 'ID', summary: 'entries of another account, or `all` (administrators only)' },
   actor: { value: 'NAME', summary: 'name or id of the account that acted' },
   action: { value: 'CALL', summary: 'operation, such as createBucket' },
-  target: { value: 'THING', summary: 'id or name of the thing' },
+  target: { value: 'THING', summary: 'id or name of the resource' },
   outcome: { value: 'WORD', summary: 'done, refused or failed' },
-  from: { value: 'TIME', summary: 'since this time, YYYY-MM-DD HH:MM:SS, UTC' },
-  to: { value: 'TIME', summary: 'before this time' },
+  from: { value: 'TIME', summary: 'entries from this time on: YYYY-MM-DD HH:MM:SS, UTC' },
+  to: { value: 'TIME', summary: 'entries before this time' },
 };
 const OUTCOMES = ['done', 'refused', 'failed'] as const;
 const FEW = 100;
@@ -67,7 +67,12 @@ export const AUDIT_COMMANDS: readonly Command[] = [
     name: 'audit verify',
     words: '',
     summary: 'verify that no sealed entry was changed or removed',
-    options: { head: { value: 'RANGE:HASH', summary: 'a head printed earlier: still part of the log?' } },
+    options: {
+      head: {
+        value: 'RANGE:HASH',
+        summary: 'also verify that this head, printed earlier, is still in the log',
+      },
+    },
     run: async ({ session, options, output }) => {
       const head = options.text('head');
       const found = await session().cloud.adminVerifyAudit(head === undefined ? {} : { head });

@@ -72,11 +72,14 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     words: 'NAME',
     summary: 'create a database, and print its connection URI with the password',
     options: {
-      engine: { value: 'ENGINE', summary: 'one of db engines; default: sqlite' },
-      from: { value: 'DATABASE', summary: 'copy this database' },
-      point: { value: 'POINT', summary: 'restore it from this recovery point (see db points)' },
-      at: { value: 'TIME', summary: 'restore it as of this time, UTC or RFC 3339 (see db moments)' },
-      'size-limit': { value: 'MB', summary: 'largest size in MB' },
+      engine: { value: 'ENGINE', summary: 'database engine (see db engines); default: sqlite' },
+      from: { value: 'DATABASE', summary: 'create it as a copy of this database' },
+      point: { value: 'POINT', summary: 'with --from: copy the data in this recovery point (see db points)' },
+      at: {
+        value: 'TIME',
+        summary: 'with --from: copy the data as of this time, UTC or RFC 3339 (see db moments)',
+      },
+      'size-limit': { value: 'MB', summary: 'maximum size in MB' },
     },
     run: async ({ session, output, options, words: [name = ''] }) => {
       const { cloud } = session();
@@ -114,8 +117,8 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     summary: 'print the connection URI of a database',
     options: {
       show: { summary: 'include the password' },
-      private: { summary: "the URI for the account's machines" },
-      tls: { summary: 'with TLS, verified with the certificate from db ca, saved as ca.pem' },
+      private: { summary: "print the URI for the account's machines (private network)" },
+      tls: { summary: 'use TLS, and verify the server with ca.pem (the output of db ca)' },
     },
     run: about(findDatabase, async ({ database_id, connection }, { cloud, output, options }) => {
       const [isShown, tls] = [options.has('show'), options.has('tls')];
@@ -132,7 +135,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     summary: 'print the CA certificate (PEM) for TLS connections to a database',
     run: about(findDatabase, async ({ database_id, name }, { cloud, output }) => {
       const { ca } = await cloud.getDatabaseCredentials(database_id, { tls: true });
-      if (ca === null) throw new UsageError(`${name} has a certificate that your system can verify`);
+      if (ca === null) throw new UsageError(`${name} needs no CA certificate: its own is publicly trusted`);
       output.one({ ca }, () => [ca.trimEnd()]);
     }),
   },

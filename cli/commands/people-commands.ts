@@ -9,10 +9,10 @@ import { readTextFile } from '../text-file.ts';
 const DAY_SECONDS = 24 * 3600;
 
 const TERMS = {
-  plan: { value: 'NAME', summary: 'plan of the accounts; default: free' },
+  plan: { value: 'NAME', summary: 'plan of each account; default: free' },
   credits: { value: 'N', summary: 'credits on top of the sign-up credits' },
-  until: { value: 'TIME', summary: 'suspend the accounts from then on: "YYYY-MM-DD HH:MM:SS", UTC' },
-  days: { value: 'N', summary: 'days for which the link works; default: 7' },
+  until: { value: 'TIME', summary: 'suspend each account at this time: "YYYY-MM-DD HH:MM:SS", UTC' },
+  days: { value: 'N', summary: 'days until the link expires; default: 7' },
 } as const;
 
 function termsOf(options: Values) {
@@ -36,12 +36,12 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'invite add',
     words: '',
-    summary: 'invite one person, or a class with --uses, and print the link, once',
+    summary: 'create an invitation and print its link, once; --uses invites several people',
     options: {
-      username: { value: 'NAME', summary: 'user name of the account; default: whoever joins chooses' },
-      email: { value: 'ADDRESS', summary: 'e-mail address of the account; default: likewise' },
+      username: { value: 'NAME', summary: 'username of the account; default: chosen when joining' },
+      email: { value: 'ADDRESS', summary: 'email address of the account; default: chosen when joining' },
       label: { value: 'TEXT', summary: 'note, shown only to administrators' },
-      uses: { value: 'N', summary: 'accounts that the link makes; default: 1' },
+      uses: { value: 'N', summary: 'number of accounts the link can create; default: 1' },
       ...TERMS,
     },
     run: async ({ session, output, options }) => {
@@ -60,10 +60,10 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'invite import',
     words: 'FILE',
-    summary: 'invite everybody in a CSV table, and print the links, once',
+    summary: 'create an invitation for each row of a CSV file, and print the links, once',
     details: [
-      'The table has a header and the columns username, email, label, plan, credits and account_expires_at, as many',
-      'as you need. When a row is wrong, its line is named and nobody is invited. FILE "-" is standard input.',
+      'The first row names the columns: any of username, email, label, plan, credits and account_expires_at.',
+      'If a row is invalid, the error names its line and nobody is invited. FILE "-" is standard input.',
     ].join('\n'),
     options: TERMS,
     run: async ({ session, output, options, words: [file = ''] }) => {
@@ -87,7 +87,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'invite rm',
     words: 'ID',
-    summary: 'revoke an invitation; accounts that it made stay',
+    summary: 'revoke an invitation; accounts created with it stay',
     run: async ({ session, output, words: [id = ''] }) => {
       const revoked = await session().cloud.adminRevokeInvitation(id);
       output.one(revoked, () => [`${revoked.id} is ${revoked.state}`]);
@@ -96,7 +96,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'people',
     words: '',
-    summary: 'list who was invited and who joined, with last use, stored bytes and credits',
+    summary: 'list invited and registered people with their last use, stored bytes and credits',
     run: async ({ session, output }) => {
       const { cloud } = session();
       const [invitations, accounts] = [

@@ -57,7 +57,7 @@ const VM_COMMANDS: readonly Command[] = [
     name: 'vm stop',
     words: 'VM',
     summary: 'stop a machine',
-    options: { force: { summary: 'cut its power' } },
+    options: { force: { summary: 'cut the power instead of shutting down' } },
     run: about(findVm, async ({ vm_id }, { cloud, output, options }) => {
       const vm = await cloud.stopVm(vm_id, { force: options.has('force') });
       output.one(vm, () => stateLine(vm));
@@ -76,7 +76,7 @@ const VM_COMMANDS: readonly Command[] = [
   {
     name: 'vm points',
     words: 'VM',
-    summary: 'list the recovery points that contain a machine; give the ID of a deleted one',
+    summary: 'list the recovery points that contain a machine; for a deleted machine, give its ID',
     run: async ({ words: [word = ''], session, output }) => {
       const { cloud } = session();
       showPoints(await cloud.listVmPoints(await vmIdOf(cloud, word)), output);
@@ -140,7 +140,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
   {
     name: 'bucket settings',
     words: 'BUCKET [NAME] [VALUE]',
-    summary: 'show the settings of a bucket that are also in S3, or set one',
+    summary: 'show the S3 settings of a bucket, or set one',
     details:
       'VALUE is JSON, plain text, or @FILE; null removes the setting. The names are those that --json prints.',
     run: about(findBucket, bucketSettings),

@@ -37,7 +37,7 @@ export const COPY_COMMANDS: readonly Command[] = [
   {
     name: 'mv',
     words: 'SOURCE… TARGET',
-    summary: 'move files: within the cloud at once, else copy them, then remove each source',
+    summary: 'move files; between computer and cloud, each source is deleted after its copy',
     details: DETAILS,
     options: COPY_OPTIONS,
     run: (call) => transferAll(call, true),

@@ -27,7 +27,10 @@ export const SYNC_COMMAND: Command = {
   ].join('\n'),
   options: {
     delete: { summary: 'delete extra files in the target after all copies succeed' },
-    'max-delete': { value: 'N', summary: 'with --delete: delete nothing if more than N files would go' },
+    'max-delete': {
+      value: 'N',
+      summary: 'with --delete: delete nothing if more than N files would be deleted',
+    },
     'dry-run': { short: 'n', summary: 'dry run: show what would be done' },
     checksum: { summary: 'compare the bytes (MD5), not size and time' },
     include: { value: 'PATTERN', many: true, summary: 'include only matching names: *.jpg, docs/**' },

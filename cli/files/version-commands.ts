@@ -20,7 +20,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
     summary: 'make an earlier version the latest; no version is lost',
     options: {
       version: { value: 'ID', summary: 'version to restore (see ls --versions)' },
-      at: { value: 'TIME', summary: 'the version current at this time: 2026-05-31T12:00:00Z' },
+      at: { value: 'TIME', summary: 'version that was the latest at this time: 2026-05-31T12:00:00Z' },
     },
     run: restore,
   },
@@ -43,9 +43,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
       const seconds = secondsOf(call.options.text('expires') ?? '1h');
       const asked = { method, path: pathOf(bucket, key), query: {} };
       if (call.session().profileName === null)
-        call.output.note(
-          'the URL stops working when its key expires; a key made for this command expires with it',
-        );
+        call.output.note('the URL is signed with a temporary key and stops working when that key expires');
       const keys = await call.session().s3Keys();
       const url = presignedUrl(asked, { origin: keys.endpoint, seconds }, signerWith(keys));
       call.output.one({ url, method, expires_in: seconds }, () => [url]);

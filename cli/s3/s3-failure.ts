@@ -45,6 +45,6 @@ export function readAnswer(text: string): XmlElement {
     return readXml(text.trim());
   } catch (error) {
     const why = (error as Error).message;
-    throw new ClientError(`the response is not the XML of S3 (${why}); is this an S3 endpoint?`);
+    throw new ClientError(`the response is not valid S3 XML (${why}); is this an S3 endpoint?`);
   }
 }

@@ -109,7 +109,7 @@ function leftOut({ left_out: count, notes }: LoadedDatabase): string[] {
     ({ line, text, reason }) => `${line === null ? '' : `line ${line}: `}${text}: ${reason}`,
   );
   const more = count > notes.length ? [`and ${count - notes.length} more`] : [];
-  return [`${count} left out of it:`, ...lines, ...more];
+  return [`Not loaded (${count}):`, ...lines, ...more];
 }
 
 export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
@@ -138,7 +138,12 @@ export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
     name: 'db load',
     words: 'DATABASE [FILE]',
     summary: 'replace the content of a database with a dump',
-    options: { ...YES, strict: { summary: 'refuse what the server or account cannot have' } },
+    options: {
+      ...YES,
+      strict: {
+        summary: 'load nothing if the dump contains something this server or account does not support',
+      },
+    },
     run: load,
   },
 ];

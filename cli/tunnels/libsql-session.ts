@@ -57,7 +57,7 @@ export class LibsqlSession {
     const [done, state] = await this.#send(asked);
     if (state?.type === 'ok') this.#isInTransaction = state.response.is_autocommit === false;
     if (done === undefined || done.type === 'error')
-      throw new ClientError(done?.error.message ?? 'the database gave no answer');
+      throw new ClientError(done?.error.message ?? 'the database sent no response');
     const { cols = [], rows = [], affected_row_count: affected = 0 } = done.response.result ?? {};
     return {
       columns: cols.map(({ name }) => ({ name: name ?? '' })),

@@ -89,7 +89,8 @@ export async function lendOwnKey(cloud: Cloud, vmId: string, output: Output): Pr
     await cloud.lendSshKey(vmId, { public_key: ownPublicKey() });
   } catch (error) {
     const mayNot = error instanceof CloudError && (error.status === 403 || error.status === 404);
-    if (!mayNot) output.note(`The machine did not get this client's SSH key: ${tell(error).lines.join(' ')}`);
+    if (!mayNot)
+      output.note(`could not add this client's SSH key to the machine: ${tell(error).lines.join(' ')}`);
   }
 }
 

@@ -15,8 +15,8 @@ const LOG_BYTES = 64 * 1024;
 /** The exit code of ssh when it failed itself, and not the command. */
 const SSH_FAILED = 255;
 const REFUSED =
-  'If the machine denied permission: it asks the cloud for lent keys once it was started anew, with the image tiny, ' +
-  'or with OpenSSH and cloud-init; else put the key in by the console (cloudlet vm console).';
+  'If permission was denied: temporary keys need the image tiny, or OpenSSH and cloud-init, and a restart of machines ' +
+  'created before this version. Otherwise, add your key in the console (cloudlet vm console).';
 
 const theVm = async (call: Invocation): Promise<{ readonly cloud: Cloud; readonly vm: Vm }> => {
   const { cloud } = call.session();
@@ -114,12 +114,12 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
     words: 'NAME',
     summary: 'create a machine with your SSH keys',
     details:
-      'The machine gets the public keys in ~/.ssh and a key of this client at its first start. From another\ncomputer, vm ssh adds a key of its own for two minutes.',
+      'The machine gets the public keys in ~/.ssh and a key of this client on its first start. On another\ncomputer, vm ssh adds the key of that computer for two minutes.',
     options: {
       type: { value: 'TYPE', summary: 'instance type; default: t2.micro' },
       image: { value: 'IMAGE', summary: 'image; default: tiny' },
       region: { value: 'REGION', summary: 'region; default: us-east-1' },
-      key: { value: 'LINE', summary: 'another public key', many: true },
+      key: { value: 'LINE', summary: 'additional public key to install', many: true },
       'user-data': { value: 'FILE', summary: 'script or cloud-init configuration for the first start' },
       database: {
         value: 'NAME',
@@ -135,7 +135,7 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
     words: 'VM [COMMAND…]',
     summary: 'open a shell on a machine, or run a command on it',
     details:
-      "Put arguments with a dash after --: cloudlet vm ssh web-1 -- ls -l\nA machine created without this client's key gets it for two minutes, for the log-in. This needs the\nscope compute:write.",
+      "Put arguments with a dash after --: cloudlet vm ssh web-1 -- ls -l\nIf the machine was created without this client's key, the key is added for two minutes, to log in.\nThis needs the scope compute:write.",
     options: {
       user: { value: 'NAME', short: 'l', summary: 'user to log in as; default: root' },
       identity: { value: 'FILE', short: 'i', summary: 'private key to log in with' },
@@ -176,8 +176,8 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
   {
     name: 'vm proxy',
     words: 'VM [PORT]',
-    summary: 'connect standard input and output to a port of a machine (22); for ssh ProxyCommand',
-    options: { 'lend-key': { summary: "first give the machine this client's SSH key for two minutes" } },
+    summary: 'connect standard input and output to a port of a machine (default 22); for ssh ProxyCommand',
+    options: { 'lend-key': { summary: "first add this client's SSH key to the machine for two minutes" } },
     run: async (call) => {
       const { session, words } = call;
       const [vm_id = '', port = '22'] = words;
@@ -191,14 +191,14 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
   {
     name: 'vm ssh-config',
     words: 'VM',
-    summary: 'print SSH configuration with which ssh, scp, rsync and editors reach a machine',
+    summary: 'print the SSH configuration to reach a machine with ssh, scp, rsync and editors',
     details: 'Append it to ~/.ssh/config: cloudlet vm ssh-config web-1 >> ~/.ssh/config; ssh web-1',
     run: sshConfig,
   },
   {
     name: 'vm console',
     words: 'VM',
-    summary: 'open the serial console of a machine; Ctrl+] leaves it',
+    summary: 'open the serial console of a machine; press Ctrl+] to leave',
     run: async (call) => {
       const { vm } = await theVm(call);
       return showConsole(call.session(), vm, { isTyped: true });

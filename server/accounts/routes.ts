@@ -214,7 +214,7 @@ function ownKeyRoutes({ apiKeys, checks }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Confirm the password of a session',
       description:
-        'After a session got the error `password_required`: it is not asked again for 15 minutes. Wrong passwords ' +
+        'For a session that got the error `password_required`; it is then not asked for 15 minutes. Wrong passwords ' +
         'are slowed down as at a log-in.',
       permission: 'account:write',
       body: shapes.ConfirmBody,

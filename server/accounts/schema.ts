@@ -114,7 +114,7 @@ export const TicketBody = namedObject('NewTicket', {
 export const Ticket = namedObject('Ticket', {
   ticket: Type.String(),
   url: Type.String({ description: 'Path and query that include the ticket' }),
-  expires_at: Time('End of the ticket'),
+  expires_at: Time('Expiry time of the ticket'),
 });
 
 export const RotateBody = namedObject('ApiKeyRotation', {
@@ -267,9 +267,9 @@ export const AdminAccount = namedObject('AdminAccount', {
   ),
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
   expires_at: Nullable('Time at which the account is suspended; null: it does not expire'),
-  invitation_id: Nullable('The invitation it was made with; null: made otherwise'),
+  invitation_id: Nullable('Invitation the account was created with; null: none'),
   must_change_password: Type.Boolean({
-    description: 'Whether the next log-in with the password only leads to a new one',
+    description: 'Whether the user must set a new password at the next log-in',
   }),
   last_seen_at: Nullable('Last use by a session or a key, accurate to seconds; null: never used'),
 });
@@ -290,16 +290,18 @@ export const AdminCreateBody = namedObject('AdminNewAccount', {
 export const ADMIN_CHANGES = {
   email: Type.Optional(Email),
   is_admin: Type.Optional(
-    Type.Boolean({ description: 'Whether it is an administrator; the last one stays one' }),
+    Type.Boolean({
+      description: 'Whether the account is an administrator; the last administrator cannot be changed',
+    }),
   ),
   must_change_password: Type.Optional(
-    Type.Boolean({ description: 'Whether the next log-in with the password only leads to a new one' }),
+    Type.Boolean({ description: 'Whether the user must set a new password at the next log-in' }),
   ),
   expires_at: Type.Optional(
     Type.Union([Type.String({ maxLength: 40 }), Type.Null()], {
       description:
-        'Time at which the account is suspended, YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339; null: never. Putting it off ' +
-        'resumes an account that was suspended by it',
+        'Time at which the account is suspended, YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339; null: never. A later time ' +
+        'resumes an account that was suspended because it expired',
     }),
   ),
 };

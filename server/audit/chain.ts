@@ -84,7 +84,7 @@ export async function verifyChain(reads: Reads, expected?: AuditHead): Promise<A
     if (seals.length < SEALS_AT_ONCE) break;
   }
   if (fault === null && expected !== undefined && expected.range > found.ranges)
-    fault = `range ${expected.range} is missing: the last one is ${found.ranges}`;
+    fault = `range ${expected.range} is missing; the last range is ${found.ranges}`;
   return {
     ok: fault === null,
     ...found,
@@ -96,7 +96,7 @@ export async function verifyChain(reads: Reads, expected?: AuditHead): Promise<A
 
 function notAs(expected: AuditHead | undefined, { id, head }: SealRow): string | null {
   if (expected?.range !== id || expected.hash === head) return null;
-  return `range ${id} has another hash than the one given: the log was replaced`;
+  return `range ${id} does not have the given hash: the log was replaced`;
 }
 
 async function faultOf(
@@ -108,6 +108,7 @@ async function faultOf(
   if (headAfter(before, seal) !== seal.head) return `range ${number} does not follow the one before it`;
   if (seal.removed_at !== null) return null;
   const rows = await store.rowsOf(seal.id);
-  if (rows.length !== seal.rows) return `range ${number} has ${rows.length} rows, and had ${seal.rows}`;
+  if (rows.length !== seal.rows)
+    return `range ${number} has ${rows.length} rows, but was sealed with ${seal.rows}`;
   return digestOf(rows).digest === seal.digest ? null : `a row of range ${number} was changed`;
 }

@@ -24,9 +24,9 @@ export function auditRoutes({ log, reads }: AuditRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Show who did what, newest first',
       description:
-        'Every call that changed something, showed a secret or signed in, and refusals for lack of a right. ' +
-        'An entry is stored with the effect, in one commit. Reading and writing of objects, and statements in ' +
-        'databases, have none. Entries are kept for 365 days.',
+        'Lists calls that changed something, showed a secret or signed in, and calls refused for lack of permission. ' +
+        'An entry is stored in the same commit as the effect. Reads and writes of objects, and statements in ' +
+        'databases, are not logged. Entries are kept for 365 days.',
       permission: 'account:read',
       query: AuditQuery,
       responses: { 200: Type.Array(AuditEntryView) },
@@ -56,7 +56,7 @@ export function auditRoutes({ log, reads }: AuditRoutesDeps): Route[] {
       path: '/api/admin/audit/verify',
       name: 'adminVerifyAudit',
       tag: 'admin',
-      summary: 'Verify that no sealed entry of the audit log was changed or taken out',
+      summary: 'Verify that no sealed entry of the audit log was changed or removed',
       permission: 'admin',
       query: VerifyQuery,
       responses: { 200: AuditVerificationView },
@@ -69,6 +69,6 @@ export function auditRoutes({ log, reads }: AuditRoutesDeps): Route[] {
 function headFrom(text: string | undefined): AuditHead | undefined {
   if (text === undefined) return undefined;
   const [, range, hash = ''] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
-  if (range === undefined) throw invalidField('head', 'Give it as RANGE:HASH, as an earlier call showed it');
+  if (range === undefined) throw invalidField('head', 'Send RANGE:HASH, as an earlier call returned it');
   return { range: Number(range), hash };
 }

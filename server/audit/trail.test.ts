@@ -148,7 +148,7 @@ test('a sealed row that is changed, taken out, put in or moved is found', async 
   await run("UPDATE audit_rows SET actor = 'ada' WHERE id = ?", id);
   assert.equal((await verifyChain(metadata)).ok, true);
   await run('UPDATE audit_rows SET seal = 3 WHERE id = ?', id);
-  assert.match((await verifyChain(metadata)).fault ?? '', /range 2 has 2 rows, and had 3/);
+  assert.match((await verifyChain(metadata)).fault ?? '', /range 2 has 2 rows, but was sealed with 3/);
   await run('UPDATE audit_rows SET seal = 2 WHERE id = ?', id);
   await run('DELETE FROM audit_rows WHERE seal = 1');
   await run('DELETE FROM audit_seals WHERE id = 1');
@@ -169,10 +169,10 @@ test('a head that was kept elsewhere shows that the whole log was replaced', asy
   assert.equal(await sealHash(metadata, 3), null);
   await run('DELETE FROM audit_rows');
   await run('DELETE FROM audit_seals');
-  assert.equal(await faultWith(kept), 'range 1 is missing: the last one is 0');
+  assert.equal(await faultWith(kept), 'range 1 is missing; the last range is 0');
   await sealOne('another');
   assert.equal(await faultWith(undefined), null);
-  assert.match((await faultWith(kept)) ?? '', /range 1 has another hash/);
+  assert.match((await faultWith(kept)) ?? '', /range 1 does not have the given hash/);
 });
 
 test('a row that is stored late, with an id in between, is in the next range', async () => {

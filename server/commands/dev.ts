@@ -35,10 +35,10 @@ With a command, runs the command with these variables, stops when it ends, and e
   cloudlet dev -- npm test
 
   --with ENGINES     databases to create, comma-separated: ${ENGINE_NAMES}; none: no database.
-                     Default: ${DEFAULT_ENGINES.join(',')}, as far as this host has them
+                     Default: ${DEFAULT_ENGINES.join(',')}, if this host has their programs
   --from DIR_OR_URL  starts from a recovery point of another cloud, like recovery restore
   --point ID         the recovery point; default: latest
-  --key-file FILE    has the recovery key; default: asks for it
+  --key-file FILE    file with the recovery key; default: prompts for it
   --keep             keeps the data directory at the end, and prints its path
   --data-dir PATH    a data directory to create, or one that cloudlet dev created earlier; it is kept
 

@@ -36,7 +36,7 @@ Moves this cloud to other engines, or back. Stop Cloudlet first.
   --blobs s3        the bytes of objects over 16 KiB from the data directory to the bucket in CLOUDLET_BLOBS_URL
   --blobs files     these bytes from the bucket in CLOUDLET_BLOBS_URL to the data directory
 
-Every row is compared before anything counts as moved. Bytes are copied as they are stored, checksummed and encrypted; every 20th object is read back completely. The old copy stays, but is not used any more. Run an interrupted move again to continue it. Machines and databases stay where they are.
+The move is complete once every row has been compared. Bytes are copied as they are stored, checksummed and encrypted; every 20th object is read back completely. The old copy stays but is no longer used. Run an interrupted move again to continue it. Machines and databases stay where they are.
 `;
 
 type Engine = 'postgresql' | 'sqlite';

@@ -8,11 +8,12 @@ const HELP = `Usage: cloudlet nodes list
        cloudlet nodes forget NODE
 
 list    prints the nodes of the cluster; * marks the one of this data directory
-drain   lets proxies send a node nothing new: its /readyz is 503, and it takes no leases. It still answers
-resume  ends that; so does a restart of the node
-forget  takes a node that has left, or is lost, off the list
+drain   takes a node out of load balancing: its /readyz returns 503, and it takes no leases. It still
+        answers requests
+resume  undoes drain, as does a restart of the node
+forget  removes a node that has stopped or is lost from the list
 
-NODE is a name, an id, or self: the node of this data directory, which must run.
+NODE is a name, an id, or self, which is the node of this data directory; it must be running.
 `;
 
 interface Node {
@@ -36,9 +37,10 @@ const CHANGES: Readonly<Record<string, { method: string; end: string }>> = {
 };
 
 const SAID: Readonly<Record<string, (name: string) => string>> = {
-  drain: (name) => `${name} is draining: /readyz is 503 within a second, and it answers on until you stop it`,
+  drain: (name) =>
+    `${name} is draining: /readyz returns 503 within a second; it answers requests until you stop it`,
   resume: (name) => `${name} is up`,
-  forget: (name) => `${name} is forgotten`,
+  forget: (name) => `${name} is removed from the list`,
 };
 
 export const NODES: Command = {

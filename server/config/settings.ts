@@ -50,7 +50,7 @@ export const SETTINGS = {
     'CLOUDLET_COMPUTE',
     'on',
     ['on', 'off'],
-    'off: this node of a cluster has no machines, images and databases; calls for them go to the node that has',
+    'off: this node of a cluster has no machines, images and databases; it forwards calls for them to the node that does',
   ),
   masterKeyFile: text(
     'CLOUDLET_MASTER_KEY_FILE',
@@ -113,7 +113,7 @@ export const SETTINGS = {
     'CLOUDLET_S3_INSECURE_SSE_C',
     'false',
     ['false', 'true'],
-    'true: S3 clients may send keys of their own (SSE-C) over connections that are not encrypted',
+    'true: allow customer-provided keys of S3 (SSE-C) over unencrypted connections',
   ),
   trustedProxies: text(
     'CLOUDLET_TRUSTED_PROXIES',
@@ -130,7 +130,7 @@ export const SETTINGS = {
     'CLOUDLET_LOG_FORMAT',
     'auto',
     ['auto', 'json', 'text'],
-    'Format of all that `start` prints: JSON or text; auto: text on a terminal, else the log is JSON, and so is the rest where both go to one place',
+    'Format of the output of `start`: json or text; auto: text on a terminal, else the log is JSON, and so is other output to the same file',
   ),
   requestsPerWindow: integer(
     'CLOUDLET_RATE_REQUESTS',
@@ -302,7 +302,7 @@ export const SETTINGS = {
     3600,
     1,
     7 * 86_400,
-    'How long a tunnel to a virtual machine or database may carry no byte before it is closed',
+    'Idle time after which a tunnel to a virtual machine or database is closed',
   ),
   memoryOvercommit: ratio(
     'CLOUDLET_MEMORY_OVERCOMMIT',

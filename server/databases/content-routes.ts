@@ -157,8 +157,8 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       summary: 'Replace the database with a dump',
       description:
         'If the file cannot be loaded, the database is unchanged. Other changes of the database wait until ' +
-        'the load has finished; deleting the database cancels the load. Settings, owners, rights and the like that ' +
-        'this server or account cannot have are left out, and `notes` tells which.',
+        'the load has finished; deleting the database cancels the load. Statements that this server or account does ' +
+        'not support, such as settings, owners and privileges, are left out and listed in `notes`.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',

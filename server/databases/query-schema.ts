@@ -91,7 +91,8 @@ export const LoadForm = namedObject('DatabaseLoadForm', {
 export const LoadQuery = Type.Object({
   strict: Type.Optional(
     Type.Boolean({
-      description: 'true: refuse what this server or account cannot have. Default: leave it out',
+      description:
+        'true: refuse a dump with statements that this server or account does not support. Default: leave them out',
     }),
   ),
 });

@@ -30,7 +30,7 @@ export class Ages {
   /** Registers the figure of a cluster. */
   register(meters: Meters): void {
     if (!this.isShared) return;
-    const help = 'Reads of what was remembered and had grown old';
+    const help = 'Reads that refreshed expired cache entries';
     meters.gauge('cloudlet_rereads_total', { help, type: 'counter', read: () => this.rereads });
   }
 

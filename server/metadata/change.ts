@@ -110,7 +110,7 @@ export class Change {
   /** Like after(): what is remembered of the thing, here and at other nodes, is read again. */
   forgets(thing: Forgotten): void {
     const bus = this.#bus;
-    if (bus === undefined) throw new Error('these changes have no bus to tell what to forget');
+    if (bus === undefined) throw new Error('there is no bus to announce changed cache entries on');
     this.after(() => bus.forgets(thing));
   }
 }

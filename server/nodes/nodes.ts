@@ -51,7 +51,11 @@ export class Nodes {
   async forget(id: string) {
     const node = this.#find(id);
     if (!(await this.#deps.membership.change(node.nodeId, 'forgotten')))
-      throw invalid(node, 'Only a node that has left or is lost can be forgotten', 'Stop it first');
+      throw invalid(
+        node,
+        'Only a node that has left or is lost can be removed from the list',
+        'Stop it first',
+      );
     return present(node, false);
   }
 
@@ -67,7 +71,7 @@ export class Nodes {
   #find(id: string): NodeView {
     const { membership } = this.#deps;
     if (!membership.isShared)
-      throw new AppError('not_a_cluster', 'This cloud is one process, and no cluster', {
+      throw new AppError('not_a_cluster', 'This cloud is a single process, not a cluster', {
         hint: 'Set CLOUDLET_NODE_URL on each node: see docs/growth.md',
       });
     const found = membership.nodes().find(({ nodeId, runId }) => {
@@ -84,7 +88,7 @@ export class Nodes {
   #assertAnotherIsUp(node: NodeView): void {
     const others = this.#deps.membership.nodes().filter(({ nodeId }) => nodeId !== node.nodeId);
     if (others.some(({ state, beatAgeMs }) => state === 'up' && beatAgeMs < SILENT_MS)) return;
-    throw invalid(node, 'It is the last node that is up', 'Start or resume another one first');
+    throw invalid(node, 'This is the last node that is up', 'Start or resume another one first');
   }
 
   #alone() {

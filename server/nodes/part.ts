@@ -74,7 +74,7 @@ function meterNodes(meters: Meters, membership: Membership): void {
   });
   meters.series('cloudlet_node_beat_age_seconds', {
     type,
-    help: 'Age of the last beat of each node; there is one each second',
+    help: 'Age of the last heartbeat of each node, which is sent every second',
     labels: ['node'],
     read: () =>
       membership.nodes().map(({ nodeId, beatAgeMs }) => {
@@ -83,7 +83,7 @@ function meterNodes(meters: Meters, membership: Membership): void {
   });
   meters.series('cloudlet_node_leases', {
     type,
-    help: 'Leases of each node: work of the whole cluster that it does',
+    help: 'Leases of each node: jobs of the cluster that it runs',
     labels: ['node'],
     read: () => membership.nodes().map(({ nodeId, leases }) => ({ labels: [nodeId], value: leases.length })),
   });

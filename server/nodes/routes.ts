@@ -27,8 +27,8 @@ export function nodeRoutes(nodes: Nodes): Route[] {
       name: 'adminDrainNode',
       summary: 'Drain a node',
       description:
-        'Its /readyz becomes 503 within a second, so that proxies send it nothing new, and it takes no leases. ' +
-        'It goes on answering until it is stopped. A restart ends the draining, too.',
+        'Its /readyz returns 503 within a second, so proxies send it no new requests, and it takes no leases. ' +
+        'It answers requests until it is stopped. A restart also ends the draining.',
       params: NodePath,
       isRepeatable: true,
       responses: { 200: Node },
@@ -52,8 +52,8 @@ export function nodeRoutes(nodes: Nodes): Route[] {
       method: 'DELETE',
       path: NODE,
       name: 'adminForgetNode',
-      summary: 'Take a node that has left, or is lost, off the list',
-      description: 'It is listed again when it is started again.',
+      summary: 'Remove a node that has left or is lost from the list',
+      description: 'A node that starts again is listed again.',
       params: NodePath,
       isRepeatable: true,
       responses: { 200: Node },

@@ -3,9 +3,9 @@ import { namedObject, Type } from '../platform/json/json-schema.ts';
 
 const Load = namedObject('NodeLoad', {
   uptime_seconds: Type.Integer(),
-  cpu: Type.Number({ description: 'Of its host, in percent' }),
-  memory: Type.Number({ description: 'Of its host, in percent' }),
-  resident_bytes: Type.Integer({ description: 'Memory of its process' }),
+  cpu: Type.Number({ description: 'CPU usage of the host, in percent' }),
+  memory: Type.Number({ description: 'Memory usage of the host, in percent' }),
+  resident_bytes: Type.Integer({ description: 'Memory of the process' }),
 });
 
 export const Node = namedObject('Node', {
@@ -22,14 +22,14 @@ export const Node = namedObject('Node', {
     [Type.Literal('up'), Type.Literal('draining'), Type.Literal('left'), Type.Literal('lost')],
     {
       description:
-        '`draining`: it answers, but takes no leases, and /readyz is 503. `left`: it was stopped. `lost`: it was ' +
-        'silent for 10 s, and can store nothing more until it is started again',
+        '`draining`: answers requests, but takes no leases, and /readyz returns 503. `left`: stopped. `lost`: sent no ' +
+        'heartbeat for 10 s, and cannot store anything until it is restarted',
     },
   ),
-  since: Type.String({ description: 'Start of its newest process' }),
-  beat_age_seconds: Type.Number({ description: 'Age of its last beat; there is one each second' }),
-  leases: Type.Array(Type.String(), { description: 'Work of the whole cluster that it does' }),
-  is_this: Type.Boolean({ description: 'It answered this call' }),
+  since: Type.String({ description: 'Start time of the current process' }),
+  beat_age_seconds: Type.Number({ description: 'Age of the last heartbeat, which is sent every second' }),
+  leases: Type.Array(Type.String(), { description: 'Jobs of the cluster that it runs' }),
+  is_this: Type.Boolean({ description: 'Whether this node answered the call' }),
   load: Type.Union([Load, Type.Null()]),
 });
 

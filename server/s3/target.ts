@@ -135,7 +135,7 @@ export function headersThatCount(
   if (method === 'PUT' && pairs.some(([name]) => name === COPY_SOURCE)) {
     throw new S3Error(
       'InvalidRequest',
-      `${COPY_SOURCE} belongs into a header: in a query it counts for presigned URLs alone`,
+      `${COPY_SOURCE} must be a header; as a query parameter it is allowed only in presigned URLs`,
     );
   }
   return headers;
@@ -152,7 +152,7 @@ function withPairs(headers: IncomingHttpHeaders, pairs: readonly AmzPair[]): Inc
       });
     }
     if (headers[name] !== undefined && headers[name] !== text) {
-      throw new S3Error('AccessDenied', `The header ${name} differs from what the presigned URL says`);
+      throw new S3Error('AccessDenied', `The header ${name} differs from the presigned URL`);
     }
     found[name] = text;
   }
@@ -169,5 +169,5 @@ export function headerText(kind: 'field' | 'parameter', name: string, text: stri
   if (!/[\u0000-\u0008\u000a-\u001f\u007f]/.test(trimmed) && /^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
     return trimmed;
   }
-  throw new S3Error('InvalidArgument', `The ${kind} ${name} has characters that no header can have`);
+  throw new S3Error('InvalidArgument', `The ${kind} ${name} has characters that headers cannot contain`);
 }

@@ -3,8 +3,8 @@ import type { Membership } from '../platform/membership.ts';
 import type { ComputeStatus, DatabaseEngineStatus } from './status.ts';
 
 const AWAY = {
-  problem: 'The node with machines and databases is away',
-  fix: 'Start it again; machines run on meanwhile, and all other calls are answered',
+  problem: 'The node with machines and databases is not reachable',
+  fix: 'Start it again. Machines keep running, and all other calls work',
 };
 
 function liveHost(membership: Membership): string | undefined {

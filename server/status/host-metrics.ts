@@ -210,7 +210,7 @@ export function gaugeLoopDelay(meters: Meters): EventLoopDelay {
   const delay = new EventLoopDelay();
   delay.start();
   meters.gauge('cloudlet_event_loop_delay_p99_seconds', {
-    help: 'How long one turn of the event loop took, 99th percentile since the start',
+    help: 'Duration of an event loop turn, 99th percentile since the start',
     type: 'gauge',
     read: () => delay.p99Seconds,
   });

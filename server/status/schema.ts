@@ -144,7 +144,7 @@ export const SystemStatus = namedObject('SystemStatus', {
       since: Type.String(),
       node: Type.Union([Type.String(), Type.Null()], {
         description:
-          'Name of the node of the cluster that has it, for administrators; null for a cloud of one process',
+          'Node of the cluster that raised the alarm, for administrators; null for a cloud of one process',
       }),
     }),
   ),

@@ -175,12 +175,14 @@ export class Status<Scrub, Recovery extends WithFailure> {
       throw new AppError('shutting_down', 'Cloudlet is stopping');
     }
     if (membership.isDraining()) {
-      const hint = 'An administrator ends that with cloudlet nodes resume';
-      throw new AppError('draining', 'This node was drained: it still answers', { hint });
+      const hint = 'To end the draining, run cloudlet nodes resume';
+      throw new AppError('draining', 'This node is draining; it still answers requests', { hint });
     }
     if (!membership.isCurrent()) {
-      const hint = 'See GET /api/system/status; the node goes on by itself once the database answers';
-      throw new AppError('node_cut_off', 'The database takes no beats of this node', { hint });
+      const hint = 'See GET /api/system/status; the node recovers automatically once the database responds';
+      throw new AppError('node_cut_off', 'The database does not accept the heartbeats of this node', {
+        hint,
+      });
     }
     const why = this.whyNotReady();
     if (why === undefined) return;

@@ -28,8 +28,12 @@ export function meterSystem(meters: Meters, deps: SystemMetersDeps): void {
   const gauge = (name: string, help: string, read: () => number) =>
     meters.gauge(`cloudlet_${name}`, { help, type: 'gauge', read });
   gauge('disk_free_bytes', 'Free space of the data directory', () => host.disk?.freeBytes ?? Number.NaN);
-  gauge('disk_size_bytes', 'Size of its file system', () => host.disk?.totalBytes ?? Number.NaN);
-  gauge('host_memory_available_bytes', 'Memory that programs can still take', () => {
+  gauge(
+    'disk_size_bytes',
+    'Size of the file system of the data directory',
+    () => host.disk?.totalBytes ?? Number.NaN,
+  );
+  gauge('host_memory_available_bytes', 'Available memory of the host', () => {
     return readHostMemory().availableBytes;
   });
   gauge('host_memory_size_bytes', 'Memory of the host', () => readHostMemory().totalBytes);
@@ -38,13 +42,13 @@ export function meterSystem(meters: Meters, deps: SystemMetersDeps): void {
   const common = { type: 'gauge', isPublic: true } as const;
   meters.series('cloudlet_alarm', {
     ...common,
-    help: '1 while the alarm is active; /api/system/status has its words',
+    help: '1 while the alarm is active; /api/system/status has its text',
     labels: ['code'],
     read: () => alarms.list().map(({ code }) => ({ labels: [code], value: 1 })),
   });
   meters.series('cloudlet_build_info', {
     ...common,
-    help: 'Versions, and where metadata and objects are',
+    help: 'Version of Cloudlet, and where metadata and objects are stored',
     labels: ['version', 'node', 'metadata', 'storage'],
     read: () => [{ labels: [version, process.versions.node, stores.metadata, stores.storage], value: 1 }],
   });
@@ -56,7 +60,7 @@ function meterEngines(meters: Meters, { alarms, compute, databases }: SystemMete
   const common = { type: 'gauge', isPublic: true } as const;
   meters.askedSeries('cloudlet_database_engine_up', {
     ...common,
-    help: '1 while the engine can serve databases, 0 while it should and cannot',
+    help: '1 while the engine can serve databases, 0 while it is unavailable',
     labels: ['engine'],
     ask: async () => {
       const isAway = (engine: string) => alarms.list().some(({ code }) => code === `${engine}_unavailable`);
@@ -95,7 +99,7 @@ function meterProcess(meters: Meters, clock: Clock): void {
     read: () => process.memoryUsage.rss(),
   });
   meters.gauge('process_start_time_seconds', {
-    help: 'When this process began, seconds since 1970',
+    help: 'Start time of this process, seconds since 1970',
     type: 'gauge',
     read: () => startedAt,
   });

@@ -119,7 +119,7 @@ export const ObjectPlace = namedObject('ObjectPlace', {
   bucket: Type.Optional(Type.String({ description: 'Default: the bucket of the object' })),
   name: Type.Optional(Type.String({ description: 'Default: the name of the object' })),
   overwrite: Type.Optional(
-    Type.Boolean({ description: 'Whether an object that is there is replaced; default: 412' }),
+    Type.Boolean({ description: 'Whether to replace an existing object; default: refuse with 412' }),
   ),
 });
 

@@ -27,7 +27,7 @@ export function meterStorage(meters: Meters, { totals, scrub }: StorageFigures):
   );
   meters.askedSeries('cloudlet_scrub_damaged', {
     ...GAUGE,
-    help: 'Damage known at the moment, by kind',
+    help: 'Known damage, by kind',
     labels: ['kind'],
     ask: async () => {
       const { damaged_blobs: blobs, damaged_rows: rows } = await scrub();

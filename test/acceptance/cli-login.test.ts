@@ -106,7 +106,7 @@ describe('login', () => {
       await user.fails(8, ['login', 'http://127.0.0.1:9', '--key', '-'], { input: key }),
       /not answer/,
     );
-    assert.match(await user.fails(2, ['login', cloud.api, '--key', '-'], { input: '' }), /holds no key/);
+    assert.match(await user.fails(2, ['login', cloud.api, '--key', '-'], { input: '' }), /contains no key/);
     assert.match(
       await user.fails(2, ['login', cloud.api, '--device', '--key', '-']),
       /cannot be used together/,

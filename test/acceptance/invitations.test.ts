@@ -71,7 +71,7 @@ describe('by API', () => {
       `${INVITATIONS}/import`,
       { json: { csv: `${csv}PUPIL-1,x@example.org\n` } },
     ]);
-    assert.deepEqual(bad.errors, [{ field: 'csv line 4, username', message: 'is that of line 2' }]);
+    assert.deepEqual(bad.errors, [{ field: 'csv line 4, username', message: 'is also on line 2' }]);
     const before = (await admin.expect(200, INVITATIONS)).length;
     const json = { csv, account_expires_at: '2999-07-31 00:00:00' };
     const { invitations } = await admin.expect(201, `${INVITATIONS}/import`, { json });
@@ -187,7 +187,7 @@ describe('in the browser', { skip }, () => {
     };
     await choose('username\npaula\nPaula\n');
     await form.getByText('nobody was invited').first().waitFor();
-    await form.getByText('is that of line 2').first().waitFor();
+    await form.getByText('is also on line 2').first().waitFor();
     await choose('username,email\r\npaula,paula@example.org\r\nquentin,quentin@example.org\r\n');
     const shown = head.getByRole('dialog', { name: '2 invitations' });
     const links = String(await shown.locator('pre').textContent());

@@ -31,10 +31,10 @@ function administratorRoutes(invitations: Invitations): Route[] {
       isRepeatable: true,
       isKeptNowhere: true,
       tag: 'admin',
-      summary: 'Invite somebody, or a class by one link',
+      summary: 'Create an invitation for one or several people',
       description:
-        'The link opens a page on which the invited set a password and get the account, once, or `max_uses` times. ' +
-        'Only the hash of its token is stored. It works at the host name by which it was made.',
+        'The link opens a page where the invited person sets a password and gets an account, `max_uses` times at most. ' +
+        'Only the hash of its token is stored. It works only at the host name that this call was sent to.',
       permission: 'admin',
       body: shapes.InvitationBody,
       responses: { 201: shapes.CreatedInvitation },
@@ -50,10 +50,10 @@ function administratorRoutes(invitations: Invitations): Route[] {
       isKeptNowhere: true,
       maxBodyBytes: TABLE_MAX_BYTES,
       tag: 'admin',
-      summary: 'Invite everybody in a CSV table',
+      summary: 'Create an invitation for each row of a CSV table',
       description:
-        'Makes one invitation for each row, or none: wrong rows are named by their line. Members beside `csv` ' +
-        'apply to rows that leave them empty.',
+        'All or nothing: errors name the lines of invalid rows. The other members are the defaults ' +
+        'for empty fields.',
       permission: 'admin',
       body: shapes.InvitationFileBody,
       responses: { 201: shapes.CreatedInvitations },
@@ -71,7 +71,8 @@ function listRoutes(invitations: Invitations): Route[] {
       name: 'adminListInvitations',
       tag: 'admin',
       summary: 'List all invitations',
-      description: 'Oldest first, without their links. Accounts name theirs by `invitation_id`.',
+      description:
+        'Oldest first, without their links. Accounts have the `invitation_id` they were created with.',
       permission: 'admin',
       query: Type.Object(Paging),
       responses: { 200: Type.Array(shapes.Invitation) },
@@ -90,7 +91,7 @@ function listRoutes(invitations: Invitations): Route[] {
       name: 'adminRevokeInvitation',
       tag: 'admin',
       summary: 'Revoke an invitation',
-      description: 'Its link makes no more accounts. Accounts that it made stay.',
+      description: 'Its link stops working. Accounts created with it stay.',
       permission: 'admin',
       params: shapes.InvitationPath,
       responses: { 200: shapes.Invitation },
@@ -110,7 +111,8 @@ function joinRoutes(invitations: Invitations): Route[] {
       changesNothing: true,
       tag: 'accounts',
       summary: 'Show what an invitation is for',
-      description: 'The token is the fragment of the link, which browsers do not send. Uses nothing up.',
+      description:
+        'The token is the fragment of the link, which browsers do not send. The call does not count as a use.',
       permission: 'public',
       body: shapes.ShowInvitationBody,
       responses: { 200: shapes.ShownInvitation },

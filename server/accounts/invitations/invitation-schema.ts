@@ -33,7 +33,7 @@ const ExpiresIn = Type.Optional(
     minimum: 60,
     maximum: 365 * DAY_SECONDS,
     default: DEFAULT_LIFE_SECONDS,
-    description: 'Seconds for which the link can be used',
+    description: 'Seconds until the link expires',
   }),
 );
 
@@ -41,7 +41,7 @@ export const InvitationBody = namedObject('NewInvitation', {
   label: Type.Optional(
     Type.String({
       maxLength: 200,
-      description: 'For whom it is, in your words; shown only to administrators',
+      description: 'Note, such as the name of the person; shown only to administrators',
     }),
   ),
   username: Type.Optional(Username),
@@ -52,7 +52,7 @@ export const InvitationBody = namedObject('NewInvitation', {
       minimum: 1,
       maximum: MOST_INVITED,
       default: 1,
-      description: 'How many accounts the link makes; above 1 without username and email',
+      description: 'Number of accounts the link can create; above 1 only without username and email',
     }),
   ),
   expires_in: ExpiresIn,
@@ -64,7 +64,7 @@ export const InvitationFileBody = namedObject('NewInvitations', {
     maxLength: 1_000_000,
     description:
       'A table with a header, of the columns `username`, `email`, `label`, `plan`, `credits` and `account_expires_at`. ' +
-      `One row is one invitation, at most ${MOST_INVITED}; an empty field is as below`,
+      `One row is one invitation, at most ${MOST_INVITED}; an empty field takes the default of the request`,
     examples: ['username,email\nada,ada@example.org\n'],
   }),
   ...terms,
@@ -77,26 +77,28 @@ const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()
 export const Invitation = namedObject('Invitation', {
   id: Type.String({ examples: ['inv-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
   label: Type.String(),
-  username: Nullable('User name of the account; null: chosen by whoever uses the link'),
-  email: Nullable('E-mail address of the account; null: likewise'),
+  username: Nullable('User name of the account; null: chosen when joining'),
+  email: Nullable('E-mail address of the account; null: chosen when joining'),
   plan: Type.String(),
   credits: Type.Number({ description: 'Credits on top of the sign-up credits' }),
   account_expires_at: Nullable('Time at which the account is suspended, UTC; null: never'),
   state: Type.Enum(['open', 'used', 'expired', 'revoked'], {
-    description: 'Only an open one makes accounts; used: it made all it can',
+    description: 'open: can create accounts; used: has created `max_uses` accounts',
   }),
   max_uses: Type.Integer(),
-  uses: Type.Integer({ description: 'Number of accounts made' }),
+  uses: Type.Integer({ description: 'Number of accounts created' }),
   created_at: Type.String({ description: 'UTC' }),
   created_by: Type.String({ description: 'The administrator, or the operator' }),
-  expires_at: Type.String({ description: 'End of the link, UTC' }),
-  revoked_at: Nullable('Time at which it was revoked, UTC; null: it was not'),
+  expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
+  revoked_at: Nullable('Time of revocation, UTC; null: not revoked'),
 });
 export type Invitation = Static<typeof Invitation>;
 
 export const CreatedInvitation = namedObject('CreatedInvitation', {
   ...Invitation.properties,
-  url: Type.String({ description: 'The link, shown only now; whoever has it makes the account' }),
+  url: Type.String({
+    description: 'The link, shown only in this response; anyone who has it can create the account',
+  }),
 });
 export type CreatedInvitation = Static<typeof CreatedInvitation>;
 
@@ -114,7 +116,7 @@ export const ShownInvitation = namedObject('ShownInvitation', {
   username: Nullable('User name of the account; null: choose one'),
   email: Nullable('E-mail address of the account; null: choose one'),
   account_expires_at: Nullable('Time at which the account is suspended, UTC; null: never'),
-  expires_at: Type.String({ description: 'End of the link, UTC' }),
+  expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
 });
 export type ShownInvitation = Static<typeof ShownInvitation>;
 

@@ -58,7 +58,7 @@ function parsed(csv: string): TableRow[] {
     const columns = names.map((name) => name.trim().toLowerCase());
     const problems = columns.flatMap((name, i) => {
       if (!(COLUMNS as readonly string[]).includes(name))
-        return [atLine(1, name, `is no column; they are ${COLUMNS.join(', ')}`)];
+        return [atLine(1, name, `is not a column; the columns are ${COLUMNS.join(', ')}`)];
       return columns.indexOf(name) < i ? [atLine(1, name, 'is there twice')] : [];
     });
     if (problems.length > 0) throw refusal(problems);
@@ -102,7 +102,7 @@ function doubles(
     const text = fields[column];
     if (text === undefined) return [];
     const seen = first.get(fold(text));
-    if (seen !== undefined) return [atLine(line, column, `is that of line ${seen}`)];
+    if (seen !== undefined) return [atLine(line, column, `is also on line ${seen}`)];
     first.set(fold(text), line);
     return [];
   });

@@ -179,13 +179,13 @@ test('a table with one wrong row invites nobody, and says which line', async (t)
   assert.match(await wrong(`${good}ben,ben\n`), /^csv line 3, email: must be an e-mail/);
   assert.match(
     await wrong(`${good}ADA,x@example.org\nben,ADA@example.org\n`),
-    /^csv line 3, username: is that of line 2\ncsv line 4, email: is that of line 2$/,
+    /^csv line 3, username: is also on line 2\ncsv line 4, email: is also on line 2$/,
   );
   assert.match(await wrong(`${good}chief,x@example.org\n`), /^csv line 3, username: is taken$/);
   assert.match(await wrong('username,plan\nada,gold\n'), /^csv line 2, plan: is unknown: gold$/);
   assert.match(await wrong('username,credits\nada,lots\n'), /^csv line 2, credits: must be a number/);
   assert.match(await wrong('username,account_expires_at\nada,soon\n'), /^csv line 2, account_expires_at: /);
-  assert.match(await wrong('username,password\nada,secret\n'), /^csv line 1, password: is no column/);
+  assert.match(await wrong('username,password\nada,secret\n'), /^csv line 1, password: is not a column/);
   assert.match(await wrong(`${good}ben\n`), /^csv: cannot be read: .* line 3/);
   assert.match(await wrong(`${good}"ben`), /^csv: cannot be read: .*[Qq]uote/);
   assert.match(await wrong('username\n'), /no rows/);

@@ -288,7 +288,7 @@ function describe(row: InvitationRow, now: number): Invitation {
 }
 
 function planGone(plan: string): AppError {
-  return new AppError('plan_not_found', `The plan ${plan} of this invitation is gone`, {
+  return new AppError('plan_not_found', `The plan ${plan} of this invitation no longer exists`, {
     hint: 'Ask the administrator of this cloud for a new invitation',
   });
 }
@@ -296,7 +296,7 @@ function planGone(plan: string): AppError {
 function invalidLink(): AppError {
   return new AppError(
     'invalid_link',
-    'The invitation is unknown, used, revoked or expired, or of another host',
+    'The invitation is unknown, used, revoked or expired, or is for another host name',
     {
       hint: 'Ask whoever invited you for a new one. If you have used it already, sign in',
     },

@@ -340,7 +340,7 @@ function withCookie(principal: Principal, cookies: readonly string[]): Principal
       ? 'The cookie of this session is missing'
       : 'The session cookie was replaced after the log-in',
     {
-      hint: 'Log in again. Programs on other ports of this host can replace cookies, but gain no access by it',
+      hint: 'Log in again. Programs on other ports of this host can replace cookies, but gain no access that way',
     },
   );
 }

@@ -85,7 +85,7 @@ function deviceRoutes(logins: ClientLogins): Route[] {
       endsCredential: true,
       tag: 'accounts',
       summary: 'Show the log-in request of a short code',
-      description: 'Wrong codes slow the account down.',
+      description: 'After wrong codes, further attempts of the account are delayed.',
       permission: 'account:write',
       body: shapes.UserCodeBody,
       responses: { 200: shapes.DeviceLogin },

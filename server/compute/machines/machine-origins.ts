@@ -56,7 +56,7 @@ export class MachineOrigins {
    */
   async list({ accountId }: Principal, vmId: string): Promise<VmPoint[]> {
     if (!(await this.#deps.store.wasOf(accountId, vmId))) {
-      throw new AppError('vm_not_found', 'You have, and had, no such virtual machine');
+      throw new AppError('vm_not_found', 'You have never had a virtual machine with this id');
     }
     const points = await this.#pointsOf(accountId);
     return points.map(({ pointId, createdAt }) => ({ point_id: pointId, created_at: formatTime(createdAt) }));

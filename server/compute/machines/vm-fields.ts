@@ -35,7 +35,9 @@ export function assertVmFields(given: Partial<NewVm>): void {
     const isSecond = variables.indexOf(variable) < index;
     note(
       `databases.${index}`,
-      isSecond ? `needs the variable ${variable}, like another database of the list` : undefined,
+      isSecond
+        ? `needs the variable ${variable}, which another database in the list already uses`
+        : undefined,
     );
   }
   assertFields(problems);

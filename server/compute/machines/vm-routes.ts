@@ -200,7 +200,7 @@ function lendRoute({ lentKeys }: VmRoutesDeps): Route {
     name: 'lendSshKey',
     livesOn: 'host',
     tag: 'compute',
-    summary: 'Let an SSH key into a virtual machine for two minutes',
+    summary: 'Allow an SSH key on a virtual machine for two minutes',
     description:
       'For a machine that was created without the key. The key can open connections as root, which stay open after it ' +
       'expires; it expires early if the API key that lent it ends. The built-in image supports lent keys, and so does ' +

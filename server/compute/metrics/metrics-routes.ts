@@ -28,7 +28,10 @@ const figures = {
     }),
   ),
   network_tx_bytes: OrNull(
-    Type.Integer({ description: 'Bytes sent since this run began, counted likewise' }),
+    Type.Integer({
+      description:
+        'Bytes sent since this run began; if the hypervisor does not count them, bytes through the address',
+    }),
   ),
 };
 

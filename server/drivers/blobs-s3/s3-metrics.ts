@@ -6,9 +6,9 @@ export function meterS3(meters: Meters, blobs: S3BlobStore): void {
   const { counters } = blobs;
   const counter = (name: string, help: string, read: () => number) =>
     meters.gauge(`cloudlet_s3_${name}`, { help, type: 'counter', read });
-  counter('requests_total', 'Requests to S3, with those that were repeated', () => counters.read('requests'));
-  counter('retries_total', 'Requests to S3 that were repeated', () => counters.read('retries'));
-  counter('errors_total', 'Requests to S3 without a usable answer', () => counters.read('errors'));
+  counter('requests_total', 'Requests to S3, including retries', () => counters.read('requests'));
+  counter('retries_total', 'Retried requests to S3', () => counters.read('retries'));
+  counter('errors_total', 'Failed requests to S3', () => counters.read('errors'));
   counter(
     'request_seconds_total',
     'Duration of all requests to S3',
@@ -16,6 +16,6 @@ export function meterS3(meters: Meters, blobs: S3BlobStore): void {
   );
   counter('sent_bytes_total', 'Bytes sent to S3', () => counters.read('sentBytes'));
   counter('received_bytes_total', 'Bytes of objects received from S3', () => counters.read('receivedBytes'));
-  const help = 'Memory of the parts of uploads under way';
+  const help = 'Memory used by upload parts in progress';
   meters.gauge('cloudlet_s3_part_bytes', { help, type: 'gauge', read: () => blobs.partBytes });
 }

@@ -343,7 +343,7 @@ export function hostUnreachable(): AppError {
     'host_unreachable',
     'The node with the machines and databases does not answer; the call had no effect',
     {
-      hint: 'Machines go on running meanwhile. Try again; the operator sees the nodes with cloudlet nodes',
+      hint: 'Machines keep running. Try again; the operator can list the nodes with cloudlet nodes',
       retryAfterSeconds: 5,
     },
   );
@@ -351,7 +351,7 @@ export function hostUnreachable(): AppError {
 
 function overloaded(): AppError {
   return new AppError('overloaded', 'Too many calls to the node with the machines and databases are open', {
-    hint: 'Close some of yours: with all places taken, who has most gives way',
+    hint: 'Close some of your connections: if none is free, the account with the most loses one',
     retryAfterSeconds: 2,
   });
 }
@@ -359,7 +359,7 @@ function overloaded(): AppError {
 function outcomeUnknown(): AppError {
   return new AppError(
     'operation_interrupted',
-    'The connection to the node with the machines and databases broke: whether the call took effect is unknown',
+    'The connection to the node with the machines and databases was lost: it is unknown whether the call took effect',
     {
       hint: 'Read the resource, or send the same call with the same Idempotency-Key again',
       retryAfterSeconds: 5,

@@ -121,11 +121,12 @@ export class SignedCalls implements Forwarded {
   #refusalOf({ from, to, number }: Fields): AppError | null {
     const members = this.#membership;
     if (!members.isHost)
-      return refused('The node that it was passed to does not have the machines and databases');
+      return refused('The node that received the forwarded request does not have the machines and databases');
     if (to !== members.runId) return refused('The node with the machines and databases was started again');
     const sender = this.#senderOf(from);
-    if (sender === undefined) return refused('The node that passed it on is no longer one of the cluster');
-    return sender.numbers.take(number) ? null : refused('It was passed on before');
+    if (sender === undefined)
+      return refused('The node that forwarded the request is no longer in the cluster');
+    return sender.numbers.take(number) ? null : refused('The request was already forwarded');
   }
 
   /** undefined: it has ended. A node that has just come is not listed yet. */

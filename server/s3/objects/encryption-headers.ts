@@ -172,7 +172,7 @@ export function partKey(call: S3Call, { customer }: PartUploadRow): CustomerKey 
   const key = customerKeyOf(call);
   if (customer === null) {
     if (key === undefined) return undefined;
-    throw new S3Error('InvalidRequest', 'The upload was not begun with a key of the client.');
+    throw new S3Error('InvalidRequest', 'The upload was not started with a customer-provided key.');
   }
   if (key === undefined) {
     throw new S3Error(

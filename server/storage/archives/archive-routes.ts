@@ -22,7 +22,7 @@ const NewSelection = namedObject('NewSelection', {
   names: Type.Array(Type.String({ minLength: 1 }), {
     minItems: 1,
     maxItems: MOST_NAMES,
-    description: 'Names of objects; one that ends with "/" is a folder with all that is in it',
+    description: 'Object names; a name that ends with "/" is a folder with its content',
   }),
 });
 const KeptSelection = namedObject('Selection', {
@@ -37,7 +37,7 @@ export function archiveRoutes({ archives, selections }: ArchiveRoutesDeps): Rout
       path: '/api/buckets/{name}/archive',
       name: 'downloadFolder',
       tag: 'storage',
-      summary: 'Download a folder, or files that were chosen, as a zip',
+      summary: 'Download a folder, or selected files, as a zip',
       description:
         'Includes all subfolders; without `prefix` and `selection`, the whole bucket. The zip is generated while it is sent, and billed as ' +
         'a download of each file. A truncated zip has no directory, so every program rejects it.',
@@ -84,10 +84,10 @@ export function archiveRoutes({ archives, selections }: ArchiveRoutesDeps): Rout
       name: 'selectFiles',
       audit: 'none',
       tag: 'storage',
-      summary: 'Choose files and folders to download as one zip',
+      summary: 'Select files and folders to download as one zip',
       description:
         'The selection is kept for 15 minutes, for `GET /api/buckets/{name}/archive?selection=`. Paths in the zip begin in the folder ' +
-        'that all of them are in. Names that are not there when the zip is made are left out.',
+        'that contains all of them. Objects that no longer exist are left out.',
       permission: 'storage:read',
       params: BucketPath,
       body: NewSelection,

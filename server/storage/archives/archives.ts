@@ -92,7 +92,7 @@ export class Archives {
     const root = commonFolder(selection.names);
     const bucket = await this.#deps.listing.bucketFor(principal, name, root);
     if (bucket.id !== selection.bucketId)
-      throw new AppError('selection_not_found', 'The selection is of another bucket');
+      throw new AppError('selection_not_found', 'The selection belongs to another bucket');
     return this.#archive(principal, { bucketId: bucket.id, name, root, names: selection.names });
   }
 

@@ -60,7 +60,7 @@ export class Selections {
     const hash = hashOf(String(principal.accountId), id);
     const row = await this.#deps.tokens.find({ kind: KIND, hash });
     if (row !== undefined) return JSON.parse(row.content) as Selection;
-    throw new AppError('selection_not_found', `There is no selection ${id}, or it has ended`, {
+    throw new AppError('selection_not_found', `There is no selection ${id}, or it has expired`, {
       hint: 'Choose the files again: POST /api/buckets/{name}/selections; a selection is kept for 15 minutes',
     });
   }

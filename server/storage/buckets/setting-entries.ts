@@ -74,7 +74,7 @@ const Lock = namedObject('BucketLock', {
 });
 
 const Policy = Type.Record(Type.String(), Type.Unknown(), {
-  description: "A policy as AWS' documents have it, of at most 20 KiB",
+  description: 'An AWS bucket policy, as a JSON document of at most 20 KiB',
 });
 
 const PublicAccessShape = namedObject('BucketPublicAccess', {

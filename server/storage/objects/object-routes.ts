@@ -247,7 +247,7 @@ function placeRoutes({ relocations }: ObjectRoutesDeps): Route[] {
       name: 'copyObject',
       summary: 'Copy an object to another name or bucket',
       description:
-        'Its current version with type, metadata and tags. Bytes are shared, unless the bucket encrypts them otherwise.',
+        'Copies the current version with type, metadata and tags. The bytes are shared, unless the target bucket encrypts differently.',
       responses: { 201: Uploaded },
       handler: (call) => relocations.copy(call, call.params.id, call.body),
     }),
@@ -257,7 +257,7 @@ function placeRoutes({ relocations }: ObjectRoutesDeps): Route[] {
       name: 'moveObject',
       summary: 'Move or rename an object',
       description:
-        'As a copy, and deletes the object in the same commit. In a versioned bucket its versions stay behind a marker.',
+        'Copies the object and deletes the source in one commit. In a versioned bucket, the source gets a delete marker and its versions stay.',
       responses: { 200: Uploaded },
       errors: [...common.errors, 'object_locked'],
       handler: (call) => relocations.move(call, call.params.id, call.body),

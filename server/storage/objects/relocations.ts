@@ -104,7 +104,10 @@ export class Relocations {
     const { bucket: to = from, name: wanted = name, overwrite = false } = place;
     assertObjectName(wanted);
     if (to === from && wanted === name)
-      throw new AppError('invalid_request', 'The target is the object itself: give another name or bucket');
+      throw new AppError(
+        'invalid_request',
+        'Source and target are the same object: choose another name or bucket',
+      );
     const content = await downloads.find(principal, objectId);
     const begun = await objects.beginUpload(principal, to);
     objects.assertMayWrite(principal, begun.bucket, wanted);
@@ -159,7 +162,7 @@ export class Relocations {
 }
 
 function hasChanged({ name }: Source): AppError {
-  return new AppError('write_conflict', `${name} was changed meanwhile; nothing was stored`, {
+  return new AppError('write_conflict', `${name} was changed by another request; nothing was stored`, {
     hint: 'Send the request again',
   });
 }

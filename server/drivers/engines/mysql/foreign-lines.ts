@@ -12,7 +12,7 @@ export interface LenientLoad {
   readonly collations: ReadonlySet<string>;
 }
 
-const ONE = 'a load goes into one database, whatever its name was';
+const ONE = 'the dump is loaded into this database, whatever its name was';
 /** The beginning of a statement, which may be in a comment that servers from a version on read. */
 const OPEN = '^(?:/\\*M?!\\d* ?)?';
 const SPACE = '(?: |/\\*!\\d+ [^*]*\\*/)+';
@@ -21,21 +21,21 @@ const REFUSED: readonly (readonly [RegExp, string])[] = (
     [`(?:CREATE|ALTER|DROP)${SPACE}(?:DATABASE|SCHEMA)\\b`, ONE],
     [
       'SET (?:@@)?(?:GLOBAL|PERSIST|PERSIST_ONLY)(?:\\.| )',
-      'settings of the server belong to its administrators',
+      'only server administrators can change server settings',
     ],
-    ['SET (?:(?:@@)?SESSION(?:\\.| )|@@)?SQL_LOG_BIN\\b', 'there is no log of replication here'],
+    ['SET (?:(?:@@)?SESSION(?:\\.| )|@@)?SQL_LOG_BIN\\b', 'there is no replication log here'],
     [
       '(?:CHANGE (?:MASTER|REPLICATION)|(?:START|STOP|RESET) (?:SLAVE|REPLICA|MASTER|GROUP_REPLICATION)|PURGE )',
-      'databases here are not replicated',
+      'replication is not available here',
     ],
     [
       '(?:(?:CREATE|ALTER|DROP|RENAME)(?: OR REPLACE)? (?:USER|ROLE)|GRANT|REVOKE|SET (?:PASSWORD|DEFAULT ROLE|ROLE))\\b',
-      'users and rights belong to the server',
+      'users and privileges are server-wide, and a load changes only this database',
     ],
-    ['FLUSH ', 'nothing has to be flushed'],
+    ['FLUSH ', 'FLUSH is not needed'],
     [
       '(?:(?:UN)?INSTALL |(?:CREATE|ALTER|DROP)(?: OR REPLACE)? (?:SERVER|TABLESPACE|LOGFILE|UNDO)\\b)',
-      'it is about the server',
+      'it concerns the server, not this database',
     ],
   ] as const
 ).map(([words, reason]) => [new RegExp(OPEN + words, 'i'), reason]);
@@ -108,7 +108,7 @@ export class ForeignLines {
   #whyNot(text: string): string | null {
     const name = USE.exec(text)?.[1]?.replaceAll('`', '');
     if (name === undefined) {
-      if (COMPLAINT.test(text)) return 'it is a message of the program that made the dump';
+      if (COMPLAINT.test(text)) return 'it is a message of the dump program, not SQL';
       return REFUSED.find(([pattern]) => pattern.test(text))?.[1] ?? null;
     }
     if (this.#used !== null && this.#used !== name) {
@@ -130,7 +130,7 @@ export class ForeignLines {
     const parts = text.split(QUOTED).map((part, at) => (at % 2 === 1 ? part : without(part)));
     const whole = parts.join('');
     if (!GENERATED.test(whole)) return whole;
-    this.#tell(line, 'NOT NULL', 'generated columns have no NOT NULL here');
+    this.#tell(line, 'NOT NULL', 'generated columns cannot be NOT NULL on this server');
     return whole.replace(GENERATED, '$1');
   }
 
@@ -148,7 +148,7 @@ export class ForeignLines {
       return /^\s*(?:(?:UNIQUE|FULLTEXT|SPATIAL) )?KEY /.test(at.text) ? 'IGNORED' : content;
     const isNothing = /^(?:SET |DEFAULT ENCRYPTION|ENCRYPTION)/.test(content);
     if (!isNothing)
-      this.#leftOut.add({ line: at.line, text: whole, reason: 'only MySQL 8 and newer reads it' });
+      this.#leftOut.add({ line: at.line, text: whole, reason: 'only MySQL 8 and newer support it' });
     return whole;
   }
 

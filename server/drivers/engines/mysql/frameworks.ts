@@ -15,7 +15,7 @@ export const FRAMEWORKS: FrameworkNames = {
   },
   laravel: {
     connection: 'mysql',
-    options: (ca) => `# With its whole path where the site is not served from this folder.
+    options: (ca) => `# Use the absolute path if the site is not served from this folder.
 MYSQL_ATTR_SSL_CA=${ca}
 `,
   },

@@ -39,7 +39,7 @@ function granted(name: string): string {
 }
 
 function identified({ dialect }: Admin, password: string): string {
-  if (!/^[\w-]+$/.test(password)) throw new Error('not a password of ours');
+  if (!/^[\w-]+$/.test(password)) throw new Error('not a password that Cloudlet generated');
   return dialect.identified(password);
 }
 

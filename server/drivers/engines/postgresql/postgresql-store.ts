@@ -75,7 +75,7 @@ export function foreign(name: string): string {
 
 /** A verifier as SQL. */
 export function text(value: string): string {
-  if (!/^[A-Za-z0-9$:+/= -]*$/.test(value)) throw new Error('not a text of ours');
+  if (!/^[A-Za-z0-9$:+/= -]*$/.test(value)) throw new Error('not a text that Cloudlet generated');
   return `'${value}'`;
 }
 

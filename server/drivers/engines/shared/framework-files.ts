@@ -127,7 +127,7 @@ function prisma(
     framework: 'Prisma',
     file: '.env',
     code: `# prisma/schema.prisma: datasource db { provider = "${provider}", url = env("DATABASE_URL") }
-${tls && hasCa ? '# ca.pem is looked for beside schema.prisma.\n' : ''}DATABASE_URL="${tls ? `${bare}${verified}` : uri}"
+${tls && hasCa ? '# Prisma looks for ca.pem beside schema.prisma.\n' : ''}DATABASE_URL="${tls ? `${bare}${verified}` : uri}"
 `,
   };
 }

@@ -327,7 +327,7 @@ export class AccountServer {
 /** The error of statements that were under way. */
 function ended(why: string): AppError {
   return new AppError('engine_unavailable', `All sessions of the database server were ended: ${why}`, {
-    hint: 'try again: it is there for the next statement',
+    hint: 'Try again: the server starts with the next statement',
     retryAfterSeconds: 5,
   });
 }

@@ -52,7 +52,7 @@ const GROWER = {
   isGrower: true,
 };
 const TOO_MUCH =
-  "hardly anything of the host's disk is left, and a statement took more of it: delete less at a time, or TRUNCATE";
+  "the host's disk is almost full, and a statement was using more of it: delete fewer rows at a time, or use TRUNCATE";
 const OTHERS = { why: "the host's disk is nearly full: writes wait for space", isGrower: false };
 
 export class DiskGuard {

@@ -45,7 +45,7 @@ export class ByteReader {
   }
 
   set integerBytes(count: number) {
-    if (count < 4 || count > 8) throw damaged('its numbers have a strange size');
+    if (count < 4 || count > 8) throw damaged('its integers have an unsupported size');
     this.#integerBytes = count;
   }
 
@@ -121,7 +121,7 @@ export async function readContents(reader: ByteReader): Promise<ArchiveContents>
 async function packedBy(reader: ByteReader, minor: number): Promise<Packed> {
   if (minor < 15) return (await reader.integer()) === 0 ? 'none' : 'gzip';
   const packed = PACKED[await reader.byte()];
-  if (packed === undefined) throw damaged('it is packed in a way that nobody knows');
+  if (packed === undefined) throw damaged('its compression is unknown');
   return packed;
 }
 

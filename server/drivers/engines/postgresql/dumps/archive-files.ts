@@ -124,6 +124,6 @@ function sizeIn(head: Buffer): number {
       .trim() || '0',
     8,
   );
-  if (Number.isNaN(size)) throw new LoadFailed('The archive of tar is damaged');
+  if (Number.isNaN(size)) throw new LoadFailed('The tar archive is damaged');
   return size;
 }

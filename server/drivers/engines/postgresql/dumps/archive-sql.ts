@@ -76,7 +76,7 @@ function noteOwners(entries: readonly ArchiveEntry[], leftOut: LeftOut | undefin
   const owners = new Set(entries.map(({ owner }) => owner).filter((owner) => owner !== ''));
   for (const owner of owners) {
     const text = `OWNER TO ${Buffer.from(owner, 'latin1').toString()}`;
-    leftOut?.add({ line: null, text, reason: 'what is loaded belongs to the user of this database' });
+    leftOut?.add({ line: null, text, reason: 'loaded objects belong to the user of this database' });
   }
 }
 

@@ -98,7 +98,7 @@ export class DumpFilter extends Transform implements StatementJudge {
     const { lenient } = this.#options;
     if (lenient === undefined) return null;
     if (this.#section !== null && TEMPLATE.test(this.#section)) {
-      const reason = `it is about ${this.#section}, the template of new databases`;
+      const reason = `it concerns ${this.#section}, the template of new databases`;
       return this.#leaveOut({ reason }, text, line);
     }
     const refused = lenient.refused.of(text);
@@ -112,7 +112,7 @@ export class DumpFilter extends Transform implements StatementJudge {
     const to = CONNECT.exec(text)?.[1];
     if (to === undefined || this.#options.lenient === undefined) return null;
     this.#section = databaseOf(to);
-    const reason = 'a load goes into one database, whatever its name was';
+    const reason = 'the dump is loaded into this database, whatever its name was';
     this.#leaveOut({ reason }, text, line);
     return 'RESET ALL;';
   }

@@ -57,22 +57,16 @@ const NATIVE = pattern(
 const DROPPED = pattern('^(?:DROP |ALTER [\\s\\S]*\\sDROP )');
 const NO_ROLE = new Set(['public', 'current_user', 'current_role', 'session_user']);
 
-const NO_FOREIGN = 'databases here do not read other servers';
+const NO_FOREIGN = 'foreign servers are not available here';
 const MADE_ROLE = new RegExp(`CREATE\\s+ROLE\\s+(${ID})`, 'gi');
 /** Things that only a server or its administrators have, by the words after CREATE, ALTER and the like. */
 const FAR: readonly (readonly [RegExp, string])[] = (
   [
-    ['PUBLICATION|SUBSCRIPTION', 'databases here neither publish changes nor subscribe to them'],
-    ['EVENT TRIGGER', 'only administrators of the server have event triggers'],
-    ['ROLE|USER(?! MAPPING)|GROUP', 'roles belong to the server, and a load changes one database only'],
-    [
-      'DATABASE|SYSTEM|TABLESPACE',
-      'it is about the server, and a load changes the content of one database only',
-    ],
-    [
-      'ACCESS METHOD|TRANSFORM|OPERATOR CLASS|OPERATOR FAMILY',
-      'only administrators of the server make these',
-    ],
+    ['PUBLICATION|SUBSCRIPTION', 'logical replication is not available here'],
+    ['EVENT TRIGGER', 'only server administrators can create event triggers'],
+    ['ROLE|USER(?! MAPPING)|GROUP', 'roles are server-wide, and a load changes only this database'],
+    ['DATABASE|SYSTEM|TABLESPACE', 'it concerns the server, and a load changes only this database'],
+    ['ACCESS METHOD|TRANSFORM|OPERATOR CLASS|OPERATOR FAMILY', 'only server administrators can create these'],
     ['FOREIGN DATA WRAPPER|SERVER|USER MAPPING|FOREIGN TABLE', NO_FOREIGN],
   ] as const
 ).map(([words, reason]) => [
@@ -135,7 +129,7 @@ export class RefusedStatements {
         for (const [, name = ''] of text.matchAll(MADE_ROLE)) this.#roles.add(plainName(name));
         return null;
       case 'security':
-        return LABEL.test(text) ? because('there is no provider of security labels') : null;
+        return LABEL.test(text) ? because('no security label provider is installed') : null;
       case 'import':
         return FOREIGN_SCHEMA.test(text) ? because(NO_FOREIGN) : null;
       case 'create':
@@ -147,22 +141,22 @@ export class RefusedStatements {
 
   #changed(text: string): Refused | null {
     if (!this.#hasBegun && DROPPED.test(text))
-      return because('there is nothing to drop: a load begins empty');
+      return because('there is nothing to drop: the load starts with an empty database');
     const [, table] = ALL_TRIGGERS.exec(text) ?? [];
     if (table !== undefined)
-      return { instead: `${table} USER;`, reason: 'triggers of foreign keys are not switched off here' };
+      return { instead: `${table} USER;`, reason: 'foreign key triggers cannot be disabled here' };
     return this.#owner(text) ?? this.#defaultRights(text) ?? this.#policy(text) ?? this.#moved(text);
   }
 
   #far(text: string): Refused | null {
-    if (LANGUAGE.test(text)) return because('languages belong to extensions here');
-    if (NATIVE.test(text)) return because('functions of programs in C are not loaded here');
+    if (LANGUAGE.test(text)) return because('languages are provided by extensions here');
+    if (NATIVE.test(text)) return because('functions written in C are not allowed here');
     const reason = FAR.find(([what]) => what.test(text))?.[1];
     return reason === undefined ? this.#extension(text) : because(reason);
   }
 
   #setting(text: string): Refused | null {
-    if (AS_ROLE.test(text)) return because('what is loaded belongs to the user of this database');
+    if (AS_ROLE.test(text)) return because('loaded objects belong to the user of this database');
     const [, quoted, rest = ''] = SETTING.exec(text) ?? [];
     if (quoted === undefined) return null;
     const name = plainName(quoted);
@@ -174,7 +168,7 @@ export class RefusedStatements {
     const { settings, version } = this.#facts;
     const isFree = settings.get(name.toLowerCase());
     if (isFree === true || (isFree === undefined && name.includes('.'))) return null;
-    if (isFree === false) return because(`only administrators of the server set ${name}`);
+    if (isFree === false) return because(`only server administrators can set ${name}`);
     return because(`PostgreSQL ${version} has no setting ${name}`);
   }
 
@@ -193,7 +187,7 @@ export class RefusedStatements {
     const name = STATISTICS.exec(text)?.[1];
     if (name === undefined) return null;
     if (name.startsWith('pg_restore') && this.#facts.restoresStatistics) return null;
-    return because(`PostgreSQL ${this.#facts.version} has no ${name} for users; statistics are made anew`);
+    return because(`PostgreSQL ${this.#facts.version} has no ${name} for users; statistics are rebuilt`);
   }
 
   #owner(text: string): Refused | null {
@@ -201,7 +195,7 @@ export class RefusedStatements {
     const name = OWNER.exec(text)?.[1];
     if (name === undefined || NO_ROLE.has(name.toLowerCase()) || this.#facts.owners.has(plainName(name)))
       return null;
-    return because(`what is loaded belongs to the user of this database, not to ${name}`);
+    return because(`loaded objects belong to the user of this database, not to ${name}`);
   }
 
   #absent(list: string): string | undefined {
@@ -210,8 +204,8 @@ export class RefusedStatements {
   }
 
   #rights(text: string): Refused | null {
-    if (!RIGHTS_ON.test(text)) return because('members of roles belong to the server');
-    if (FAR_RIGHTS.test(text)) return because('only administrators of the server give rights to this');
+    if (!RIGHTS_ON.test(text)) return because('role memberships are server-wide');
+    if (FAR_RIGHTS.test(text)) return because('only server administrators can grant privileges on this');
     const [, roles = '', by = ''] = RIGHTS.exec(text) ?? [];
     return noRole(this.#absent(roles) ?? this.#absent(by));
   }
@@ -230,10 +224,10 @@ export class RefusedStatements {
     const name = plainName(quoted);
     const { installed, extensions } = this.#facts;
     if (!verb.toUpperCase().startsWith('CREATE')) {
-      return this.#created.has(name) ? null : because(`the extension ${name} is not yours to change`);
+      return this.#created.has(name) ? null : because(`you cannot change the extension ${name}`);
     }
-    if (installed.has(name)) return condition === undefined ? because(`${name} is here already`) : null;
-    if (!extensions.has(name)) return because(`databases here cannot have the extension ${name}`);
+    if (installed.has(name)) return condition === undefined ? because(`${name} is already installed`) : null;
+    if (!extensions.has(name)) return because(`the extension ${name} is not available here`);
     this.#created.add(name);
     return null;
   }
@@ -242,7 +236,7 @@ export class RefusedStatements {
     const [, condition, name, owner] = SCHEMA.exec(text) ?? [];
     if (name === undefined) return null;
     if (plainName(name) === 'public') {
-      return condition === undefined ? because('the schema public is here already') : null;
+      return condition === undefined ? because('the schema public already exists') : null;
     }
     if (owner === undefined || this.#facts.owners.has(plainName(owner))) return null;
     return {
@@ -274,6 +268,6 @@ export class RefusedStatements {
 
 const because = (reason: string): Refused => ({ reason });
 const noTablespace = (name: string) =>
-  because(`there is no tablespace ${name} here; data are in the usual one`);
+  because(`there is no tablespace ${name} here; the default one is used`);
 const noRole = (name: string | undefined) =>
   name === undefined ? null : because(`there is no role ${name} on this server`);
