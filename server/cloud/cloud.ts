@@ -24,6 +24,7 @@ import { buildEngines } from '../drivers/engines/built-engines.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import { NodeLinks } from '../drivers/node-proxy/node-links.ts';
+import { ownFrontPorts } from '../drivers/node-proxy/own-front-ports.ts';
 import type { ControlSockets } from '../http/caller.ts';
 import type { ConnectionGuard } from '../http/connections/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
@@ -36,6 +37,7 @@ import { rotateWhileAlone } from '../metadata/key-rotation.ts';
 import { nodesPart } from '../nodes/part.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Jobs } from '../platform/jobs.ts';
+import { closeParts, startParts } from '../platform/parts.ts';
 import { ROOT } from '../platform/program-files.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { openedPoints, type RecoveryDeps, recoveryHold } from '../recovery/part.ts';
@@ -49,8 +51,7 @@ import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
 import { buildEdges, callsRoutes, withDocuments } from './edges.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
-import { frontPorts } from './front-ports.ts';
-import { closeParts, type Part, startParts } from './parts.ts';
+import type { Part } from './parts.ts';
 import { buildRecovery } from './recovery.ts';
 import { pointOpener } from './restored-directory.ts';
 
@@ -131,7 +132,8 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
   ];
   const control: ControlSockets = new WeakSet();
   const edges = await edgesOf(options, { base, addresses, domains, calls, parts, meters, control });
-  parts.push(frontPorts(edges.forward, { ...base, config, clock }));
+  const dial = edges.forward?.connect.bind(edges.forward);
+  parts.push(ownFrontPorts(dial, { ...base, config, clock }));
   gaugesOf(meters, { parts, base, guard: edges.guard });
   const jobs = new Jobs(log, base.membership);
   const close = async () => {

@@ -12,21 +12,16 @@ import { computePart } from '../compute/part.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
 import { listIn } from '../config/host-names.ts';
+import { machineLimits, publishingRules } from '../config/machine-limits.ts';
 import { publishedAt } from '../config/published-address.ts';
-import { ungrantedMemoryOf } from '../config/registrations.ts';
-import { rangeOf } from '../config/setting-kinds.ts';
 import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
 import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
-import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
-import { type GuardsOf, removeLeftGuards } from '../drivers/host-network/left-guards.ts';
-import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
 import { removeEmptyGroups } from '../drivers/host-process/cgroups.ts';
 import { endOrphans } from '../drivers/host-process/orphans.ts';
-import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
 import { LoopbackIngress } from '../drivers/loopback-ingress/loopback-ingress.ts';
-import type { OfferedPorts } from '../drivers/offered-ports.ts';
 import { PrivateNetworks, type PrivateNetworksDeps } from '../drivers/private-network/private-networks.ts';
 import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
+import { type GuestNetwork, guestNetwork } from '../drivers/qemu/guest-network.ts';
 import { UIDS } from '../drivers/qemu/guests/guest-folders.ts';
 import { TINY_FOLDER, tinyIn } from '../drivers/qemu/images/tiny-image.ts';
 import { QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
@@ -34,7 +29,6 @@ import type { OwnAddresses } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Descriptors } from '../platform/host/descriptors.ts';
 import { type NoOtherUsers, whyNoOtherUsers } from '../platform/host/other-users.ts';
-import type { Outbound } from '../platform/outbound.ts';
 import { Tunnels } from '../resources/tunnels.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import type { Foundations } from './foundations.ts';
@@ -65,14 +59,17 @@ export interface HostDeps {
   readonly drill: string | undefined;
 }
 
-const GIB = 2 ** 30;
-
 export async function buildCompute(deps: HostDeps) {
   const { config, clock, log, billing, urls } = deps;
   const { metadata, assertSpace, alarms, sweepGuard, outbound } = deps.base;
+  const limits = machineLimits(config);
+  const folders = listIn(config.imageSources);
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
-  const { guard, addressGuard, bridge } = buildNetwork(deps, noUsers);
-  const hypervisor = buildHypervisor(deps, { noUsers, guard, bridge });
+  const network = guestNetwork(config, { claim: deps.base.claim, noUsers });
+  const { addressGuard, bridge } = network;
+  const hypervisor = buildHypervisor(deps, { ...network, noUsers });
+  const { listen, shown: shownHost } = publishedAt(config);
+  const listeners = new TcpListeners({ host: listen, ports: deps.base.ports });
   const warn = (text: string) => log.warn(text);
   const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
   const onError = (id: string, what: string, error: unknown) => log.error({ id, err: error }, what);
@@ -100,7 +97,7 @@ export async function buildCompute(deps: HostDeps) {
     billing,
     apiUrl: () => urls.apiUrl,
     dataUrl: () => urls.dataUrl,
-    publishing: publishing(config, deps.base.ports),
+    publishing: { rules: publishingRules(config), shownHost, listeners },
     hypervisor,
     ingress,
     addresses,
@@ -117,37 +114,29 @@ export async function buildCompute(deps: HostDeps) {
     host: {
       hypervisor,
       waits: hypervisor.waits,
-      networks: bridge === null ? [guard, addressGuard] : [bridge, guard],
+      networks: network.networks,
       sweepHost: async () => {
         await addressGuard.sweep();
         if (deps.drill !== undefined) return;
         await endOrphans(warn);
         await removeEmptyGroups();
-        await removeLeftGuards({ ...guardsOf(config), warn });
+        await network.removeLeft(warn);
       },
       descriptors,
       close: () => hypervisor.close(),
     },
-    imageSources: buildImageSources(config, outbound),
+    imageSources: new ImageSources({ folders, outbound, maxBytes: limits.maxImageBytes }),
     announce: eventStatements,
     onError,
     onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'closed published ports'),
-    outbound: config.vmOutbound === 'on',
-    maxImageBytes: config.imageMaxGb * GIB,
-    ungrantedMemoryPercent: ungrantedMemoryOf(config),
-    graceMs: config.vmGraceSeconds * 1000,
-    orphanGraceMs: config.sweepGraceSeconds * 1000,
+    ...limits,
   });
   return { ...part, hypervisor, tunnels, connections: descriptors.connections };
 }
 
 function buildHypervisor(
   { config, clock, log, drill, base: { assertSpace, diskSpace, membership } }: HostDeps,
-  {
-    noUsers,
-    guard,
-    bridge,
-  }: Pick<ReturnType<typeof buildNetwork>, 'guard' | 'bridge'> & { noUsers: NoOtherUsers | null },
+  { noUsers, guard, bridge }: Pick<GuestNetwork, 'guard' | 'bridge'> & { noUsers: NoOtherUsers | null },
 ) {
   const hypervisor = new QemuHypervisor({
     vmsDirectory: join(config.dataDir, 'vms'),
@@ -170,33 +159,6 @@ function buildHypervisor(
   return hypervisor;
 }
 
-/** The users of guests, by which rules and bridges are named, and which of these are in use here. */
-function guardsOf({ vmUidBase, vmNetwork }: Config): GuardsOf {
-  return { uidBase: vmUidBase, uidCount: UIDS.count, hasBridge: vmNetwork === 'bridge' };
-}
-
-/** Takes away the rules of clouds of this host that have ended: to be called when ours has. Never rejects. */
-export function removeLeftRules(): Promise<void> {
-  return removeLeftGuards({ uidBase: 0, uidCount: UIDS.count, hasBridge: false, warn: () => {} });
-}
-
-/**
- * The network of guests, with its rules that protect this host. On a bridge guests have no connecting
- * process.
- */
-function buildNetwork({ config, base: { claim } }: HostDeps, noUsers: NoOtherUsers | null) {
-  const { vmUidBase: uidBase, vmPool: network } = config;
-  const users = { uidBase, uidCount: UIDS.count, noUsers };
-  const outbound = config.vmOutbound === 'on';
-  const allowPrivate = config.vmOutboundPrivate === 'on';
-  const isBridge = config.vmNetwork === 'bridge';
-  return {
-    guard: new OutboundGuard({ ...users, letsOut: outbound && !isBridge, allowPrivate, claim }),
-    addressGuard: new AddressGuard({ network }),
-    bridge: isBridge ? new GuestBridge({ uidBase, network, outbound, allowPrivate, claim }) : null,
-  };
-}
-
 const EVERY_ADDRESS = ['', '0.0.0.0', '::'];
 
 function buildPrivateNetworks(
@@ -213,27 +175,5 @@ function buildPrivateNetworks(
       maxConnections: Math.ceil(config.maxConnections / 4),
     }),
     warn: (text) => log.warn(text),
-  });
-}
-
-/** Where ports of machines are published. */
-function publishing(config: Config, ports: OfferedPorts | undefined) {
-  const rules = {
-    range: rangeOf(config.publishedPorts),
-    reserved: new Set([config.port, config.dataPort]),
-    domain: config.appsDomain,
-    max: config.maxPublishedPorts,
-    // The rest is for the cloud itself: those by name have connections of the data origin.
-    maxConnections: Math.ceil(config.maxConnections / 2),
-  };
-  const { listen, shown } = publishedAt(config);
-  return { rules, shownHost: shown, listeners: new TcpListeners({ host: listen, ports }) };
-}
-
-function buildImageSources(config: Config, outbound: Outbound): ImageSources {
-  return new ImageSources({
-    folders: listIn(config.imageSources),
-    outbound,
-    maxBytes: config.imageMaxGb * GIB,
   });
 }

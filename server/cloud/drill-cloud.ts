@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { tryMachine } from '../compute/machines/trials.ts';
 import type { Config } from '../config/config.ts';
+import { drillConfig } from '../config/drill-config.ts';
 import { tryLog } from '../databases/points/log-trials.ts';
 import { tryDatabases } from '../databases/points/trials.ts';
 import type { DrillOrder } from '../drivers/drill-process/drill-ground.ts';
@@ -21,39 +22,6 @@ import { readSampledBlobs } from '../storage/blobs/sampled-blobs.ts';
 import { buildCloud, type Cloud } from './cloud.ts';
 import { targetAt } from './recovery-target.ts';
 import { prepareDirectory, withMetadata } from './restored-directory.ts';
-
-/** Engines only choose from these: nothing in a drill listens on a port. */
-const PORTS = { postgresqlPort: 63_000, mysqlPort: 63_300, mongodbPort: 63_600 };
-
-/** The settings of the live cloud, without everything that leads out of `dataDir`. */
-function drillConfig(live: Config, dataDir: string): Config {
-  return {
-    ...live,
-    ...PORTS,
-    dataDir,
-    metadataUrl: '',
-    blobsUrl: '',
-    blobsCredentialsFile: '',
-    recoveryTarget: '',
-    recoveryCredentialsFile: '',
-    postgresqlUrl: '',
-    mysqlUrl: '',
-    mongodbUrl: '',
-    mongodbServer: 'built-in',
-    databaseHost: '',
-    tlsCert: '',
-    tlsKey: '',
-    publicUrl: '',
-    dataUrl: '',
-    appsDomain: '',
-    publishedPorts: 'off',
-    vmNetwork: 'loopback',
-    vmOutbound: 'off',
-    vmUidBase: live.vmUidBase + UIDS.drill,
-    // The test boot of KVM would be one more process.
-    vmAccel: 'tcg',
-  };
-}
 
 /** Everything that the process of a drill needs besides the request. */
 export interface DrillMeans {
@@ -75,7 +43,8 @@ export function rehearseOrder(order: DrillOrder, say: (stage: string) => void): 
   const repository = new Repository(target, { key, repositoryId });
   const isSharing = statSync(order.folder).dev === statSync(live.dataDir).dev;
   const folder = new ScratchFolder(order.folder, isSharing ? reserveBytes : 0);
-  const config = drillConfig(live, order.folder);
+  const own = { dataDir: order.folder, vmUidBase: live.vmUidBase + UIDS.drill };
+  const config = drillConfig(live, own);
   return rehearse(order.request, {
     repository,
     folder,

@@ -7,8 +7,7 @@ import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { openReader, tableNames } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
-import { mapOf } from '../drivers/qemu/images/disk-map.ts';
-import { QemuPrograms } from '../drivers/qemu/program.ts';
+import { holesOf } from '../drivers/qemu/images/file-holes.ts';
 import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
@@ -18,7 +17,6 @@ import {
   type ComparisonOptions,
   compareRestored,
 } from '../recovery/drill/comparison.ts';
-import type { Extent } from '../recovery/drill/file-comparison.ts';
 import { type FirstStart, prepareFirstStart } from '../recovery/points/first-start.ts';
 import type { OpenedFolder, OpenedPointsDeps } from '../recovery/points/opened-points.ts';
 
@@ -58,14 +56,6 @@ export async function compareDirectory(options: Compared): Promise<ReturnType<ty
   } finally {
     await rm(folder, { recursive: true });
   }
-}
-
-/** Uses qemu-img; undefined if not installed. */
-export async function holesOf(fd: number): Promise<readonly Extent[] | undefined> {
-  const qemuImg = await new QemuPrograms().image();
-  if (qemuImg === null) return undefined;
-  const map = await mapOf(qemuImg, { fd, format: 'raw', uid: null }).catch(() => []);
-  return map.filter(({ zero }) => zero);
 }
 
 /** Opens the copy of a point's metadata beside the live cloud. */

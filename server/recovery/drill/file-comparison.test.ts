@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
-import { holesOf } from '../../cloud/restored-directory.ts';
+import { holesOf } from '../../drivers/qemu/images/file-holes.ts';
 import { DirectoryTarget } from '../../drivers/recovery-directory/directory-target.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { Entry } from '../points/manifest.ts';

@@ -1,0 +1,28 @@
+/** Settings of machines, in the units of the code. */
+import type { Config } from './config.ts';
+import { ungrantedMemoryOf } from './registrations.ts';
+import { rangeOf } from './setting-kinds.ts';
+
+const GIB = 2 ** 30;
+
+export function machineLimits(config: Config) {
+  return {
+    outbound: config.vmOutbound === 'on',
+    maxImageBytes: config.imageMaxGb * GIB,
+    ungrantedMemoryPercent: ungrantedMemoryOf(config),
+    graceMs: config.vmGraceSeconds * 1000,
+    orphanGraceMs: config.sweepGraceSeconds * 1000,
+  };
+}
+
+/** The public ports of machines, and the names and connections that they may have. */
+export function publishingRules(config: Config) {
+  return {
+    range: rangeOf(config.publishedPorts),
+    reserved: new Set([config.port, config.dataPort]),
+    domain: config.appsDomain,
+    max: config.maxPublishedPorts,
+    // The rest is for the cloud itself: those by name have connections of the data origin.
+    maxConnections: Math.ceil(config.maxConnections / 2),
+  };
+}
