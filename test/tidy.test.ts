@@ -13,9 +13,11 @@ import { checkEngineNames } from './tidy/engine-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
 import { checkTables } from './tidy/table-rules.ts';
 import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
+import { checkWiring } from './tidy/wiring-rules.ts';
 
 const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]>> = {
   'imports stay within their bands': checkBands,
+  'the wiring is short, and only wires': checkWiring,
   'folders import each other in one direction': checkCircles,
   'no circle of files at run time': checkFileCircles,
   'SQL names the tables of its folder, and of others those in the list': checkTables,
