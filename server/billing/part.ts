@@ -25,7 +25,7 @@ import { Quotas } from './catalog/quotas.ts';
 import { BillingAccountStore } from './credit/billing-account-store.ts';
 import { Credit, Spendable } from './credit/credit.ts';
 import { type AccountStops, CreditStates, type CreditStatesDeps } from './credit/credit-state.ts';
-import { Checks } from './ledger/checks.ts';
+import { BILLING_ALARM, Checks } from './ledger/checks.ts';
 import { LedgerStore } from './ledger/ledger-store.ts';
 import { Holds } from './metering/holds.ts';
 import { Rating } from './metering/rating.ts';
@@ -190,7 +190,7 @@ export function billingPart(
         ? [every('follow the charged time', anchors.follow, { everyMs: FOLLOW_MS, per: 'node' })]
         : []),
       every('charge usage', () => rating.rateHour()),
-      every('check billing', () => checks.check()),
+      every('check billing', () => checks.check(), { raises: [BILLING_ALARM] }),
       // A short grace must be noticed when it ends.
       every('check credits', () => creditStates.tick(), {
         everyMs: Math.min(graceMs, MINUTE_MS),

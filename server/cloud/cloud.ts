@@ -135,7 +135,7 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
   const dial = edges.forward?.connect.bind(edges.forward);
   parts.push(ownFrontPorts(dial, { ...base, config, clock }));
   gaugesOf(meters, { parts, base, guard: edges.guard });
-  const jobs = new Jobs(log, base.membership);
+  const jobs = new Jobs({ ...base, log });
   const close = async () => {
     edges.close();
     await closeParts(parts, { jobs, log });

@@ -2,13 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { pino } from 'pino';
+import { Alarms } from './alarms.ts';
+import { FakeClock } from './clock.ts';
 import { Jobs } from './jobs.ts';
 import { ALONE } from './membership.ts';
 
 function open() {
   const lines: { job?: string; msg: string }[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  return { jobs: new Jobs(log, ALONE), log, lines };
+  const alarms = new Alarms(new FakeClock());
+  return { jobs: new Jobs({ log, membership: ALONE, alarms }), log, lines, alarms };
 }
 
 async function until(done: () => boolean): Promise<void> {
@@ -82,8 +85,8 @@ test('stop waits for what runs, and nothing begins after it', async () => {
 test('a job of the cluster runs only where its lease is, and one of the host only there', async () => {
   const leases = new Set<string>();
   const front = { ...ALONE, runId: 'run-1', isShared: true, isHost: false };
-  const { log } = open();
-  const jobs = new Jobs(log, { ...front, holds: async (lease) => leases.has(lease) });
+  const membership = { ...front, holds: async (lease: string) => leases.has(lease) };
+  const jobs = new Jobs({ ...open(), membership });
   const runs = { cluster: 0, host: 0, node: 0 };
   const start = (per: keyof typeof runs) =>
     jobs.start({ name: per, everyMs: 1, per, run: async () => ++runs[per] });
@@ -93,5 +96,33 @@ test('a job of the cluster runs only where its lease is, and one of the host onl
   leases.add('job:cluster');
   await until(() => runs.cluster >= 2);
   assert.equal(runs.host, 0);
+  await jobs.stop();
+});
+
+test('the alarms of a job stay until the next holder of its lease has had a turn', async () => {
+  const { log, alarms } = open();
+  let isHolder = true;
+  let turns = 0;
+  const holds = async () => {
+    turns++;
+    return isHolder;
+  };
+  const jobs = new Jobs({ log, alarms, membership: { ...ALONE, isShared: true, holds } });
+  alarms.raise('of_this_node', 'x', 'y');
+  const run = async () => alarms.raise('of_the_job', 'x', 'y');
+  const codes = () => alarms.list().map(({ code }) => code);
+  jobs.start({ name: 'check', everyMs: 1, per: 'cluster', raises: ['of_the_job'], run });
+  await until(() => codes().length === 2);
+  isHolder = false;
+  turns = 0;
+  await until(() => codes().length === 1);
+  assert.ok(turns >= 2, `${turns}`);
+  assert.deepEqual(codes(), ['of_this_node']);
+  alarms.raise('of_the_job', 'by another way', 'y');
+  turns = 0;
+  await until(() => turns > 3);
+  assert.equal(codes().length, 2);
+  isHolder = true;
+  await until(() => alarms.list().some(({ detail }) => detail === 'x'));
   await jobs.stop();
 });

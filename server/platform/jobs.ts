@@ -3,6 +3,7 @@
  * again.
  */
 import type { Logger } from 'pino';
+import type { Alarms } from './alarms.ts';
 import { type Beat, onBeat } from './beat.ts';
 import type { Membership } from './membership.ts';
 
@@ -13,27 +14,51 @@ export interface Job {
   /** Each node runs it, the node that has the machines and databases, or any one node of the cluster. */
   readonly per: 'node' | 'host' | 'cluster';
   readonly run: () => Promise<unknown>;
+  /** Codes of the alarms that its runs raise and clear; of a job of the cluster they move with it. */
+  readonly raises?: readonly string[];
+}
+
+/** Turns without the lease, after which another node has had one and raises the alarm itself. */
+const TURNS_OF_ANOTHER = 2;
+
+interface JobsDeps {
+  readonly log: Logger;
+  readonly membership: Membership;
+  readonly alarms: Pick<Alarms, 'clear'>;
 }
 
 export class Jobs {
   readonly #log: Logger;
   readonly #membership: Membership;
+  readonly #alarms: JobsDeps['alarms'];
   readonly #beats: Beat[] = [];
   readonly #running = new Map<string, Promise<void>>();
 
-  constructor(log: Logger, membership: Membership) {
+  constructor({ log, membership, alarms }: JobsDeps) {
     this.#log = log;
     this.#membership = membership;
+    this.#alarms = alarms;
   }
 
-  start({ name, everyMs, per, run }: Job): void {
+  start(job: Job): void {
+    const { name, everyMs, per, run } = job;
     const { isHost, isShared } = this.#membership;
     if (per === 'host' && !isHost) return;
-    const leased = async () => {
-      if (await this.#membership.holds(`job:${name}`)) await run();
-    };
-    const work = per === 'cluster' && isShared ? leased : run;
+    const work = per === 'cluster' && isShared ? this.#leased(job) : run;
     this.#beats.push(onBeat(everyMs, () => this.#run(name, work)));
+  }
+
+  /** Runs under a lease. Alarms of runs here go once another node has run it. */
+  #leased({ name, run, raises = [] }: Job): () => Promise<unknown> {
+    let turnsSince = Number.POSITIVE_INFINITY;
+    return async () => {
+      if (await this.#membership.holds(`job:${name}`)) {
+        turnsSince = 0;
+        return run();
+      }
+      turnsSince++;
+      if (turnsSince === TURNS_OF_ANOTHER) for (const code of raises) this.#alarms.clear(code);
+    };
   }
 
   #run(name: string, work: () => Promise<unknown>): void {

@@ -29,6 +29,9 @@ export interface SweepGuardDeps {
 const MOST = 100;
 const SHARE = 0.2;
 
+/** Alarm of a sweep that must not run. */
+export const stopCode = (folder: string) => `sweep_stopped_${folder}`;
+
 export class SweepGuard {
   readonly #deps: SweepGuardDeps;
 
@@ -40,7 +43,7 @@ export class SweepGuard {
   async allows({ folder, what, found, unnamed }: Sweep): Promise<boolean> {
     const { alarms, isOurs, rowsPlace = 'metadata.db', placeOf } = this.#deps;
     const place = placeOf?.(folder) ?? `the folder ${folder}`;
-    const code = `sweep_stopped_${folder}`;
+    const code = stopCode(folder);
     const about = `${unnamed} of ${found} ${what} have no row in ${rowsPlace}`;
     if (unnamed > 0 && !(await isOurs(folder))) {
       const fix = `Put back ${place} of this cloud, or the matching ${rowsPlace}, and restart`;

@@ -13,6 +13,7 @@ import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
+import { stopCode } from '../platform/sweep-guard.ts';
 import { type ArchiveRoutesDeps, archiveRoutes } from './archives/archive-routes.ts';
 import { Archives } from './archives/archives.ts';
 import { Selections } from './archives/selections.ts';
@@ -145,8 +146,6 @@ export async function storagePart(deps: StorageDeps) {
     await scrubber.run({ bytesPerSecond: config.scrubBytesPerSecond, fresh: false });
   };
   const sweepMs = Math.min(garbageGraceMs, MINUTE_MS);
-  // A listing of millions of objects costs requests: where orphans must be old, it is made less often.
-  const orphansMs = Math.max(garbageGraceMs * 6, blobs.minOrphanAgeMs / 6);
   const jobs: Job[] = [
     { name: 'flush access times', everyMs: FLUSH_MS, per: 'node', run: () => accessTimes.flush() },
     { name: 'store egress of buckets', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
@@ -155,7 +154,7 @@ export async function storagePart(deps: StorageDeps) {
     restJob(deps, changes),
     lifecycle.job,
     { name: 'sweep uploads', everyMs: sweepMs, per: 'cluster', run: () => partUploads.sweep() },
-    { name: 'sweep orphans', everyMs: orphansMs, per: 'cluster', run: () => sweeper.sweepOrphans() },
+    orphansJob(sweeper, Math.max(garbageGraceMs * 6, blobs.minOrphanAgeMs / 6)),
   ];
   if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'host', run: scrub });
   const pointRestores = new PointRestores({ ...deps, ...base, ...services });
@@ -204,6 +203,12 @@ function archiveServices(
 
 function sizesOf({ maxObjectBytes, inlineBytes: maxInlineBytes }: StorageDeps['config']) {
   return { maxObjectBytes, maxInlineBytes };
+}
+
+/** A listing of millions of objects costs requests: where orphans must be old, it is made less often. */
+function orphansJob(sweeper: { sweepOrphans(): Promise<unknown> }, everyMs: number): Job {
+  const raises = [stopCode('blobs')];
+  return { name: 'sweep orphans', everyMs, per: 'cluster', raises, run: () => sweeper.sweepOrphans() };
 }
 
 /** Ends the rests of names that are over. */

@@ -28,7 +28,7 @@ export interface Verification {
   readonly problem: string | null;
 }
 
-const BILLING_ALARM = 'billing_inconsistent';
+export const BILLING_ALARM = 'billing_inconsistent';
 const FIX =
   'Copy the data directory, then run `cloudlet ledger verify`, which names the transfer. An earlier recovery point has an intact ledger';
 const SETTLED_WITHIN_MS = 2 * 3_600_000;

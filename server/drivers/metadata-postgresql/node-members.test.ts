@@ -125,6 +125,18 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     proxy.close();
   });
 
+  test('of two nodes that are drained at once one stays up', async () => {
+    const url = await newDatabase();
+    const [one, two] = await Promise.all([open(url, 'nod-1').opening, open(url, 'nod-2').opening]);
+    const [here, there] = [one.membership, two.membership];
+    await Promise.all([knows(one, 2), knows(two, 2)]);
+    for (let i = 0; i < 40; i++) {
+      const drained = await Promise.all([here.change('nod-1', 'drained'), there.change('nod-2', 'drained')]);
+      assert.deepEqual([...drained].sort(), [false, true], `round ${i}`);
+      await Promise.all([here.change('nod-1', 'resumed'), there.change('nod-2', 'resumed')]);
+    }
+  });
+
   test('any node drains and resumes one, forgets one that left, and reads what the others tell', async () => {
     const url = await newDatabase();
     const [one, two] = await Promise.all([open(url, 'nod-1').opening, open(url, 'nod-2').opening]);

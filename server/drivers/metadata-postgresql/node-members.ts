@@ -55,6 +55,8 @@ const BEAT_MS = 1000;
 /** A node whose beats fail for so long trusts nothing that it remembers. */
 const TRUST_MS = 3000;
 const RELEASE_MS = 5000;
+/** A node that is silent for longer does not count as up: it may have ended without a word. */
+const SILENT_SECONDS = 3;
 /** A batch that the server still stores holds up an arrival. */
 const LOCK_MS = 60_000;
 
@@ -64,8 +66,12 @@ const NODES = `SELECT node_id, writer, name, url, version, is_host, state, since
   FROM store_nodes n ORDER BY is_host DESC, name, node_id`;
 
 const CHANGES: Readonly<Record<NodeChange, string>> = {
-  drained: `UPDATE store_nodes SET state = 'draining' WHERE node_id = $1 AND (state = 'draining'
-      OR state = 'up' AND EXISTS (SELECT FROM store_nodes o WHERE o.node_id <> $1 AND o.state = 'up'))`,
+  // A change waits for the locks of all nodes, and then sees them as they are: of two nodes that are
+  // drained at once, one stays.
+  drained: `WITH locked AS (SELECT node_id, state, beat_at FROM store_nodes ORDER BY node_id FOR UPDATE)
+    UPDATE store_nodes SET state = 'draining' WHERE node_id = $1 AND (state = 'draining'
+      OR state = 'up' AND EXISTS (SELECT FROM locked o WHERE o.node_id <> $1 AND o.state = 'up'
+        AND o.beat_at > clock_timestamp() - interval '${SILENT_SECONDS} s'))`,
   resumed: "UPDATE store_nodes SET state = 'up' WHERE node_id = $1 AND state IN ('up', 'draining')",
   forgotten: "DELETE FROM store_nodes WHERE node_id = $1 AND state IN ('left', 'lost')",
 };

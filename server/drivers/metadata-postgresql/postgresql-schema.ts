@@ -3,23 +3,26 @@ import type { Client } from 'pg';
 import { type AppliedMigration, checksum, pendingMigrations } from '../../metadata/migrate.ts';
 import { postgresqlMigrations } from '../../metadata/migrations/migrations.ts';
 
-/** These are this driver's own, and no part of the cloud's rows. */
-const STORE_TABLES = `
-CREATE TABLE IF NOT EXISTS store_batches (
+/**
+ * These are this driver's own, and no part of the cloud's rows; they are made before the migrations, which
+ * only one process at a time may run. A new column is a line here, which is nullable or has a default:
+ * nodes of the version before go on beside this one. No line changes or goes.
+ */
+const STORE_TABLES: Readonly<Record<string, string>> = {
+  store_batches: `
   writer TEXT COLLATE "C" PRIMARY KEY,
   last BIGINT NOT NULL,                  -- The last batch stored: tells the outcome of a COMMIT whose connection was lost
-  may_write BIGINT NOT NULL DEFAULT 1    -- 0: another process has taken over
-);
-CREATE TABLE IF NOT EXISTS store_holder ( -- The one process that may write; NULL: none
+  may_write BIGINT NOT NULL DEFAULT 1    -- 0: another process has taken over`,
+  // The one process that may write; NULL: none.
+  store_holder: `
   id BIGINT PRIMARY KEY CHECK (id = 1),
   writer TEXT COLLATE "C",
   host TEXT COLLATE "C",
   pid BIGINT,
   since BIGINT,
-  beat_at TIMESTAMPTZ
-);
-INSERT INTO store_holder (id) VALUES (1) ON CONFLICT DO NOTHING;
-CREATE TABLE IF NOT EXISTS store_nodes ( -- Processes that write side by side; then store_holder has no writer
+  beat_at TIMESTAMPTZ`,
+  // Processes that write side by side; then store_holder has no writer.
+  store_nodes: `
   node_id TEXT COLLATE "C" PRIMARY KEY,  -- Of its data directory
   writer TEXT COLLATE "C" NOT NULL,      -- Of its newest process
   name TEXT COLLATE "C" NOT NULL,
@@ -30,12 +33,11 @@ CREATE TABLE IF NOT EXISTS store_nodes ( -- Processes that write side by side; t
   pid BIGINT NOT NULL,
   since BIGINT NOT NULL,
   beat_at TIMESTAMPTZ NOT NULL,
-  report TEXT COLLATE "C" NOT NULL DEFAULT '' -- JSON: what it tells the others, see node-reports.ts
-);
-CREATE TABLE IF NOT EXISTS store_leases (
+  report TEXT COLLATE "C" NOT NULL DEFAULT '' -- JSON: what it tells the others, see node-reports.ts`,
+  store_leases: `
   name TEXT COLLATE "C" PRIMARY KEY,
-  writer TEXT COLLATE "C" NOT NULL
-)`;
+  writer TEXT COLLATE "C" NOT NULL`,
+};
 
 /** Any number, the same for all Cloudlets: one migrates at a time. */
 const LOCK = 2_024_041_807;
@@ -47,9 +49,31 @@ CREATE TABLE IF NOT EXISTS migrations (
   applied_at BIGINT NOT NULL
 )`;
 
-/** Makes the tables by which one process at a time holds the database. */
+const HAS = `SELECT column_name AS name FROM information_schema.columns
+  WHERE table_schema = current_schema() AND table_name = $1`;
+
+/** Makes the tables by which processes hold the database, and columns that earlier versions did not have. */
 export async function makeStoreTables(client: Client): Promise<void> {
-  await inTransaction(client, () => client.query(STORE_TABLES));
+  await inTransaction(client, async () => {
+    for (const [table, columns] of Object.entries(STORE_TABLES)) {
+      await client.query(`CREATE TABLE IF NOT EXISTS ${table} (${columns}\n)`);
+      const { rows } = await client.query<{ name: string }>(HAS, [table]);
+      // Only then: to change a table waits for whoever uses it.
+      for (const [name, definition] of columnsOf(columns))
+        if (!rows.some((row) => row.name === name))
+          await client.query(`ALTER TABLE ${table} ADD COLUMN ${definition}`);
+    }
+    await client.query('INSERT INTO store_holder (id) VALUES (1) ON CONFLICT DO NOTHING');
+  });
+}
+
+/** Definitions by name. */
+function columnsOf(columns: string): [string, string][] {
+  const lines = columns.trim().split('\n');
+  return lines.map((line) => {
+    const definition = line.replace(/,?\s*(?:--.*)?$/, '').trim();
+    return [definition.split(' ', 1)[0] ?? '', definition];
+  });
 }
 
 /**
