@@ -102,6 +102,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/console-machines',
     'test/acceptance/console-nodes',
     'test/acceptance/console-operator',
+    'test/acceptance/console-part-uploads',
     'test/acceptance/console-parts',
     'test/acceptance/console-recovery',
     'test/acceptance/console-restores',

@@ -42,6 +42,8 @@ import type { StorageBilling } from './storage-billing.ts';
 import { meterStorage } from './storage-metrics.ts';
 import { openUploadRoutes } from './uploads/open-upload-routes.ts';
 import { OpenUploads } from './uploads/open-uploads.ts';
+import { partRoutes } from './uploads/part-routes.ts';
+import { RestUploads } from './uploads/rest-uploads.ts';
 import { uploadRoutes } from './uploads/upload-routes.ts';
 
 export interface StorageDeps {
@@ -79,12 +81,13 @@ export function storageRoutes(
     ObjectRoutesDeps &
     ContentRoutesDeps &
     ArchiveRoutesDeps &
-    EncryptionKeyRoutesDeps & { readonly openUploads: OpenUploads },
+    EncryptionKeyRoutesDeps & { readonly openUploads: OpenUploads; readonly restUploads: RestUploads },
 ) {
   return [
     ...bucketRoutes(deps),
     ...uploadRoutes(deps),
     ...openUploadRoutes(deps),
+    ...partRoutes(deps),
     ...objectRoutes(deps),
     ...contentRoutes(deps),
     ...archiveRoutes(deps),
@@ -167,7 +170,7 @@ export async function storagePart(deps: StorageDeps) {
     routes: storageRoutes({
       ...services,
       pointRestores,
-      openUploads: new OpenUploads(services),
+      ...uploadServices(services, clock),
       browsing: new Browsing({ store: browseSql, listing, accessTimes }),
       objectInspector: new ObjectInspector({ objects, store, accessTimes }),
       ...archiveServices(deps, browseSql, services),
@@ -188,6 +191,11 @@ export async function storagePart(deps: StorageDeps) {
       await accessTimes.flush();
     },
   };
+}
+
+function uploadServices(services: ObjectServices, clock: Pick<Clock, 'now'>) {
+  const now = () => clock.now();
+  return { openUploads: new OpenUploads(services), restUploads: new RestUploads({ ...services, now }) };
 }
 
 function archiveServices(

@@ -10,7 +10,6 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
-import { newS3, newUpload } from './s3-kit.ts';
 import { cannotRunGuests, idleImage, newVm } from './vms-kit.ts';
 
 const cloud = await CloudProcess.start();
@@ -22,7 +21,7 @@ const admin = anyone.as(ADMIN_KEY);
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 writeFileSync(join(folder, '.curlrc'), 'silent\nmax-time = 120\nwrite-out = "\\n%{http_code}"\n');
-for (const name of ['photo.jpg', 'debian-12.qcow2']) writeFileSync(join(folder, name), 'bytes');
+for (const name of ['photo.jpg', '2026.zip.1', 'debian-12.qcow2']) writeFileSync(join(folder, name), 'bytes');
 
 interface Printed {
   readonly id: string;
@@ -165,7 +164,12 @@ async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise
     variables.VERSION_ID = versions[0].version_id;
   }
   if (named.has('UPLOAD_ID')) {
-    variables.UPLOAD_ID = await newUpload(await newS3(cloud.data, user), '/photos/2026.zip');
+    const uploads = '/api/buckets/photos/uploads';
+    const { upload_id: uploadId } = await user.expect(201, uploads, { json: { name: '2026.zip' } });
+    const body = new FormData();
+    body.set('file', new Blob(['bytes']), '2026.zip.1');
+    await user.expect(200, `${uploads}/${uploadId}/parts/1`, { body });
+    variables.UPLOAD_ID = uploadId;
   }
   if (curl.includes('/plans/pro')) await admin.call('/api/admin/plans', { json: { name: 'pro' } });
   if (id === 'login') await run(printed.find((call) => call.id === 'register')?.curl ?? '', {});

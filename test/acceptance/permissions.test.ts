@@ -210,7 +210,8 @@ function callOf({ method, path, operation }: Entry): [string, Call] {
     .replace('{id}', id)
     .replace('{vm_id}', owned.vm)
     .replace('{database_id}', owned.database)
-    .replace('{delivery_id}', owned.delivery);
+    .replace('{delivery_id}', owned.delivery)
+    .replace('{number}', '1');
   const { json, form } = CASES[operation.operationId] ?? {};
   if (!form) return [url, { method, json }];
   const body = new FormData();

@@ -1,15 +1,16 @@
 /**
  * Files on their way up, whatever page is shown. Three are sent at a time. Nothing leaves the list by itself:
  * what failed or was cancelled stays with the reason until it is sent again or put away. When the connection
- * is lost or the session ends, everything waits and goes on afterwards; a file that was cut off is sent from
- * its start, and stored once though it may have arrived.
+ * is lost or the session ends, everything waits and goes on afterwards: a large file at the last part that
+ * has arrived (part-sender.ts), any other from its start, and it is stored once though it may have arrived.
  */
 import { CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
 import { accountQuery, isSignedOut, queryClient, sessionEnded } from '../queries.ts';
 import { text } from '../texts/text.ts';
+import { LARGE_BYTES, sendInParts } from './part-sender.ts';
 
-type UploadState = 'waiting' | 'sending' | 'done' | 'failed' | 'cancelled';
+type UploadState = 'waiting' | 'sending' | 'paused' | 'done' | 'failed' | 'cancelled';
 
 export interface UploadItem extends NewUpload {
   readonly id: number;
@@ -29,6 +30,8 @@ interface NewUpload {
   readonly bucket: string;
   /** The name of the object. */
   readonly name: string;
+  /** The upload in parts of a large file, once it is known: it goes on with that. */
+  readonly uploadId?: string | undefined;
 }
 
 /** Why nothing is sent at present. */
@@ -100,15 +103,35 @@ class UploadQueue {
   }
 
   cancel(id: number): void {
-    this.#set(id, { state: 'cancelled', sentBytes: 0 });
-    this.#sending.get(id)?.abort();
+    this.#cancelOne(id);
     this.#begin();
   }
 
   cancelAll(): void {
-    for (const item of this.#items)
-      if (isOpen(item)) this.#set(item.id, { state: 'cancelled', sentBytes: 0 });
-    for (const controller of this.#sending.values()) controller.abort();
+    for (const item of this.#items) if (isOpen(item)) this.#cancelOne(item.id);
+  }
+
+  /** Its parts are removed too. */
+  #cancelOne(id: number): void {
+    const item = this.#item(id);
+    if (item === undefined) return;
+    const { bucket, uploadId } = item;
+    this.#set(id, { state: 'cancelled', sentBytes: 0, uploadId: undefined });
+    this.#sending.get(id)?.abort();
+    if (uploadId !== undefined) cloud.abortUpload(bucket, uploadId).catch(() => {});
+  }
+
+  /** The parts that have arrived stay. */
+  pause(id: number): void {
+    this.#set(id, { state: 'paused' });
+    this.#sending.get(id)?.abort();
+    this.#begin();
+  }
+
+  resume(id: number): void {
+    if (this.#item(id)?.state !== 'paused') return;
+    this.#waitAgain(id, {});
+    this.#begin();
   }
 
   /** Sends what failed or was cancelled once more. */
@@ -171,7 +194,7 @@ class UploadQueue {
   }
 
   async #send(item: UploadItem): Promise<void> {
-    const { id, file, bucket, name, key: idempotencyKey } = item;
+    const { id, file, bucket } = item;
     const controller = new AbortController();
     const { signal } = controller;
     this.#sending.set(id, controller);
@@ -180,7 +203,7 @@ class UploadQueue {
       if (!signal.aborted) this.#set(id, { sentBytes: Math.min(sent, file.size) });
     };
     try {
-      await cloud.uploadObject(bucket, { file, name }, { signal, onProgress, idempotencyKey });
+      await this.#sendBytes(item, { signal, onProgress });
       this.#set(id, { state: 'done', sentBytes: file.size });
       this.#refreshLater(bucket);
     } catch (error) {
@@ -190,6 +213,29 @@ class UploadQueue {
       if (this.#sending.get(id) === controller) this.#sending.delete(id);
       this.#begin();
     }
+  }
+
+  async #sendBytes(
+    { id, file, bucket, name, key: idempotencyKey, uploadId }: UploadItem,
+    { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (sent: number) => void },
+  ): Promise<void> {
+    if (file.size < LARGE_BYTES && uploadId === undefined) {
+      await cloud.uploadObject(bucket, { file, name }, { signal, onProgress, idempotencyKey });
+      return;
+    }
+    await sendInParts(
+      { file, bucket, name, uploadId },
+      {
+        signal,
+        onProgress,
+        onBegun: (begun) => {
+          // Cancelled while it was begun: nobody else knows of it.
+          if (this.#item(id)?.state === 'cancelled') void cloud.abortUpload(bucket, begun).catch(() => {});
+          else this.#set(id, { uploadId: begun });
+        },
+        onPart: () => this.#set(id, { losses: 0 }),
+      },
+    );
   }
 
   #notSent({ id, key, bucket, losses }: UploadItem, error: unknown): void {
@@ -215,8 +261,7 @@ class UploadQueue {
 
   /** Sends it unless it was cancelled meanwhile; when it was sent again by hand, it has another key. */
   #sendLater(id: number, key: string): void {
-    const index = this.#indexes.get(id);
-    const item = index === undefined ? undefined : this.#items[index];
+    const item = this.#item(id);
     if (item?.state !== 'sending' || item.key !== key) return;
     this.#waitAgain(id, {});
     this.#begin();
@@ -235,6 +280,11 @@ class UploadQueue {
   #goOn(): void {
     this.#halt = undefined;
     this.#begin();
+  }
+
+  #item(id: number): UploadItem | undefined {
+    const index = this.#indexes.get(id);
+    return index === undefined ? undefined : this.#items[index];
   }
 
   #set(id: number, change: Partial<UploadItem>): void {
@@ -269,7 +319,7 @@ class UploadQueue {
 
 /** True while it is neither stored nor given up. */
 export function isOpen({ state }: UploadItem): boolean {
-  return state === 'waiting' || state === 'sending';
+  return state === 'waiting' || state === 'sending' || state === 'paused';
 }
 
 /** The connection broke, or what stands before the cloud has none. */

@@ -6,14 +6,17 @@ import {
   ChevronUpIcon,
   ExclamationCircleIcon,
   NoSymbolIcon,
+  PauseIcon,
+  PlayIcon,
   XMarkIcon,
 } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, CloseButton, Group, Paper, Progress, Text } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { sayBytes, sayName } from '../parts/say.ts';
 import { text } from '../texts/text.ts';
-import { type UploadItem, uploadQueue } from './upload-queue.ts';
+import { LARGE_BYTES } from './part-sender.ts';
+import { isOpen, type UploadItem, uploadQueue } from './upload-queue.ts';
 import classes from './uploads.module.css';
 
 const ROW_PX = 52;
@@ -107,11 +110,7 @@ export function UploadTray() {
 
 function UploadList({ items }: { items: readonly UploadItem[] }) {
   const frame = useRef<HTMLElement>(null);
-  const isFailed = ({ state }: UploadItem) => state === 'failed';
-  // Nobody finds what failed among thousands.
-  const ordered = items.some(isFailed)
-    ? [...items.filter(isFailed), ...items.filter((item) => !isFailed(item))]
-    : items;
+  const ordered = useMemo(() => inOrder(items), [items]);
   const rows = useVirtualizer({
     count: items.length,
     getScrollElement: () => frame.current,
@@ -131,6 +130,15 @@ function UploadList({ items }: { items: readonly UploadItem[] }) {
   );
 }
 
+/** Nobody finds what is sent now, or what failed, among thousands. */
+function inOrder(items: readonly UploadItem[]): readonly UploadItem[] {
+  const isFirst = ({ state }: UploadItem) => state === 'sending' || state === 'paused';
+  const isSecond = ({ state }: UploadItem) => state === 'failed';
+  const [first, second] = [items.filter(isFirst), items.filter(isSecond)];
+  if (first.length + second.length === 0) return items;
+  return [...first, ...second, ...items.filter((item) => !isFirst(item) && !isSecond(item))];
+}
+
 function UploadRow({ item, top }: { item: UploadItem; top: number }) {
   const { id, name, sizeBytes, state, sentBytes, error } = item;
   const percent = sizeBytes === 0 ? 0 : Math.floor((sentBytes / sizeBytes) * 100);
@@ -145,6 +153,7 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
           {state === 'failed' && error instanceof Error && error.message}
           {state === 'sending' && `${percent} %`}
           {state === 'waiting' && text.uploads.waiting}
+          {state === 'paused' && text.uploads.paused(percent)}
           {state === 'cancelled' && text.uploads.notStored}
           {state === 'done' && sayBytes(sizeBytes)}
         </Text>
@@ -159,7 +168,27 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
           <ArrowPathIcon width={16} />
         </ActionIcon>
       )}
-      {(state === 'waiting' || state === 'sending') && (
+      {state === 'sending' && sizeBytes >= LARGE_BYTES && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={text.uploads.pause(name)}
+          onClick={() => uploadQueue.pause(id)}
+        >
+          <PauseIcon width={16} />
+        </ActionIcon>
+      )}
+      {state === 'paused' && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={text.uploads.resume(name)}
+          onClick={() => uploadQueue.resume(id)}
+        >
+          <PlayIcon width={16} />
+        </ActionIcon>
+      )}
+      {isOpen(item) && (
         <ActionIcon
           variant="subtle"
           color="gray"
@@ -176,6 +205,7 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
 function StateIcon({ state }: { state: UploadItem['state'] }) {
   if (state === 'done') return <CheckCircleIcon width={20} className={classes.done} aria-hidden />;
   if (state === 'cancelled') return <NoSymbolIcon width={20} className={classes.waiting} aria-hidden />;
+  if (state === 'paused') return <PauseIcon width={20} className={classes.waiting} aria-hidden />;
   if (state === 'failed') return <ExclamationCircleIcon width={20} className={classes.failed} aria-hidden />;
   return <ArrowPathIcon width={20} className={classes.waiting} aria-hidden />;
 }

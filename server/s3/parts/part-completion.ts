@@ -13,11 +13,8 @@ import {
   textOf,
   type XmlElement,
 } from '../../../libs/s3-wire/index.ts';
-import type { PartRow, PartUploadRow } from '../../storage/uploads/part-uploads.ts';
+import { MIN_PART_BYTES, type PartRow, type PartUploadRow } from '../../storage/uploads/part-uploads.ts';
 import type { S3Request } from '../s3-call.ts';
-
-/** The least size of all parts but the last. */
-const MIN_PART_BYTES = 5 * 2 ** 20;
 
 /** The checksum that an upload announced. */
 export interface Announced {

@@ -1,4 +1,4 @@
-/** Multipart uploads in progress, over REST: they are begun and completed by S3 clients. */
+/** Multipart uploads in progress, over REST, whoever began them. */
 import { jsonTexts, linkHeader, Paging } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';

@@ -64,6 +64,8 @@ export interface Assembly {
 }
 
 export const MAX_PARTS = 10_000;
+/** The least size of all parts but the last. */
+export const MIN_PART_BYTES = 5 * 2 ** 20;
 /** Uploads that a bucket may have open at a time: each keeps a row, whether it has parts or not. */
 const MAX_OPEN = 10_000;
 /** Parts removed in one commit: more would delay other commits. */

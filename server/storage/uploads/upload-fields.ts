@@ -94,6 +94,11 @@ function mimeTypeOf(
   return WELL_FORMED_TYPE.test(type) && type.length <= MIME_TYPE_MAX_LENGTH ? type : undefined;
 }
 
+/** The type of a file of that name. */
+export function typeOf(name: string): string {
+  return typeByName(name) ?? 'application/octet-stream';
+}
+
 /** Naming rules of buckets and objects. */
 const BUCKET_RULE =
   'A bucket name has 3 to 63 lower-case letters, digits, dots and hyphens, and begins and ends with a letter or digit';

@@ -1,4 +1,4 @@
-import { counted } from './counted.ts';
+import { count, counted } from './counted.ts';
 
 export const s3 = {
   title: 'S3 access',
@@ -255,17 +255,21 @@ export const s3 = {
     compliance: 'Files uploaded from now on cannot be deleted before that time, and are charged until then.',
   },
   uploads: {
-    lead: 'Uploads in parts that S3 clients began and did not complete. Their parts use storage.',
+    lead: 'Large uploads that were begun and not completed. Their parts use storage. Choose the same file again to go on.',
     none: 'No uploads in progress',
-    noneLead: 'Large uploads of S3 clients are listed here until they are complete.',
+    noneLead: 'Large uploads are listed here until they are complete.',
+    resume: 'Resume',
+    resumeOne: (name: string) => `Resume ${name}`,
+    unfinished: (uploads: number) =>
+      uploads === 1 ? 'An upload is not finished.' : `${count(uploads)} uploads are not finished.`,
+    unfinishedLink: 'Go on with it, or abort it',
     size: 'Arrived',
     begun: 'Started',
     ends: 'Removed by itself',
     abort: 'Abort',
     abortOne: (name: string) => `Abort ${name}`,
     abortAsk: 'Abort this upload?',
-    abortLead: (size: string) =>
-      `The parts that have arrived (${size}) are removed. The program has to begin again.`,
+    abortLead: (size: string) => `The parts that have arrived (${size}) are removed. It has to begin again.`,
     aborted: (name: string) => `The upload of ${name} was aborted`,
   },
   recovery: {

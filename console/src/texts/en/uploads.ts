@@ -9,13 +9,18 @@ export const uploads = {
   failed: (files: number) => `${count(files)} failed`,
   cancelled: (files: number) => `${count(files)} cancelled`,
   halted:
-    'The connection was lost. Uploads resume automatically when Cloudlet is reachable; interrupted files ' +
-    'start again from the beginning.',
+    'The connection was lost. Uploads resume automatically when Cloudlet is reachable; files of less than ' +
+    '64 MB start again from the beginning.',
   askNow: 'Retry now',
   notStored: 'cancelled',
   unreadable: 'The file was changed, moved or removed on this computer. Choose it again.',
   progress: (sent: string, total: string, speed: string) => `${sent} of ${total}, ${speed}/s`,
   waiting: 'waiting',
+  paused: (percent: number) => `paused at ${percent} %`,
+  pause: (name: string) => `Pause ${name}`,
+  resume: (name: string) => `Resume ${name}`,
+  damaged: 'A part arrived damaged. Send the file again: what has arrived well is kept.',
+  otherFile: 'This is another file than the one that was begun, or it was changed since.',
   fold: 'Collapse uploads',
   unfold: 'Expand uploads',
   clear: 'Close uploads',

@@ -1,6 +1,6 @@
-/** Multipart uploads that S3 clients began and did not complete. */
+/** Uploads in parts that were begun and not completed: to go on with, or to abort. */
 import { ArrowUpTrayIcon } from '@heroicons/react/24/outline';
-import { Button, Stack, Text } from '@mantine/core';
+import { Button, FileButton, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { OpenUpload } from '../../../../../sdk/index.ts';
@@ -13,6 +13,7 @@ import { type Column, DataTable } from '../../../parts/tables/data-table.tsx';
 import { When } from '../../../parts/tables/when.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
 import { text } from '../../../texts/text.ts';
+import { uploadQueue } from '../../../uploads/upload-queue.ts';
 import { uploadsQuery } from '../queries.ts';
 
 const words = s3Text.uploads;
@@ -27,7 +28,12 @@ export function UploadsTab({ bucket }: { bucket: string }) {
     {
       name: text.storage.actions,
       isActions: true,
-      cell: (upload) => <Abort bucket={bucket} upload={upload} />,
+      cell: (upload) => (
+        <Group gap="xs" wrap="nowrap" justify="flex-end">
+          <Resume bucket={bucket} upload={upload} />
+          <Abort bucket={bucket} upload={upload} />
+        </Group>
+      ),
     },
   ];
   return (
@@ -45,6 +51,19 @@ export function UploadsTab({ bucket }: { bucket: string }) {
         )
       }
     </Loaded>
+  );
+}
+
+/** Browsers forget which file it was: it is chosen again, and its bytes are compared. */
+function Resume({ bucket, upload: { upload_id: uploadId, name } }: { bucket: string; upload: OpenUpload }) {
+  return (
+    <FileButton onChange={(file) => file !== null && uploadQueue.add([{ file, bucket, name, uploadId }])}>
+      {(props) => (
+        <Button size="compact-sm" variant="default" aria-label={words.resumeOne(sayName(name))} {...props}>
+          {words.resume}
+        </Button>
+      )}
+    </FileButton>
   );
 }
 

@@ -29,6 +29,7 @@ import { inReadingOrder } from './file-order.ts';
 import { FileTable } from './file-table.tsx';
 import { NewFolder } from './new-folder.tsx';
 import { PathBar } from './path-bar.tsx';
+import { UnfinishedNote } from './unfinished-note.tsx';
 
 /** React does not know it. */
 const FOLDERS = { webkitdirectory: '' };
@@ -81,6 +82,7 @@ export function FilesPage() {
     >
       <BucketTabs bucket={name} tab={tab}>
         <Stack>
+          <UnfinishedNote bucket={name} />
           <Group justify="space-between">
             <SearchField key={`${name}/${prefix}`} initial={find} />
             <Group gap="sm">

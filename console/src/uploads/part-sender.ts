@@ -1,0 +1,150 @@
+/**
+ * Sends a large file in parts. What broke off goes on at the last part that has arrived, also after a reload
+ * or on another day: the cloud knows the parts, and the bytes of the file say whether they are its own.
+ */
+import type { OpenUpload, UploadPart } from '../../../sdk/index.ts';
+import { cloud } from '../cloud.ts';
+import { text } from '../texts/text.ts';
+import { crc32, crcText } from './crc32.ts';
+
+const MIB = 2 ** 20;
+/** Smaller files are sent in one piece. */
+export const LARGE_BYTES = 64 * MIB;
+const PART_BYTES = 16 * MIB;
+/** A little less than an upload may have: parts that have arrived may be smaller. */
+const MOST_PARTS = 9000;
+/** Bytes read at a time: their checksum must not hold up the page. */
+const PIECE_BYTES = 4 * MIB;
+/** Unfinished uploads of one name that are looked at. */
+const MOST_CANDIDATES = 3;
+
+export interface LargeUpload {
+  readonly file: File;
+  readonly bucket: string;
+  readonly name: string;
+  /** The one to go on with; undefined: one of this name whose parts are those of the file, or a new one. */
+  readonly uploadId: string | undefined;
+}
+
+export interface PartListener {
+  readonly signal: AbortSignal;
+  /** Bytes that have arrived, or are on their way. */
+  readonly onProgress: (sentBytes: number) => void;
+  /** Its upload is known. */
+  readonly onBegun: (uploadId: string) => void;
+  readonly onPart: () => void;
+}
+
+/** Uploads that this page sends parts of. */
+const sending = new Set<string>();
+
+/** Throws CloudError, and Error in the reader's words when the file is not the one that was begun. */
+export async function sendInParts(upload: LargeUpload, listener: PartListener): Promise<void> {
+  const { file, bucket } = upload;
+  const { signal, onBegun, onProgress, onPart } = listener;
+  const begun = await findBegun(upload, listener);
+  const uploadId = begun?.id ?? (await begin(upload, signal));
+  sending.add(uploadId);
+  try {
+    onBegun(uploadId);
+    let { at, parts, crc } = begun ?? NOTHING;
+    const partBytes = Math.max(PART_BYTES, Math.ceil(file.size / MOST_PARTS / MIB) * MIB);
+    while (at < file.size) {
+      const piece = file.slice(at, at + partBytes);
+      const sums = await sumsOf(piece, crc, signal);
+      const start = at;
+      const part = await cloud.uploadPart(
+        bucket,
+        uploadId,
+        parts + 1,
+        { file: piece },
+        { signal, onProgress: (sent) => onProgress(start + Math.min(sent, piece.size)) },
+      );
+      if (part.crc32 !== null && part.crc32 !== crcText(sums.own)) throw new Error(text.uploads.damaged);
+      at += piece.size;
+      parts++;
+      crc = sums.whole;
+      onPart();
+    }
+    const end = { parts, size: file.size, crc32: crcText(crc) };
+    await cloud.completeUpload(bucket, uploadId, end, { signal });
+  } finally {
+    sending.delete(uploadId);
+  }
+}
+
+/** How far the parts that have arrived are those of the file. */
+interface Kept {
+  readonly at: number;
+  readonly parts: number;
+  /** CRC of the file until there. */
+  readonly crc: number;
+}
+
+const NOTHING: Kept = { at: 0, parts: 0, crc: 0 };
+
+async function findBegun(
+  upload: LargeUpload,
+  listener: PartListener,
+): Promise<(Kept & { readonly id: string }) | undefined> {
+  const { bucket, uploadId } = upload;
+  const { signal } = listener;
+  if (uploadId !== undefined) {
+    const parts = await cloud.listUploadParts(bucket, uploadId, { signal });
+    const kept = await keptOf(upload.file, parts, listener);
+    if (parts.length > 0 && kept.parts === 0) throw new Error(text.uploads.otherFile);
+    return { ...kept, id: uploadId };
+  }
+  for (const { upload_id: id } of await candidates(upload)) {
+    const kept = await keptOf(upload.file, await cloud.listUploadParts(bucket, id, { signal }), listener);
+    if (kept.parts > 0) return { ...kept, id };
+  }
+  return undefined;
+}
+
+/** Unfinished uploads of the name, newest first. */
+async function candidates({ bucket, name, file }: LargeUpload): Promise<OpenUpload[]> {
+  const all = await cloud.listUploads(bucket).all();
+  const own = all.filter(
+    (one) => one.name === name && one.size > 0 && one.size <= file.size && !sending.has(one.upload_id),
+  );
+  return own.reverse().slice(0, MOST_CANDIDATES);
+}
+
+async function keptOf(
+  file: File,
+  parts: readonly UploadPart[],
+  { signal, onProgress }: PartListener,
+): Promise<Kept> {
+  let kept = NOTHING;
+  for (const { number, size, crc32: crc } of parts) {
+    const { at } = kept;
+    if (number !== kept.parts + 1 || at + size > file.size || size === 0) break;
+    const sums = await sumsOf(file.slice(at, at + size), kept.crc, signal);
+    if (crc !== crcText(sums.own)) break;
+    kept = { at: at + size, parts: number, crc: sums.whole };
+    onProgress(kept.at);
+  }
+  return kept;
+}
+
+async function begin({ bucket, name, file }: LargeUpload, signal: AbortSignal): Promise<string> {
+  const wanted = file.type === '' ? { name } : { name, mime_type: file.type };
+  return (await cloud.beginUpload(bucket, wanted, { signal })).upload_id;
+}
+
+/** The CRC of a piece, and that of the file until its end. */
+async function sumsOf(
+  piece: Blob,
+  before: number,
+  signal: AbortSignal,
+): Promise<{ own: number; whole: number }> {
+  let [own, whole] = [0, before];
+  for (let at = 0; at < piece.size; at += PIECE_BYTES) {
+    signal.throwIfAborted();
+    const bytes = new Uint8Array(await piece.slice(at, at + PIECE_BYTES).arrayBuffer());
+    own = crc32(bytes, own);
+    whole = crc32(bytes, whole);
+  }
+  return { own, whole };
+}
