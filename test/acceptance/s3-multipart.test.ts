@@ -4,18 +4,17 @@ import { before, beforeEach, describe, test } from 'node:test';
 import type { Client } from '../harness/client.ts';
 import { eventually } from '../harness/waiting.ts';
 import {
-  completion,
   md5Of,
   metadataOf,
   newS3Bucket,
   newUpload,
   pathOf,
   type S3Client,
-  type S3Request,
   sharedS3,
   textOf,
   textsOf,
 } from './s3-kit.ts';
+import { type Part, type PartUploads, partUploadsTo } from './s3-parts-kit.ts';
 
 const MIB = 2 ** 20;
 const NAMED = metadataOf('whole');
@@ -25,30 +24,17 @@ let user: Client;
 let s3: S3Client;
 let bucket: string;
 let path: string;
+let putPart: PartUploads['putPart'];
+let completing: PartUploads['completing'];
 before(async () => {
   ({ user, s3 } = await sharedS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);
   path = pathOf(bucket, 'whole');
+  ({ putPart, completing } = partUploadsTo(s3, path));
 });
 
-interface Part {
-  readonly number: number;
-  readonly etag: string | undefined;
-}
-
-async function putPart(id: string, number: number, body: string | Uint8Array): Promise<Part> {
-  const { headers } = await s3.ok('PUT', path, { query: `partNumber=${number}&uploadId=${id}`, body });
-  return { number, etag: headers.etag };
-}
-
-const completing = (id: string, parts: readonly Part[], more: S3Request = {}) =>
-  ['POST', path, { query: `uploadId=${id}`, body: completion(parts), ...more }] as [
-    string,
-    string,
-    S3Request,
-  ];
 /** Bytes that the account is charged for. */
 const charged = async (): Promise<number> =>
   (await user.call('/api/billing/quotas')).body.quotas.storage_bytes.used;

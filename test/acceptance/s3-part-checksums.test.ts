@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { before, beforeEach, describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import {
-  completion,
   md5Of,
   newS3Bucket,
   newUpload,
@@ -14,6 +13,7 @@ import {
   sharedS3,
   textOf,
 } from './s3-kit.ts';
+import { type PartUploads, partUploadsTo } from './s3-parts-kit.ts';
 
 const MIB = 2 ** 20;
 const BIG = Buffer.alloc(5 * MIB, 'five mebibytes ');
@@ -21,30 +21,17 @@ const BIG = Buffer.alloc(5 * MIB, 'five mebibytes ');
 let s3: S3Client;
 let bucket: string;
 let path: string;
+let putPart: PartUploads['putPart'];
+let completing: PartUploads['completing'];
 before(async () => {
   ({ s3 } = await sharedS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);
   path = pathOf(bucket, 'whole');
+  ({ putPart, completing } = partUploadsTo(s3, path));
 });
 
-interface Part {
-  readonly number: number;
-  readonly etag: string | undefined;
-}
-
-async function putPart(id: string, number: number, body: string | Uint8Array): Promise<Part> {
-  const { headers } = await s3.ok('PUT', path, { query: `partNumber=${number}&uploadId=${id}`, body });
-  return { number, etag: headers.etag };
-}
-
-const completing = (id: string, parts: readonly Part[], more: S3Request = {}) =>
-  ['POST', path, { query: `uploadId=${id}`, body: completion(parts), ...more }] as [
-    string,
-    string,
-    S3Request,
-  ];
 describe('checksums of parts', () => {
   const crc = (text: string | Uint8Array) => {
     const bytes = Buffer.alloc(4);

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
-import type { OperatorServer } from '../../testing/operator-server.ts';
 import { noPostgresql } from '../../testing/postgresql-fixture.ts';
+import { sharedPostgresql } from '../../testing/shared-postgresql.ts';
 import { TcpProxy } from '../../testing/tcp-proxy.ts';
 import { PostgresqlMetadata } from './postgresql-metadata.ts';
 
@@ -15,37 +14,21 @@ const put = (name: string) => ({
 });
 
 describe('nodes of one database', { skip: noPostgresql }, () => {
-  let server: OperatorServer;
-  let databases = 0;
-  before(async () => {
-    server = await operatorPostgresql();
-  });
-  after(() => server?.close());
-
-  const opened: Promise<PostgresqlMetadata>[] = [];
-  afterEach(async () => {
-    for (const each of await Promise.allSettled(opened.splice(0)))
-      if (each.status === 'fulfilled') await each.value.close();
-  });
-
-  async function newDatabase(): Promise<string> {
-    const name = `nodes_${++databases}`;
-    await server.run(`CREATE DATABASE ${name}`);
-    return server.url('postgres', 'of-the-operator').replace(/postgres$/, name);
-  }
+  const { newDatabase, keep, server } = sharedPostgresql();
 
   /** `nodeId` undefined: it writes alone. */
   function open(url: string, nodeId?: string, isHost = false) {
     const ended: string[] = [];
     const node = { name: `host-of-${nodeId}`, url: `http://${nodeId}:1`, version: '1', isHost };
-    const opening = PostgresqlMetadata.open({
-      url,
-      clock: systemClock,
-      alarms: new Alarms(systemClock),
-      onTakenOver: (detail) => ended.push(detail),
-      ...(nodeId !== undefined && { node: { nodeId, ...node } }),
-    });
-    opened.push(opening);
+    const opening = keep(
+      PostgresqlMetadata.open({
+        url,
+        clock: systemClock,
+        alarms: new Alarms(systemClock),
+        onTakenOver: (detail) => ended.push(detail),
+        ...(nodeId !== undefined && { node: { nodeId, ...node } }),
+      }),
+    );
     return { opening, ended };
   }
 
@@ -103,7 +86,7 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
 
   test('one that was cut off is ended, stores nothing when it is back, and its lease is free', async () => {
     const url = await newDatabase();
-    const proxy = await TcpProxy.to(server.port);
+    const proxy = await TcpProxy.to(server().port);
     const cutOff = open(Object.assign(new URL(url), { port: String(proxy.port) }).href, 'nod-1');
     const one = await cutOff.opening;
     const two = await open(url, 'nod-2').opening;
@@ -169,7 +152,7 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     const url = await newDatabase();
     const nodes = [open(url, 'nod-1'), open(url, 'nod-2')];
     const [one, two] = await Promise.all(nodes.map(({ opening }) => opening));
-    await server.crash();
+    await server().crash();
     for (const metadata of [one, two]) {
       await eventually(() =>
         (metadata as PostgresqlMetadata).commit([put(`after ${systemClock.monotonic()}`)]).then(

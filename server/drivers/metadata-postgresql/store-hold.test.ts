@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
-import type { OperatorServer } from '../../testing/operator-server.ts';
 import { noPostgresql } from '../../testing/postgresql-fixture.ts';
+import { sharedPostgresql } from '../../testing/shared-postgresql.ts';
 import { TcpProxy } from '../../testing/tcp-proxy.ts';
 import { PostgresqlMetadata } from './postgresql-metadata.ts';
 
@@ -24,36 +23,19 @@ const OPEN = `
   console.log('open');`;
 
 describe('one Cloudlet for a database', { skip: noPostgresql }, () => {
-  let server: OperatorServer;
-  let databases = 0;
-  before(async () => {
-    server = await operatorPostgresql();
-  });
-  after(() => server?.close());
-
-  const opened: Promise<PostgresqlMetadata>[] = [];
-  afterEach(async () => {
-    // What a failed test leaves open would keep the server from ending.
-    for (const each of await Promise.allSettled(opened.splice(0)))
-      if (each.status === 'fulfilled') await each.value.close();
-  });
-
-  async function newDatabase(): Promise<string> {
-    const name = `held_${++databases}`;
-    await server.run(`CREATE DATABASE ${name}`);
-    return server.url('postgres', 'of-the-operator').replace(/postgres$/, name);
-  }
+  const { newDatabase, keep, server } = sharedPostgresql();
 
   function open(url: string) {
     const alarms = new Alarms(systemClock);
     const told: string[] = [];
-    const opening = PostgresqlMetadata.open({
-      url,
-      clock: systemClock,
-      alarms,
-      onTakenOver: (detail) => told.push(detail),
-    });
-    opened.push(opening);
+    const opening = keep(
+      PostgresqlMetadata.open({
+        url,
+        clock: systemClock,
+        alarms,
+        onTakenOver: (detail) => told.push(detail),
+      }),
+    );
     return { alarms, told, opening };
   }
 
@@ -96,7 +78,7 @@ describe('one Cloudlet for a database', { skip: noPostgresql }, () => {
     const url = await newDatabase();
     const { opening, told } = open(url);
     const metadata = await opening;
-    await server.crash();
+    await server().crash();
     await eventually(() =>
       metadata.commit([put(`after ${systemClock.monotonic()}`)]).then(
         () => true,
@@ -110,7 +92,7 @@ describe('one Cloudlet for a database', { skip: noPostgresql }, () => {
 
   test('one that was cut off while another took over stores nothing when it is back', async () => {
     const url = await newDatabase();
-    const proxy = await TcpProxy.to(server.port);
+    const proxy = await TcpProxy.to(server().port);
     const { opening, alarms, told } = open(Object.assign(new URL(url), { port: String(proxy.port) }).href);
     const old = await opening;
     await old.commit([put('before')]);

@@ -1,23 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Principal } from '../../calls/principal.ts';
-import { type ErrorCode, isAppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
-import { assertStoredRows } from '../../testing/part-uploads-fixture.ts';
-import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
+import { rejects, sharedStorage } from '../../testing/shared-storage.ts';
+import type { StorageFixture } from '../../testing/storage-fixture.ts';
 
 let fixture: StorageFixture;
 let owner: Principal;
 let buckets = 0;
-before(async () => {
-  fixture = await openStorageFixture();
-  owner = await fixture.newPrincipal('owner');
+sharedStorage((shared) => {
+  ({ fixture, owner } = shared);
 });
-afterEach(() => assertStoredRows(fixture));
-after(() => fixture.close());
-
-const rejects = (work: Promise<unknown>, code: ErrorCode) =>
-  assert.rejects(work, (error) => isAppError(error, code) || assert.fail(String(error)));
 
 async function newBucket(settings: { versioning?: boolean; encryption?: boolean } = {}): Promise<string> {
   const name = `bucket-${buckets++}`;

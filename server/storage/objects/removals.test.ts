@@ -1,25 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Principal } from '../../calls/principal.ts';
-import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { by } from '../../testing/account-fixture.ts';
 import { assertStoredRows } from '../../testing/part-uploads-fixture.ts';
-import { openStorageFixture, type StorageFixture } from '../../testing/storage-fixture.ts';
+import { rejects, sharedStorage } from '../../testing/shared-storage.ts';
+import type { StorageFixture } from '../../testing/storage-fixture.ts';
 
 type Versioning = 'off' | 'on' | 'suspended';
 
 let fixture: StorageFixture;
 let owner: Principal;
 let buckets = 0;
-before(async () => {
-  fixture = await openStorageFixture();
-  owner = await fixture.newPrincipal('owner');
+sharedStorage((shared) => {
+  ({ fixture, owner } = shared);
 });
-afterEach(() => assertStoredRows(fixture));
-after(() => fixture.close());
-
-const rejects = (work: Promise<unknown>, code: ErrorCode) =>
-  assert.rejects(work, (error) => isAppError(error, code) || assert.fail(String(error)));
 
 async function turn(bucket: string, versioning: 'on' | 'suspended'): Promise<void> {
   await fixture.buckets.change(by(owner), bucket, { versioning: versioning === 'on' });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash, hash } from 'node:crypto';
-import { after, afterEach, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Principal } from '../../calls/principal.ts';
-import { type ErrorCode, isAppError } from '../../platform/errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import { by } from '../../testing/account-fixture.ts';
 import {
@@ -12,26 +12,22 @@ import {
   type TestPartUploads,
   type TestUpload,
 } from '../../testing/part-uploads-fixture.ts';
-import { openStorageFixture, type StorageFixture, TEST_GRACE_MS } from '../../testing/storage-fixture.ts';
+import { rejects, sharedStorage } from '../../testing/shared-storage.ts';
+import { type StorageFixture, TEST_GRACE_MS } from '../../testing/storage-fixture.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';
 
 let fixture: StorageFixture;
 let owner: Principal;
 let uploads: TestPartUploads;
-before(async () => {
-  fixture = await openStorageFixture();
-  owner = await fixture.newPrincipal('owner');
+sharedStorage(async (shared) => {
+  ({ fixture, owner } = shared);
   uploads = partUploadsOf(fixture, owner);
   await fixture.buckets.create(by(owner), { name: 'plain' });
   await fixture.buckets.create(by(owner), { name: 'sealed', encryption: true });
   await fixture.buckets.create(by(owner), { name: 'history', versioning: true });
 });
-afterEach(() => assertStoredRows(fixture));
-after(() => fixture.close());
 
 const LARGE = INLINE_MAX_BYTES + 1;
-const rejects = (work: Promise<unknown>, code: ErrorCode) =>
-  assert.rejects(work, (error) => isAppError(error, code) || assert.fail(String(error)));
 
 /** Bytes of contents that the account is charged for. */
 async function kept(): Promise<number> {
