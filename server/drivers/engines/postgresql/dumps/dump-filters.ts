@@ -102,8 +102,9 @@ export class DumpFilter extends Transform implements StatementJudge {
       return this.#leaveOut({ reason }, text, line);
     }
     const refused = lenient.refused.of(text);
-    if (refused !== null) return this.#leaveOut(refused, text, line);
+    if (refused !== null && refused.instead === undefined) return this.#leaveOut(refused, text, line);
     if (CONTENT.has(/^\w*/.exec(text)?.[0].toLowerCase() ?? '')) this.#noteContent();
+    if (refused !== null) return this.#leaveOut(refused, text, line);
     return null;
   }
 
@@ -124,7 +125,7 @@ export class DumpFilter extends Transform implements StatementJudge {
   ): string {
     const { leftOut, hasLines = true } = this.#options.lenient ?? {};
     leftOut?.add({ line: hasLines ? line : null, text, reason });
-    return instead.replaceAll('\n', ' ');
+    return instead;
   }
 
   #noteContent(): void {

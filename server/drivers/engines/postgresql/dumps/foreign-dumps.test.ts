@@ -208,6 +208,52 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual((await client.query('SELECT x FROM a')).rows, []);
   });
 
+  test('of pg_dump 18 has the form of an older server where there is one, and tells', async (t) => {
+    const [{ server_version_num: version }] = (await client.query('SHOW server_version_num')).rows;
+    if (Number(version) >= 170_000) return t.skip('the server has all of it');
+    const NEW: readonly (readonly [string, RegExp])[] = [
+      ["SELECT pg_catalog.lo_unlink('4711');", /nothing to drop/],
+      ["CREATE COLLATION public.bytes (provider = builtin, locale = 'C.UTF-8');", /C.UTF-8 of the C library/],
+      [
+        'CREATE TABLE public.made (\n    x integer CONSTRAINT kept NOT NULL NO INHERIT,\n' +
+          "    t text COLLATE public.bytes DEFAULT 'a\nb'::text,\n" +
+          '    twice integer GENERATED ALWAYS AS ((x * 2)) CONSTRAINT named NOT NULL,\n' +
+          '    half integer GENERATED ALWAYS AS ((x / 2)) STORED,\n' +
+          '    CONSTRAINT small CHECK ((x < 100)),\n    CONSTRAINT loose CHECK ((x > 0)) NOT ENFORCED\n);',
+        /has no name; generated columns are stored; constraints are always enforced$/,
+      ],
+      [
+        'CREATE TABLE public.child (\n    CONSTRAINT n NOT NULL t,\n    NOT NULL x NO INHERIT\n)\nINHERITS (public.made);',
+        /NOT NULL is of a column/,
+      ],
+      ['ALTER TABLE public.made\n    ADD CONSTRAINT t_there NOT NULL t;', /has no name/],
+      ['ALTER TABLE ONLY public.made\n    ADD CONSTRAINT later NOT NULL half NOT VALID;', /checked at once/],
+      [
+        'ALTER TABLE ONLY public.made\n    ADD CONSTRAINT f FOREIGN KEY (x) REFERENCES public.made(twice) NOT ENFORCED;',
+        /always enforced/,
+      ],
+      ['GRANT SELECT,MAINTAIN,UPDATE ON TABLE public.made TO PUBLIC;', /no right MAINTAIN/],
+      ['GRANT MAINTAIN ON TABLE public.child TO PUBLIC;', /no right MAINTAIN/],
+    ];
+    const copy = 'COPY public.made (x, t) FROM stdin;\n-3\ta\n\\.';
+    const { count, notes } = await load(`${BEGIN}${NEW.map(([sql]) => sql).join('\n')}\n${copy}${END}`);
+    assert.equal(count, NEW.length);
+    for (const [at, [sql, reason]] of NEW.entries()) {
+      assert.match(notes[at]?.reason ?? '', reason, sql);
+      assert.ok(sql.replace(/\s+/g, ' ').startsWith(notes[at]?.text.replace(/…$/, '') ?? '?'));
+    }
+    const rows = async (sql: string) => (await client.query(sql)).rows;
+    assert.deepEqual(await rows('SELECT x, twice, half FROM made'), [{ x: -3, twice: -6, half: -1 }]);
+    assert.deepEqual(await rows('INSERT INTO made (x) VALUES (1) RETURNING t'), [{ t: 'a\nb' }]);
+    for (const sql of ["INSERT INTO child (t) VALUES ('a')", 'INSERT INTO child (x, t) VALUES (1, NULL)'])
+      await assert.rejects(client.query(sql), { code: '23502' });
+    await assert.rejects(client.query('INSERT INTO made (x) VALUES (100)'), { code: '23514' });
+    // Lines stay those of the file.
+    const wrong = `${BEGIN}${NEW[1]?.[0]}\n${NEW[2]?.[0]}\nCREATE TABLE wrong (x nothing);${END}`;
+    const line = wrong.split('\n').findIndex((text) => text.includes('wrong')) + 1;
+    await assert.rejects(load(wrong), new RegExp(`line ${line}: ERROR: .*nothing`));
+  });
+
   test('takes the archives of pg_dump', async () => {
     await load(FOREIGN_TEXT);
     await client.query("SELECT lo_from_bytea(4711, convert_to(repeat('large ', 9000), 'UTF8'))");

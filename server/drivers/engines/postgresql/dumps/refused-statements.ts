@@ -3,6 +3,7 @@
  * of roles that are not here, things of the whole server, or what only its administrators may do. They are
  * those of pg_dump and pg_dumpall 9 to 18, and of pg_restore.
  */
+import { olderForm } from './newer-syntax.ts';
 import type { ServerFacts } from './server-facts-store.ts';
 import { ID, namesIn, pattern, plainName } from './sql-names.ts';
 
@@ -21,6 +22,7 @@ const AS_ROLE = pattern(
   '^(?:SET|RESET) (?:(?:SESSION|LOCAL) )?(?:ROLE|AUTHORIZATION|SESSION AUTHORIZATION)\\b(?! DEFAULT)',
 );
 const SET_CONFIG = /^SELECT\s+(?:pg_catalog\.)?set_config\s*\(\s*'([^']+)'/i;
+const UNLINK = /^SELECT\s+(?:pg_catalog\.)?lo_unlink\s*\(/i;
 const STATISTICS =
   /^SELECT\s+(?:\*\s+FROM\s+)?pg_catalog\.(pg_restore_\w+_stats|pg_replication_origin_\w+|binary_upgrade\w*)\s*\(/i;
 const OWNER = pattern('^ALTER [\\s\\S]+ OWNER TO (ID)\\s*;?$');
@@ -57,6 +59,7 @@ const NATIVE = pattern(
 const DROPPED = pattern('^(?:DROP |ALTER [\\s\\S]*\\sDROP )');
 const NO_ROLE = new Set(['public', 'current_user', 'current_role', 'session_user']);
 
+const NOTHING_TO_DROP = 'there is nothing to drop: the load starts with an empty database';
 const NO_FOREIGN = 'foreign servers are not available here';
 const MADE_ROLE = new RegExp(`CREATE\\s+ROLE\\s+(${ID})`, 'gi');
 /** Things that only a server or its administrators have, by the words after CREATE, ALTER and the like. */
@@ -109,9 +112,10 @@ export class RefusedStatements {
     if (LONG_SPACE.test(text)) return null;
     const isCut = text.length > MOST_HEAD && word !== 'create';
     if (isCut && (word === 'alter' || word === 'grant' || word === 'revoke')) return null;
-    const refused = this.#ofWord(word, isCut ? text.slice(0, MOST_HEAD) : text);
+    const refused =
+      this.#ofWord(word, isCut ? text.slice(0, MOST_HEAD) : text) ?? olderForm(text, this.#facts.version);
     // A dump drops first what it creates afterwards; a database is empty when a load begins.
-    if (word === 'create' && refused === null) this.#hasBegun = true;
+    if (word === 'create' && (refused === null || refused.instead !== undefined)) this.#hasBegun = true;
     return refused;
   }
 
@@ -140,8 +144,7 @@ export class RefusedStatements {
   }
 
   #changed(text: string): Refused | null {
-    if (!this.#hasBegun && DROPPED.test(text))
-      return because('there is nothing to drop: the load starts with an empty database');
+    if (!this.#hasBegun && DROPPED.test(text)) return because(NOTHING_TO_DROP);
     const [, table] = ALL_TRIGGERS.exec(text) ?? [];
     if (table !== undefined)
       return { instead: `${table} USER;`, reason: 'foreign key triggers cannot be disabled here' };
@@ -184,6 +187,7 @@ export class RefusedStatements {
   #called(text: string): Refused | null {
     const setting = SET_CONFIG.exec(text)?.[1];
     if (setting !== undefined) return this.#settable(setting);
+    if (!this.#hasBegun && UNLINK.test(text)) return because(NOTHING_TO_DROP);
     const name = STATISTICS.exec(text)?.[1];
     if (name === undefined) return null;
     if (name.startsWith('pg_restore') && this.#facts.restoresStatistics) return null;

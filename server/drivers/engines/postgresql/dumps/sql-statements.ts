@@ -21,7 +21,7 @@ const MAYBE_TAG = /^\$[\w\x80-\xff]*$/;
 export interface StatementJudge {
   /** Whether it wants to see statements that begin with this word, in lower case. */
   asksAbout(word: string): boolean;
-  /** A line of SQL in the statement's place; null: it stays. `line`: where it begins. */
+  /** SQL in the statement's place, in no more lines; null: it stays. `line`: where it begins. */
   statement(text: string, line: number): string | null;
   /** A command of psql, such as `\connect`; what stands in its place, null: it stays. */
   command(text: string, line: number): string | null;
@@ -340,7 +340,8 @@ export class SqlStatements {
   /** Keeps the number of lines, so that psql counts those of the file. */
   #replace(text: string, instead: string): void {
     this.#passTo(this.#begin);
-    this.#out.push(Buffer.from(instead + '\n'.repeat(text.split('\n').length - 1)));
+    const missing = text.split('\n').length - instead.split('\n').length;
+    this.#out.push(Buffer.from(instead + '\n'.repeat(Math.max(0, missing))));
     this.#kept = this.#at;
   }
 }

@@ -1,0 +1,88 @@
+/**
+ * Statements of a newer pg_dump that an older server has in another form: the same columns and rows, in the
+ * lines in which they stood. pg_dump writes each element of a table in a line of its own.
+ */
+import type { Refused } from './refused-statements.ts';
+import { pattern } from './sql-names.ts';
+
+/** First versions with these. */
+const [MAINTAIN, BUILTIN, NAMED_NOT_NULL] = [17, 17, 18];
+
+const TABLE = pattern('^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?((?:ID\\.)?ID) \\(\\s*$');
+const NOT_NULL = pattern('^\\s*(?:CONSTRAINT ID )?NOT NULL (ID)(?: NO INHERIT)?,?$');
+const ALONE = / NOT NULL NO INHERIT(,?)$/;
+const VIRTUAL = pattern('( GENERATED ALWAYS AS \\(.*\\))( VIRTUAL)?((?: CONSTRAINT ID)? NOT NULL)?(,?)$');
+const UNCHECKED = pattern('^\\s*CONSTRAINT ID (?:CHECK|FOREIGN KEY) .* NOT ENFORCED,?$');
+const ADDED = pattern('^ALTER TABLE (?:ONLY )?((?:ID\\.)?ID) ADD (?:CONSTRAINT ID )?');
+const ADDED_NOT_NULL = pattern('^NOT NULL (ID)(?: NO INHERIT)?( NOT VALID)?\\s*;?$');
+const ADDED_UNCHECKED = /\sNOT\s+ENFORCED\s*;?$/i;
+const COLLATION = pattern('^(CREATE COLLATION [\\s\\S]*?)\\(([\\s\\S]*)\\)\\s*;?$');
+const MAINTAINS = /^(?:GRANT|REVOKE)\s[^']*?\bMAINTAIN\b[^']*?\sON\s/i;
+
+const NO_VIRTUAL = 'generated columns are stored';
+const NO_NAMES = 'NOT NULL is of a column, and has no name';
+const NO_UNCHECKED = 'constraints are always enforced';
+
+/** The form of the statement for a server of that version; null: it stays as it is. */
+export function olderForm(statement: string, version: string): Refused | null {
+  const major = Number.parseInt(version, 10);
+  const found =
+    (major < MAINTAIN ? withoutMaintain(statement) : null) ??
+    (major < BUILTIN ? ofLibrary(statement) : null) ??
+    (major < NAMED_NOT_NULL ? (ofTable(statement) ?? ofAddition(statement)) : null);
+  return found && { ...found, reason: `in PostgreSQL ${version} ${found.reason}` };
+}
+
+function withoutMaintain(text: string): Refused | null {
+  if (!MAINTAINS.test(text)) return null;
+  const instead = text.replace(/\bMAINTAIN\s*,\s*|\s*,\s*MAINTAIN\b/i, '');
+  const reason = 'there is no right MAINTAIN';
+  return instead === text ? { reason } : { reason, instead };
+}
+
+/** The collations of PostgreSQL itself compare bytes; those of the same names of the C library do, too. */
+function ofLibrary(text: string): Refused | null {
+  const [, head = '', options = ''] = COLLATION.exec(text) ?? [];
+  if (!/\bprovider\s*=\s*'?builtin\b/i.test(options)) return null;
+  const locale = /\blocale\s*=\s*'C'/i.test(options) ? 'C' : 'C.UTF-8';
+  const instead = `${head}(provider = libc, locale = '${locale}');`;
+  return { instead, reason: `collations have no provider builtin: it is ${locale} of the C library` };
+}
+
+function ofTable(text: string): Refused | null {
+  const lines = text.split('\n');
+  const table = TABLE.exec(lines[0] ?? '')?.[1];
+  const end = lines.findIndex((line) => line.startsWith(')'));
+  if (table === undefined || end < 0) return null;
+  const [reasons, later] = [new Set<string>(), [] as string[]];
+  const elements = lines.slice(1, end).map((line) => {
+    const column = NOT_NULL.exec(line)?.[1];
+    if (column !== undefined) later.push(` ALTER TABLE ONLY ${table} ALTER COLUMN ${column} SET NOT NULL;`);
+    const [instead, reason] = column === undefined ? olderElement(line) : ['', NO_NAMES];
+    if (reason !== null) reasons.add(reason);
+    return instead;
+  });
+  if (reasons.size === 0) return null;
+  const last = elements.findLastIndex((line) => line !== '');
+  const closed = elements.map((line, at) => (at === last ? line.replace(/,$/, '') : line));
+  const instead = [lines[0], ...closed, ...lines.slice(end)].join('\n') + later.join('');
+  return { instead, reason: [...reasons].join('; ') };
+}
+
+/** The line of an element and why it is another one; null: it is the same. */
+function olderElement(line: string): [string, string | null] {
+  if (UNCHECKED.test(line)) return ['', NO_UNCHECKED];
+  if (ALONE.test(line)) return [line.replace(ALONE, ' NOT NULL$1'), NO_NAMES];
+  if (VIRTUAL.test(line)) return [line.replace(VIRTUAL, '$1 STORED$3$4'), NO_VIRTUAL];
+  return [line, null];
+}
+
+function ofAddition(text: string): Refused | null {
+  const [head, table] = ADDED.exec(text) ?? [];
+  if (head === undefined) return null;
+  if (ADDED_UNCHECKED.test(text)) return { reason: NO_UNCHECKED };
+  const [, column, isUnchecked] = ADDED_NOT_NULL.exec(text.slice(head.length)) ?? [];
+  if (column === undefined) return null;
+  if (isUnchecked !== undefined) return { reason: 'NOT NULL is checked at once' };
+  return { reason: NO_NAMES, instead: `ALTER TABLE ONLY ${table} ALTER COLUMN ${column} SET NOT NULL;` };
+}
