@@ -201,7 +201,7 @@ export class ArchiveContents {
       }
     }
     const isCut = ({ name, type, beside = null }: FoundCollection) =>
-      type !== 'view' && !ended.has(spaceOf(beside, name));
+      type !== 'view' && type !== 'timeseries' && !ended.has(spaceOf(beside, name));
     if (this.collections.some(isCut)) throw new BrokenArchive('the archive is truncated');
   }
 

@@ -44,16 +44,23 @@ const KEPT_TOGETHER = new Set([
 const DUPLICATE_KEY = 11_000;
 const UNKNOWN_INDEX_OPTION = 197;
 
-/** Without each option that a collection of this server cannot have by itself, when it cannot have all. */
+/**
+ * Without each option that a collection of this server cannot have by itself, when it cannot have all. False:
+ * the collection is left out, as the documents of a time series are in buckets that only MongoDB reads.
+ */
 export async function makeCollection(
   target: ArchiveTarget,
   { name, as }: NamedCollection,
   options: Document,
-): Promise<void> {
+): Promise<boolean> {
   const { ask, leftOut } = target;
   const whole = await refusal(target, async () => void (await ask({ create: as, ...options })));
-  if (whole === null) return;
+  if (whole === null) return true;
   if (leftOut === null) throw whole.error;
+  if (options.timeseries !== undefined) {
+    leftOut({ text: `${name}: timeseries`, reason: whole.message });
+    return false;
+  }
   const kept: [string, unknown][] = [];
   for (const [option, value] of Object.entries(options)) {
     const why = KEPT_TOGETHER.has(option)
@@ -66,6 +73,7 @@ export async function makeCollection(
     else leftOut({ text: `${name}: ${option}`, reason: why.message });
   }
   await ask({ create: as, ...Object.fromEntries(kept) });
+  return true;
 }
 
 export async function makeIndexes(

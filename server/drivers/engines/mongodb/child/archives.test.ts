@@ -22,8 +22,10 @@ const dump = async (database: EngineDatabase) =>
 /** As mongodump has it: segments of any collections in turn, and an end of each. */
 function archiveOf(
   segments: readonly { db: string; collection: string; documents: Document[] }[],
-  options = {},
+  options: Document = {},
 ) {
+  // The documents of a time series are those of another collection, and only that one ends.
+  const isSeries = (collection: string) => options.type === 'timeseries' && !collection.startsWith('system.');
   const spaces = new Map(segments.map((one) => [`${one.db}.${one.collection}`, one]));
   const sums = new Map([...spaces.keys()].map((space) => [space, new Crc64()]));
   const pieces: Uint8Array[] = [ARCHIVE_MAGIC];
@@ -45,11 +47,13 @@ function archiveOf(
   }
   pieces.push(TERMINATOR);
   for (const { db, collection, documents } of segments) {
+    if (isSeries(collection)) continue;
     const bytes = Buffer.concat(documents.map((document) => serialize(document)));
     sums.get(`${db}.${collection}`)?.add(bytes);
     pieces.push(serialize({ db, collection, EOF: false, CRC: Long.ZERO }), bytes, TERMINATOR);
   }
   for (const [space, { db, collection }] of spaces) {
+    if (isSeries(collection)) continue;
     const crc = Long.fromBigInt(sums.get(space)?.value ?? 0n);
     pieces.push(serialize({ db, collection, EOF: true, CRC: crc }), TERMINATOR);
   }
@@ -152,6 +156,27 @@ describe('an archive of mongodump', () => {
       load(database, tests),
       /more than one database: test and other_test; make an archive/,
     );
+  });
+
+  test('with a time series is taken without that, and tells', async () => {
+    const { database, uri } = await fixture.make();
+    const segments = [
+      { db: 'shop', collection: 'ts', documents: [] },
+      { db: 'shop', collection: 'system.buckets.ts', documents: [{ control: { version: 1 } }] },
+    ];
+    const options = { timeseries: { timeField: 't', granularity: 'seconds' } };
+    const archive = archiveOf(segments, { type: 'timeseries', options });
+    await assert.rejects(load(database, archive), /timeseries/);
+    const leftOut = new LeftOut();
+    await fixture.engine.load(database, Readable.from([archive]), {
+      signal: NOBODY_LEAVES,
+      leftOut,
+    });
+    assert.deepEqual(
+      leftOut.notes.map(({ text }) => text),
+      ['ts: timeseries'],
+    );
+    assert.deepEqual(await (await fixture.connect(uri)).db().listCollections().toArray(), []);
   });
 
   test('with options that this engine lacks is taken without them, and tells; strictly it is refused', async () => {

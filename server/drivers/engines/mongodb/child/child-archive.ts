@@ -12,6 +12,7 @@ import {
   DocumentDatabase,
   decodeCommand,
   encodeDocument,
+  type FoundCollection,
   metadataOf,
   SERVER_VERSION,
 } from '../../../../../libs/mongo/index.ts';
@@ -245,10 +246,13 @@ async function fill(filled: FilledDatabases, { contents, leftOut }: Filling): Pr
     refusalOf: (error) => (error instanceof CommandError ? error : null),
     leftOut: leftOut === null ? null : (option) => void leftOut.push(option),
   });
-  for (const { name, beside = null, options } of contents.collections)
-    await makeCollection(targetOf(beside), { name, as: name }, options);
+  const made: FoundCollection[] = [];
+  for (const each of contents.collections) {
+    const { name, beside = null, options } = each;
+    if (await makeCollection(targetOf(beside), { name, as: name }, options)) made.push(each);
+  }
   for (const { collection, beside, documents } of contents.batches())
     filled.ask({ insert: collection, documents }, beside);
-  for (const { name, beside = null, indexes } of contents.collections)
+  for (const { name, beside = null, indexes } of made)
     await makeIndexes(targetOf(beside), { name, as: name }, indexes);
 }

@@ -85,18 +85,20 @@ export async function loadArchive(db: Db, open: () => number, { signal, leftOut 
     leftOut: leftOut === undefined ? null : (option) => leftOut.add({ line: null, ...option }),
   };
   try {
-    for (const { name, options } of stored)
-      await makeCollection(target, { name, as: LOADING + name }, options);
+    const made: FoundCollection[] = [];
+    for (const each of stored)
+      if (await makeCollection(target, { name: each.name, as: LOADING + each.name }, each.options))
+        made.push(each);
     for (const { collection, beside, documents } of archive.batches()) {
       signal.throwIfAborted();
       if (beside !== null) continue;
       await db.collection(LOADING + collection).insertMany(documents.map((each) => deserialize(each, EXACT)));
     }
-    for (const { name, indexes } of stored) {
+    for (const { name, indexes } of made) {
       const specs = indexes.map(({ ns: _, ...spec }) => spec);
       await makeIndexes(target, { name, as: LOADING + name }, specs);
     }
-    await replaceCollections(db, archive);
+    await replaceCollections(db, archive, new Set(made.map(({ name }) => name)));
   } finally {
     await dropWhere(db, (name) => name.startsWith(LOADING));
   }
@@ -117,12 +119,14 @@ function leaveTestsOut({ collections }: ArchiveContents, leftOut: LoadHow['leftO
     leftOut?.add({ line: null, text: `database ${name}`, reason });
 }
 
-async function replaceCollections(db: Db, archive: ArchiveContents): Promise<void> {
-  const collections = ownOf(archive);
-  const stays = new Set(collections.filter(({ type }) => type !== 'view').map(({ name }) => name));
+async function replaceCollections(
+  db: Db,
+  archive: ArchiveContents,
+  stays: ReadonlySet<string>,
+): Promise<void> {
   for (const name of stays) await db.renameCollection(LOADING + name, name, { dropTarget: true });
   await dropWhere(db, (name) => !isHidden(name) && !stays.has(name));
-  for (const { name, type, options } of collections)
+  for (const { name, type, options } of ownOf(archive))
     if (type === 'view') await db.createCollection(name, options);
 }
 
