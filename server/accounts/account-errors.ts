@@ -9,7 +9,7 @@ export function accountNotFound(): AppError {
   return new AppError('account_not_found', 'There is no such account');
 }
 
-/** For who holds its password or a link of it. */
+/** For callers who know the password or have a link. */
 export function accountSuspended(reason: string | null): AppError {
   return new AppError('account_suspended', `This account is suspended${reason ? `: ${reason}` : ''}`);
 }

@@ -2,7 +2,7 @@
 import { assertFields, type FieldProblem } from '../platform/errors.ts';
 
 export const USERNAME_PATTERN = '^[A-Za-z0-9._-]{3,64}$';
-/** Deliberately wide: what a mail server would accept is only known by sending to it. */
+/** Deliberately permissive: only sending a mail shows whether an address works. */
 export const EMAIL_PATTERN =
   '^[^\\s@,;:<>()\\[\\]"\\\\\\u0000-\\u001f\\u007f]+@' +
   '[^\\s@.,;:<>()\\[\\]"\\\\\\u0000-\\u001f\\u007f]+(\\.[^\\s@.,;:<>()\\[\\]"\\\\\\u0000-\\u001f\\u007f]+)*$';
@@ -16,12 +16,12 @@ export const PASSWORD_MAX_LENGTH = 256;
 const username = new RegExp(USERNAME_PATTERN, 'u');
 const email = new RegExp(EMAIL_PATTERN, 'u');
 
-/** The form in which user names are compared: without regard to case. */
+/** Normalized for comparison: case-insensitive. */
 export function foldUsername(name: string): string {
   return name.toLowerCase();
 }
 
-/** The form in which e-mail addresses are compared: without regard to case or to compatible code points. */
+/** Normalized for comparison: case-insensitive, with compatible code points equal. */
 export function foldEmail(address: string): string {
   return address.normalize('NFKC').toLowerCase();
 }
@@ -39,7 +39,7 @@ function emailProblem(address: string): string | undefined {
 }
 
 function passwordProblem(password: string): string | undefined {
-  // Counted as code points; a lone surrogate is no character, and all of them would hash alike.
+  // Counted in code points; lone surrogates are refused because they would all hash alike.
   const length = [...password].length;
   if (!password.isWellFormed()) return 'must be well-formed Unicode';
   if (length >= PASSWORD_MIN_LENGTH && length <= PASSWORD_MAX_LENGTH) return undefined;
@@ -52,7 +52,7 @@ export interface AccountFields {
   readonly password?: string | undefined;
 }
 
-/** Throws `invalid_request` that names every given field which breaks its rule. */
+/** Throws `invalid_request` that names every invalid field. */
 export function assertAccountFields(fields: AccountFields): void {
   const problems: FieldProblem[] = [];
   const note = (field: keyof AccountFields, rule: (text: string) => string | undefined) => {

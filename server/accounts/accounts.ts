@@ -33,9 +33,9 @@ export type Transfer = (transfer: {
 export interface NewAccount {
   readonly username: string;
   readonly email: string;
-  /** Without one there is no login, only keys. */
+  /** Without a password, only keys work. */
   readonly password?: string | undefined;
-  /** The caller's; absent when the operator asks. */
+  /** The caller's address; absent for the operator. */
   readonly address?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface Invited {
 
 export interface CreateOptions {
   readonly isAdmin: boolean;
-  /** Adds to the same commit what is to be refused before everything else. */
+  /** Adds statements whose refusals take precedence. */
   readonly precede?: (change: Change) => void;
   /** Used as the key instead of a new one. */
   readonly apiKey?: string;
@@ -81,7 +81,7 @@ export interface AccountsDeps {
   readonly sessionStore: SessionStore;
   readonly apiKeys: ApiKeys;
   readonly transfer: Transfer;
-  /** Gives the account a plan (billing). Refused if there is none of the name. */
+  /** Assigns a plan to the account. Refused if the plan does not exist. */
   readonly assignPlan: (accountId: number, name: string) => Statement;
   /** Whole micro-credits granted at registration. */
   readonly signupMicro: number;
@@ -148,7 +148,7 @@ export class Accounts {
       options.precede?.(change);
       change.add(inserted, async () => {
         await this.#assertFree(fields, options);
-        // Another node has given this id: the next try asks what is stored.
+        // Another node assigned this id: the next attempt reads the stored one.
         this.#highestStored = undefined;
         return 'retry' as const;
       });
@@ -229,7 +229,7 @@ export class Accounts {
     });
   }
 
-  /** `isGiven`: the password came with this request. */
+  /** `isGiven`: the password was sent with this request. */
   async #describe(principal: Principal, row: AccountRow, isGiven = false): Promise<Account> {
     const { apiKeys, checks } = this.#deps;
     const visible = (await apiKeys.ownsAccount(principal)) && (isGiven || (await checks.isFresh(principal)));
@@ -258,7 +258,7 @@ export class Accounts {
     );
   }
 
-  /** Both problems at once when both are taken. */
+  /** Reports both problems if both are taken. */
   async #assertFree(fields: NewAccount, options: CreateOptions): Promise<void> {
     const { store } = this.#deps;
     const named = await store.accountByUsername(foldUsername(fields.username));

@@ -43,7 +43,7 @@ export interface AdministrationDeps {
 }
 
 export interface Adjustment {
-  /** Credits; negative takes them away. */
+  /** Credits; negative amounts are deducted. */
   readonly amount: number;
   readonly reason: string;
   /** Chosen by the caller: makes a repeated request book only once. */
@@ -63,7 +63,7 @@ export class Administration {
     this.#deps = deps;
   }
 
-  /** Accounts by id, those above `afterId`, at most `limit`, at constant memory. Closed ones are left out. */
+  /** Accounts by id, after `afterId`, at most `limit`, with bounded memory. Closed ones are omitted. */
   async *list({ afterId: after, limit }: AccountsPage): AsyncGenerator<AdminAccount> {
     const { store } = this.#deps;
     const rows = listRows({ after, limit }, (last, size) => store.accountsAfter(last, size));
@@ -102,9 +102,9 @@ export class Administration {
       reason: adjustment.reason,
       by: call.principal,
     });
-    // The balance that is shown decides what may be taken away.
+    // The displayed balance limits what may be deducted.
     await this.#deps.settle?.(accountId);
-    // One after the other: each expects the balance that the one before left.
+    // Serialized: each change expects the balance after the previous one.
     return this.#locks.run(String(accountId), () =>
       changes.run(call, async (change) => {
         const row = await this.#find(accountId);
@@ -161,7 +161,7 @@ export class Administration {
     return this.#setSuspended(recorder, accountId, null);
   }
 
-  /** Suspends accounts whose end has come; the last administrator goes on. Called periodically. */
+  /** Suspends expired accounts, except the last administrator. Called periodically. */
   async expire(): Promise<void> {
     const { reads, changes, clock, accountChanged } = this.#deps;
     const now = clock.now();

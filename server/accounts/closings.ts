@@ -27,7 +27,7 @@ export interface ClosingsDeps {
   readonly clock: Clock;
   readonly apiKeys: ApiKeys;
   readonly checks: PasswordChecks;
-  /** Days until a closed account is removed; 0: at once. */
+  /** Days until a closed account is removed; 0: immediately. */
   readonly keptDays: number;
   /** Called after the commit that closed or removed an account. */
   readonly accountChanged?: (accountId: number) => void;

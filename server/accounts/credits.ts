@@ -2,7 +2,7 @@
 import { invalidField } from '../platform/errors.ts';
 
 const MICRO_PER_CREDIT = 1_000_000;
-/** Bound of one amount and of a balance, in credits: exact as a double with 6 decimals. */
+/** Limit of one amount and of a balance, in credits: exact as a double with 6 decimals. */
 export const MAX_CREDITS = 1e9;
 
 /** Exact, or throws `invalid_request` naming `field`: at most 6 decimals, at most MAX_CREDITS either way. */

@@ -1,4 +1,4 @@
-/** Finds accounts by the names that others have for them. Closed accounts are never found. */
+/** Finds accounts by the names that other accounts use. Closed accounts are never found. */
 import { foldUsername } from './account-fields.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 

@@ -1,4 +1,4 @@
-/** All SQL of accounts, keys and sessions. What changes things is returned as statements. */
+/** All SQL of accounts, keys and sessions. Changes are returned as statements. */
 import { LAST_ACCOUNT_ID } from '../metadata/account-ids.ts';
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
@@ -21,9 +21,9 @@ export interface AccountRow {
   readonly storage_bytes: number | bigint;
   readonly created_at: number;
   readonly last_login: number | null;
-  /** 64 hex digits: the account's name for others. */
+  /** 64 hex digits: the public id of the account. */
   readonly canonical_id: string;
-  /** Closed by its owner, to be removed at this time unless somebody signs in before. */
+  /** When an account closed by its owner is removed, unless the owner signs in before. */
   readonly removal_at: number | null;
   /** The account is suspended from then on; null: it does not expire. */
   readonly expires_at: number | null;
@@ -145,7 +145,7 @@ export class AccountStore {
     return this.#reads.all(`${ACCOUNT} AND id > ? ORDER BY id LIMIT ?`, id, limit);
   }
 
-  /** The highest id that must not be given again; 0 when there is none. */
+  /** The highest id that must not be reused; 0 if there is none. */
   async lastAccountId(): Promise<number> {
     return (await this.#reads.get<{ id: number }>(LAST_ACCOUNT_ID))?.id ?? 0;
   }
@@ -210,7 +210,7 @@ export class AccountStore {
     );
   }
 
-  /** Keys that let the account in at this time, of both kinds. */
+  /** Number of valid keys of the account at this time, of both kinds. */
   async countKeys(accountId: number, now: number): Promise<number> {
     const sql =
       'SELECT count(*) AS keys FROM api_keys WHERE account_id = ? AND (expires_at IS NULL OR expires_at > ?)';
@@ -245,7 +245,7 @@ export class AccountStore {
     };
   }
 
-  /** Refused when the password is not the one checked any more, or the account not active. */
+  /** Refused if the password changed since the check, or the account is not active. */
   recordLogin(id: number, login: { readonly passwordHash: string; readonly at: number }): Statement {
     return {
       sql: `UPDATE accounts SET last_login = ?
@@ -283,7 +283,7 @@ export class AccountStore {
     };
   }
 
-  /** Refused unless the balance is still what it was when the response was made. */
+  /** Refused if the balance changed since the response was built. */
   expectBalance(id: number, micro: number): Statement {
     return {
       sql: 'UPDATE accounts SET id = id WHERE id = ? AND credits_micro = ? AND closed_at IS NULL',

@@ -137,7 +137,7 @@ export interface PlanRoutesDeps {
 const PLANS = '/api/admin/plans';
 const PLAN = `${PLANS}/{name}`;
 
-/** Everything under /api/admin/plans, the terms of an account, and one's own quotas. */
+/** Everything under /api/admin/plans, the terms of an account, and the caller's quotas. */
 export function planRoutes(deps: PlanRoutesDeps): Route[] {
   return [...adminPlanRoutes(deps), ...accountRoutes(deps)];
 }

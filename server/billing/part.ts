@@ -116,7 +116,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
     prices,
     catalog,
     ledger,
-    /** Hash of that transfer; null: there is none. */
+    /** Hash of the transfer; null: no such transfer. */
     transferHash: async (seq: number) => (await ledger.hashedFrom(seq, 1))[0]?.hash ?? null,
     usageStore,
     rating,

@@ -119,10 +119,10 @@ function itemsCsv(items: readonly ReportItem[]): string {
 type Cell = string | number;
 
 const MUST_QUOTE = /[",\r\n]/;
-/** A spreadsheet takes text with such a beginning for a formula. */
+/** Spreadsheets treat text that begins with these characters as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** Rows end with CRLF. Text that a spreadsheet would evaluate gets an apostrophe in front. */
+/** Rows end with CRLF. Text that a spreadsheet would evaluate is prefixed with an apostrophe. */
 export function csvText(rows: readonly (readonly Cell[])[]): string {
   return rows.map((row) => `${row.map(cellText).join(',')}\r\n`).join('');
 }

@@ -15,7 +15,7 @@ export type AuditMember = `${'params' | 'body' | 'answer'}.${string}`;
 /** A route's own words on its entries. */
 export interface AuditRule {
   readonly kind?: AuditKind;
-  /** Names the thing. Default: the params, or else the id in the answer. */
+  /** Identifies the resource. Default: the params, else the id in the response. */
   readonly target?: AuditMember;
   /** Id of the account whose thing it is. Default: the caller's. */
   readonly account?: AuditMember;

@@ -22,12 +22,12 @@ export interface HypervisorCapabilities {
 /** A guest of a recovery point whose disk a new guest begins with. */
 export interface GuestOrigin {
   readonly vmId: string;
-  /** By the paths that GuestFiles gives. Throws `data_corrupted`, `target_unavailable`. */
+  /** By the paths of GuestFiles. Throws `data_corrupted`, `target_unavailable`. */
   find(path: string): Promise<OriginFile | undefined>;
 }
 
 export interface OriginFile {
-  /** Space that it takes, without holes. */
+  /** Allocated space, without holes. */
   readonly spaceBytes: number;
   read(): AsyncIterable<Uint8Array>;
   /** Creates a file of mode 0600; the folder exists. */
@@ -53,7 +53,7 @@ export interface GuestSpec {
   /** URIs of databases by the names of variables, `A-Z0-9_`; they are secret. Missing: none. */
   readonly databaseUris?: Readonly<Record<string, string>>;
   readonly network: GuestNetwork;
-  /** It ran before: its disk is there, or is lost, and is never made anew. */
+  /** The guest has run before: its disk exists or was lost, and is never recreated. */
   readonly hasRun?: boolean;
 }
 
@@ -103,7 +103,7 @@ export interface StartedGuest {
   readonly handle: GuestHandle;
   /** `kvm`, `tcg`, or the name a cluster uses. */
   readonly accel: string;
-  /** Why a faster one is not used; empty when it is. */
+  /** Why no faster accelerator is used; empty if the fastest is. */
   readonly accelReason: string;
 }
 
@@ -141,7 +141,7 @@ export type LastEnd =
 /** Why a guest ended without a stop request. */
 export interface GuestEnd {
   readonly vmId: string;
-  /** Handle of the ended run, which tells it from a newer run. */
+  /** Handle of the ended run, to distinguish it from a newer one. */
   readonly handle: GuestHandle;
   /** `guest_shutdown`: it powered itself off; `crashed`: its process exited or was killed. */
   readonly cause: 'guest_shutdown' | 'guest_panic' | 'crashed';
@@ -191,7 +191,7 @@ export interface Readiness {
   /** Accelerator that new runs would use, and why no faster one. */
   readonly accel: string;
   readonly accelReason: string;
-  /** The host still builds the image of a machine: machines that start wait for it. */
+  /** The host is still building the built-in image: machines wait for it to start. */
   readonly preparing?: Preparing | undefined;
 }
 
@@ -301,7 +301,7 @@ export interface GuestEndpoint {
 
 export interface ReachedPort {
   readonly endpoint: GuestEndpoint;
-  /** Closes the endpoint to others. Never rejects. */
+  /** Closes the endpoint. Never rejects. */
   giveUp(): Promise<void>;
 }
 

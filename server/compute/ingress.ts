@@ -61,7 +61,7 @@ export interface Ingress {
    * listens, or SSH does not answer in time.
    */
   dial(vmId: string, guestPort: number, endpoint: GuestEndpoint): Promise<Socket | null>;
-  /** State of each port; the ports of a machine that is not open are closed. */
+  /** State of each port; ports of a machine that is not exposed are closed. */
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[];
   /** null: the machine is not open, or traffic is not counted. */
   traffic(vmId: string): IngressTraffic | null;

@@ -35,7 +35,7 @@ export function whyTooLarge(memoryMb: number, availableMb: number): string | nul
 
 const NOT_SOON_SECONDS = 3600;
 
-/** Throws `insufficient_capacity` for a machine that whyTooLarge() gives a reason for. */
+/** Throws `insufficient_capacity` if whyTooLarge() returns a reason. */
 export function assertNotTooLarge(memoryMb: number, availableMb: number): void {
   const reason = whyTooLarge(memoryMb, availableMb);
   if (reason === null) return;

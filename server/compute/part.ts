@@ -132,12 +132,12 @@ const CONNECT_MS = 1000;
 /** A tunnel outlives its machine or database by at most that. */
 const TUNNEL_CHECK_MS = 2000;
 
-/** Resources that a host gives to its machines besides the hypervisor. */
+/** Host resources of machines besides the hypervisor. */
 export interface Host {
   readonly hypervisor: Hypervisor;
   /** Machines paused because the disk is full. */
   readonly waits: { readonly count: number; update(): Promise<unknown> };
-  /** Rules that isolate this host from machines; each once it is in place. */
+  /** Firewall rules that isolate this host from machines. */
   readonly networks: readonly { readonly refusal: AppError | null | undefined; ensure(): Promise<unknown> }[];
   /** Removes leftovers of killed clouds on this host. Called when the addresses of machines are claimed. */
   readonly sweepHost: () => Promise<unknown>;

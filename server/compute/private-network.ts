@@ -9,7 +9,7 @@ import type { VmStore } from './machines/vm-store.ts';
 export interface NetworkMember {
   readonly vmId: string;
   readonly accountId: number;
-  /** Tells this run from others. */
+  /** Identifies this run. */
   readonly run: string;
   readonly hostname: string;
   readonly mac: string;

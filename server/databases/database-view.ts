@@ -28,7 +28,7 @@ export interface DatabaseViewsDeps {
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
   /** False: the engines are on another node of the cluster, which does not answer now. */
   readonly isHere?: boolean | undefined;
-  /** undefined: nobody looks for damage. */
+  /** undefined: damage is not tracked. */
   readonly faults?: Pick<DataFaults, 'of'> | undefined;
 }
 

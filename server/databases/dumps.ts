@@ -22,7 +22,7 @@ export interface DumpsDeps {
   readonly turns: DatabaseTurns;
   readonly views: DatabaseViews;
   readonly egress: Pick<Egress, 'counted'>;
-  /** undefined: nobody looks for damage. */
+  /** undefined: damage is not tracked. */
   readonly faults?: Pick<DataFaults, 'noteReplaced'> | undefined;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
@@ -109,7 +109,7 @@ export class Dumps {
     });
   }
 
-  /** Twice: of what comes in, and of what it is unpacked. */
+  /** Applied twice: to the received bytes and to the unpacked ones. */
   async *#limited(dump: AsyncIterable<Uint8Array>, row: DatabaseRow): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     for await (const piece of dump) {

@@ -16,7 +16,7 @@ export interface EngineTraits {
   readonly language: (typeof LANGUAGES)[number];
   /** null: the language is not SQL. */
   readonly dialect: SqlDialect | null;
-  /** How drivers connect: to a port of the engine, or by HTTP to the address for files. */
+  /** How drivers connect: to a port of the engine, or over HTTP to the data origin. */
   readonly transport: (typeof TRANSPORTS)[number];
   /** Whether its servers write a log of each database. */
   readonly hasLog: boolean;
@@ -28,11 +28,11 @@ export interface EngineTraits {
   readonly hasAccountServer: boolean;
 }
 
-/** Programs with which users connect in a terminal. */
+/** Terminal programs for the engine. */
 export interface EngineClient {
   /** The preferred program first. */
   readonly programs: readonly string[];
-  /** The package of Debian that has it. */
+  /** Debian package of the program. */
   readonly package: string;
 }
 
@@ -53,7 +53,7 @@ export interface EngineDescription {
   readonly dumpChanges: 'in_place' | 'by_insertion';
   /** Sample code that connects. */
   snippets(target: SnippetTarget): Snippets;
-  /** Settings of web frameworks; empty if none of them knows the engine. */
+  /** Settings of web frameworks; empty if none supports the engine. */
   frameworks(target: SnippetTarget): FrameworkSnippet[];
 }
 

@@ -13,10 +13,10 @@ import type { Preparing } from '../platform/host/preparing.ts';
 import type { LoadHow } from './left-out.ts';
 import type { ServerLogs } from './points/server-logs.ts';
 
-/** Names in the API and in rows; EngineDescription says the rest of each. */
+/** Engine names in the API and in rows; EngineDescription describes each engine. */
 export const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
 export type EngineName = (typeof ENGINES)[number];
-/** The engine of a new database for which none is named. */
+/** The default engine of a new database. */
 export const DEFAULT_ENGINE: EngineName = 'sqlite';
 
 /** A database as its engine knows it. Names are opaque and random, and reveal nothing to other tenants. */
@@ -24,7 +24,7 @@ export interface EngineDatabase {
   readonly databaseId: string;
   /** Row id: small and never reused, for engines that need a number (a uid). */
   readonly number: number;
-  /** The owner's account, by which shared resources are counted. */
+  /** Account of the owner; shared resources are counted by account. */
   readonly accountId: number;
   /** Name in the engine, `d_` and 16 of a-z0-9. */
   readonly database: string;
@@ -34,7 +34,7 @@ export interface EngineDatabase {
   readonly limits: EngineLimits;
 }
 
-/** Limits of each database. An engine enforces them whatever the tenant sets. */
+/** Limits of each database, which tenants cannot override. */
 export interface EngineLimits {
   readonly connections: number;
   readonly statementMs: number;
@@ -49,7 +49,7 @@ export interface Readiness {
   readonly reason: string | null;
   /** Fix for the operator. */
   readonly fix: string | null;
-  /** It is unavailable because the host still fetches it: databases may be created, and wait for it. */
+  /** The host is still installing the engine: databases can be created, and wait for it. */
   readonly preparing?: Preparing;
   /** Extensions that tenants may create; missing where the engine has none. */
   readonly extensions?: readonly string[];
@@ -60,7 +60,7 @@ export interface Endpoint {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
-  /** The certificate to trust (PEM), when it is one of ours. */
+  /** CA certificate to trust (PEM), if Cloudlet issued the server's certificate. */
   readonly ca: string | null;
   /** The same over TLS that drivers verify by its `ca`, where `tls` is false and the server offers it. */
   readonly verified?: Endpoint | undefined;
@@ -70,7 +70,7 @@ export interface Endpoint {
 
 export interface UserConnection {
   readonly stream: Duplex;
-  /** Egress of this connection is not counted elsewhere. */
+  /** Egress of this connection is counted only here. */
   readonly isUncounted: boolean;
 }
 
@@ -160,7 +160,7 @@ export interface DumpHow {
   readonly signal: AbortSignal;
   /** For a recovery point, whose dumps are not queued behind users' dumps. */
   readonly isForPoint?: boolean;
-  /** Whether databases for tests of which nobody knows whose they are come with it. */
+  /** Whether the dump includes test databases of unknown origin. */
   readonly hasTests?: boolean;
 }
 
@@ -176,9 +176,9 @@ export interface Engine {
   readonly startsServers?: boolean;
   /** Formats of dump(), the default first. load() takes the default. */
   readonly dumpFormats: readonly string[];
-  /** Logs of its servers, for continuous archiving; missing where there is none. */
+  /** Logs of the engine's servers, for continuous archiving; undefined: not supported. */
   readonly serverLogs?: ServerLogs | undefined;
-  /** Must not take seconds: status calls it. */
+  /** Must be fast: the status call uses it. */
   readiness(): Promise<Readiness>;
   /**
    * Why this database cannot be used, for its owner; null: nothing is known. Missing: the engine never knows.
@@ -196,9 +196,9 @@ export interface Engine {
   provision(database: EngineDatabase, password: string): Promise<void>;
   /** From now on only this password is valid; sessions of the old one end. */
   rotate(database: EngineDatabase, password: string): Promise<void>;
-  /** Applies the limits of `database` and that access, to existing sessions as well. */
+  /** Applies limits and access of `database`, also to existing sessions. */
   restrict(database: EngineDatabase, access: Access): Promise<void>;
-  /** Whether the limits in force are those of `database`; missing: each call brings them. */
+  /** Whether the limits of `database` are in force; missing: each call applies them. */
   isLimited?(database: EngineDatabase): Promise<boolean>;
   endpoint(database: EngineDatabase): Promise<Endpoint>;
   /**
@@ -213,7 +213,7 @@ export interface Engine {
   /** Throws QueryFailed, AppError `query_timeout`. */
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
   tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
-  /** Dumps one consistent snapshot during writes, whatever the access. Throws DumpsMissing. */
+  /** Dumps one consistent snapshot, concurrently with writes, in any access mode. Throws DumpsMissing. */
   dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
   /**
    * Replaces the whole database with a dump once it was read and validated completely; otherwise throws

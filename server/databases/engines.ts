@@ -25,7 +25,7 @@ export class Engines {
   readonly #engines: ReadonlyMap<EngineName, Engine>;
   readonly #abouts: ReadonlyMap<EngineName, EngineDescription>;
 
-  /** `abouts`: of all engines that databases may be of, in the order in which they are listed. */
+  /** `abouts`: descriptions of all engines, in the order of the list. */
   constructor(engines: readonly Engine[], abouts: readonly EngineDescription[]) {
     this.#engines = new Map(engines.map((engine) => [engine.name, engine]));
     this.#abouts = new Map(abouts.map((about) => [about.name, about]));
@@ -41,7 +41,7 @@ export class Engines {
     );
   }
 
-  /** Throws `engine_unavailable` when nobody describes it: a later version of Cloudlet made the database. */
+  /** Throws `engine_unavailable` for an engine of a later version of Cloudlet. */
   about(name: EngineName): EngineDescription {
     const about = this.#abouts.get(name);
     if (about === undefined) throw unavailable(name, MISSING);
@@ -52,7 +52,7 @@ export class Engines {
     return this.#engines.values();
   }
 
-  /** Throws `engine_unavailable` when this cloud has no such engine. */
+  /** Throws `engine_unavailable` if this cloud does not have the engine. */
   get(name: EngineName): Engine {
     const engine = this.#engines.get(name);
     if (engine === undefined) throw unavailable(name, MISSING);

@@ -7,7 +7,7 @@ const MOST_TEXT = 200;
 export interface LoadNote {
   /** Line of the file; null: the file has no lines. */
   readonly line: number | null;
-  /** The beginning of what was left out or altered. */
+  /** Beginning of the omitted or altered statement. */
   readonly text: string;
   readonly reason: string;
 }
@@ -28,12 +28,12 @@ export class LeftOut {
     return this.#count;
   }
 
-  /** The first ones. */
+  /** The first notes. */
   get notes(): readonly LoadNote[] {
     return this.#notes;
   }
 
-  /** For an error that may come of it; undefined: nothing was left out. */
+  /** Hint for errors caused by omitted statements; undefined: nothing was omitted. */
   get hint(): string | undefined {
     const [first] = this.#notes;
     if (first === undefined) return undefined;
@@ -45,6 +45,6 @@ export class LeftOut {
 
 export interface LoadHow {
   readonly signal: AbortSignal;
-  /** Takes what is left out; missing: what cannot be had is refused. */
+  /** Collects omitted statements; missing: unsupported statements are refused. */
   readonly leftOut?: LeftOut | undefined;
 }

@@ -33,7 +33,7 @@ const PACKINGS: readonly Packing[] = [
   { name: '7z', magic: Buffer.from([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c]), command: '7z x FILE' },
 ];
 const MAGIC_BYTES = 6;
-/** One file may be packed twice, as by a web server. */
+/** A file may be compressed twice, for example by a web server. */
 const MOST_LAYERS = 2;
 
 /**

@@ -47,9 +47,9 @@ export interface DatabasesDeps {
   readonly billing: DatabaseBilling;
   readonly egress: Egress;
   readonly engines: readonly Engine[];
-  /** All engines, in the order in which they are listed. */
+  /** All engines, in the order of the list. */
   readonly abouts: readonly EngineDescription[];
-  /** undefined: nobody looks for damage. */
+  /** undefined: damage is not tracked. */
   readonly faults?: DataFaults | undefined;
   readonly kept: KeptDumps;
   readonly pointFiles: PointFiles;
@@ -62,7 +62,7 @@ export interface DatabasesDeps {
   readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
-  /** Retention of the last dump of a deleted database; 0: none is kept. */
+  /** Retention of the last dump of a deleted database; 0: no dump is kept. */
   readonly keepMs: number;
   /** See DatabaseDeleterDeps. */
   readonly keptBytes: number;

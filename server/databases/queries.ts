@@ -16,7 +16,7 @@ const MAX_ROWS = 1000;
 /** Limit of the rows as JSON. */
 const MAX_BYTES = 4 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
-/** Concurrent queries of one account: the rows of each are in memory more than once. */
+/** Concurrent queries per account: result rows are in memory more than once. */
 const AT_ONCE = 8;
 
 interface QueryCall {
@@ -29,7 +29,7 @@ export interface QueriesDeps {
   readonly engines: Engines;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
   readonly clock: Clock;
-  /** undefined: nobody looks for damage. */
+  /** undefined: damage is not tracked. */
   readonly faults?: Pick<DataFaults, 'noteMet'> | undefined;
 }
 
@@ -93,7 +93,7 @@ export class Queries {
     return engines.get(row.engine).tables(lifecycle.inEngine(row), signal);
   }
 
-  /** Databases that programs of the account made beside this one, on its server. */
+  /** Databases that programs of the account created on the same server. */
   async testDatabases(principal: Principal, databaseId: string): Promise<TestDatabaseEntry[]> {
     const { owned, engines, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
@@ -108,7 +108,7 @@ export class Queries {
     }));
   }
 
-  /** The latest log lines of this database alone. */
+  /** The latest log lines of this database only. */
   async log(principal: Principal, databaseId: string, maxBytes: number): Promise<string> {
     const { owned, engines, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);

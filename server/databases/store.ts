@@ -116,7 +116,7 @@ export class DatabaseStore {
     return (await this.#reads.get(sql)) !== undefined;
   }
 
-  /** An account's deleted databases that can be undeleted, the one deleted first first. */
+  /** An account's deleted databases that can be undeleted, in order of deletion. */
   keptOf(accountId: number): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND ${KEPT} AND keep_left_ms > 0
@@ -147,7 +147,7 @@ export class DatabaseStore {
     return (await this.#reads.get(sql, accountId, name)) !== undefined;
   }
 
-  /** The account's database of that name that is not deleted. */
+  /** The account's database with that name, unless deleted. */
   findNamed(accountId: number, name: string): Awaitable<DatabaseRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND name = ? AND ${LIVE}`,

@@ -7,7 +7,7 @@ import { LoadFailed } from './engine.ts';
 
 /** Enough for every level of xz, whose largest dictionary has 64 MiB. */
 const WORDS = ['--decompress', '--stdout', '--threads=1', '--memlimit-decompress=256MiB'];
-/** The user and group `nobody`: it reads and writes what it is given, and nothing else. */
+/** The user and group `nobody`, which can access nothing else. */
 const NOBODY = 65_534;
 const MOST_SAID = 500;
 
@@ -39,7 +39,7 @@ function streamOf(child: ChildProcess): Duplex {
     said = `${said}${text}`.slice(0, MOST_SAID);
   });
   const stream = new Duplex({
-    // A program that has ended says why by its exit, not by a write that failed.
+    // The exit code explains a failure better than the failed write.
     write: (piece, _, done) => void stdin?.write(piece, () => done()),
     final: (done) => void stdin?.end(() => done()),
     read: () => void stdout?.resume(),

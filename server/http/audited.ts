@@ -48,14 +48,14 @@ export function givenBy({ principal, address, id, raw }: Given) {
   };
 }
 
-/** Refusals that say nothing of what somebody wanted: malformed, too many, or the cloud is busy. */
+/** Whether a refusal is logged; malformed, rate-limited and overload errors are not. */
 export function isTold(status: number): boolean {
   return status >= 500 ? status === 500 : ![400, 405, 406, 413, 415, 422, 429].includes(status);
 }
 
 type Request = Given & { readonly params?: unknown; readonly body?: unknown };
 
-/** The entries of one call, whose rule is not `none`. */
+/** The audit entries of a call whose rule is not `none`. */
 export class AuditedCall {
   readonly #trail: AuditTrail;
   readonly #route: Route;
@@ -85,7 +85,7 @@ export class AuditedCall {
     const { kind, isShown = () => true } = this.#rule;
     if (kind === 'secret' && !isShown(this.#request.principal, answer)) return;
     const entry = this.#entry('done', status, answer);
-    // Nobody gets a secret that the log cannot tell of.
+    // A secret is sent only after its audit entry is stored.
     if (kind === 'secret') await this.#trail.write(entry);
     else this.#trail.note(entry);
   }
@@ -118,7 +118,7 @@ export class AuditedCall {
     return {
       ...given,
       accountId,
-      // The answer says who has signed in.
+      // The response names the account that signed in.
       ...(isSignIn ? { actorId: accountId, actor: textOf(from, 'answer.username') } : {}),
       action: this.#route.name,
       target: String(named ?? '').slice(0, MAX_TARGET),
@@ -156,7 +156,7 @@ function defaultTarget({ path }: Route, from: From): unknown {
   return /^(?:id|name|[a-z]+_id)$/.test(first) ? memberOf(from, `answer.${first}`) : '';
 }
 
-/** The members of the body that are kept, as JSON; of others that change something, their names. */
+/** The logged members of the body, as JSON; for other changes, only their names. */
 function detailOf({ method, body: schema }: Route, body: unknown, members: readonly string[]): string {
   if (typeof body !== 'object' || body === null) return '';
   const given = body as Record<string, unknown>;

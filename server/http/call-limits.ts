@@ -1,18 +1,18 @@
-/** The limits of calls, as the settings say: of all, of S3, and of some routes. */
+/** Rate limits from the settings: for all calls, for S3, and for some routes. */
 import type { Config } from '../config/config.ts';
 import { registrationsOf } from '../config/registrations.ts';
 import type { Clock } from '../platform/clock.ts';
 import { CallerLimits, RateLimiter } from './rate-limits.ts';
 
-/** Calls of one address in 10 minutes: asking for codes, and typing them. */
+/** Calls per address in 10 minutes: requesting and entering codes. */
 const DEVICE_LOGINS = 60;
-/** The same of reset links that are tried. */
+/** The same for attempts with reset links. */
 const PASSWORD_RESETS = 60;
-/** Likewise, of invitations: a class behind one address looks at its links and joins, each some times. */
+/** The same for invitations: a class behind one address opens its links and joins. */
 const INVITATIONS = 300;
 
 interface CallLimits {
-  /** The limits of the JSON API, and of guesses at the other doors. */
+  /** The limits of the JSON API; on other origins, for failed credentials. */
   readonly limiter: CallerLimits;
   readonly s3Limiter: CallerLimits;
   /** Additional limits of some routes, by operation name. */

@@ -15,7 +15,7 @@ import { assertOwnPage, type SentSession, sessionIn } from './session.ts';
 
 export interface Authenticates {
   authenticate(credentials: { apiKey?: string; session?: SentSession }): Awaitable<Principal>;
-  /** False once its key or session has ended, or its account is suspended or closed. */
+  /** False once the key or session has ended, or the account is suspended or closed. */
   isCurrent(principal: Principal): Awaitable<boolean>;
   /** The holder of the key with this id; throws or rejects as `authenticate` does. */
   holderOf(keyId: string): Awaitable<Principal>;
@@ -43,13 +43,13 @@ function carriesKey({ headers }: IncomingMessage): boolean {
 export interface IdentifyDeps {
   readonly accounts: Pick<Authenticates, 'authenticate'>;
   readonly control: ControlSockets;
-  /** For requests of the operator that another node has passed on. */
+  /** For operator requests forwarded by another node. */
   readonly door: Pick<Door, 'forwarded'>;
   /** URL of the API behind a proxy that may change the Host header; empty: the Host header counts. */
   readonly publicUrl: string;
 }
 
-/** The caller's Principal; NOBODY when no credential was sent. */
+/** The caller's Principal; NOBODY if no credential was sent. */
 export function identify(
   request: IncomingMessage,
   { accounts, control, door, publicUrl }: IdentifyDeps,
@@ -65,10 +65,10 @@ export function identify(
 
 export interface AdmitDeps extends IdentifyDeps {
   readonly accounts: Authenticates;
-  /** Missing: none are taken. */
+  /** Missing: tickets are not accepted. */
   readonly tickets?: Pick<Tickets, 'holderOf'>;
   readonly door: Door;
-  /** False: the door's limit is for guesses alone, as on the origin of links. */
+  /** False: the limit applies only to failed credentials, as on the data origin. */
   readonly limitsCalls: boolean;
   /** Additional limits of some routes, by operation name. */
   readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
@@ -115,7 +115,7 @@ function refuse(deps: AdmitDeps, route: Route, request: FastifyRequest, error: u
   if (route.permission !== 'public' || !isNobody) throw error;
 }
 
-/** A key counts first, then what is in the address, then the session. */
+/** A key takes precedence, then a credential in the URL, then the session. */
 function callerOf(deps: AdmitDeps, route: Route, request: FastifyRequest): Awaitable<Principal> {
   if (carriesKey(request.raw)) return identify(request.raw, deps);
   const { ticket } = request.query as { ticket?: unknown };
@@ -124,7 +124,7 @@ function callerOf(deps: AdmitDeps, route: Route, request: FastifyRequest): Await
   return route.acceptsLink?.(request) === true ? NOBODY : identify(request.raw, deps);
 }
 
-/** The holder of a ticket. Rejects with `invalid_ticket` if its key or session has ended since. */
+/** The holder of a ticket. Rejects with `invalid_ticket` if the key or session has ended. */
 export async function stillGood(
   accounts: Pick<Authenticates, 'isCurrent' | 'holderOf'>,
   holder: TicketHolder,
@@ -152,7 +152,7 @@ function enter(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
   assertPermitted(principal, route.permission, hintOf(route));
 }
 
-/** Browsers send no header of ours when they open an address. */
+/** Browsers send no custom header when they open a URL. */
 function hintOf({ acceptsLink, acceptsTicket }: Route): string {
   const link = acceptsLink === undefined ? [] : ['a link from GET /api/storage/{id}/cdn-url'];
   const ticket = acceptsTicket === true ? ['a ticket from POST /api/account/tickets'] : [];

@@ -66,7 +66,7 @@ export class ConsoleFiles {
     return true;
   }
 
-  /** Only when isBuilt. */
+  /** Call only if isBuilt. */
   sendPage({ responseHeaders, method }: FastifyRequest, reply: FastifyReply): void {
     const nonce = randomSecret(16).toString('base64');
     const html = (this.#page ?? '').replaceAll(NONCE_MARK, nonce);

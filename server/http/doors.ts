@@ -16,9 +16,9 @@ import { hostsOf } from './origins.ts';
 export interface DoorsDeps extends Pick<DoorDeps, 'clock' | 'log' | 'meters'> {
   readonly control: ControlSockets;
   readonly forwarding: Forwarding;
-  /** Connections for which the process has file descriptors. */
+  /** Number of connections that the file descriptors allow. */
   readonly connections: number;
-  /** The headers in which S3 tells the id of a request. */
+  /** The response headers with the request id in S3. */
   readonly s3IdHeaders: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export function openDoors(config: Config, deps: DoorsDeps) {
   const guard = connectionGuard(config, deps);
   const proxies = new TrustedProxies(listIn(config.trustedProxies), forwarding.forwarded);
   const { limiter, s3Limiter, routeLimiters } = callLimits(config, clock);
-  // Each takes two descriptors here.
+  // Each connection takes two descriptors here.
   const most = Math.ceil(Math.min(config.maxConnections, deps.connections) / 2);
   const frame = {
     clock,

@@ -45,21 +45,21 @@ export interface EdgeDeps extends AdmitDeps {
   readonly bodies: BodyMemory;
   /** The addresses used in links of responses. */
   readonly own?: { readonly addresses: OwnAddresses; readonly origin: keyof Addresses };
-  /** Others on the same port; the first that takes a request has it. */
+  /** Other protocols on the same port; the first that accepts a request handles it. */
   readonly beside?: readonly Beside[];
   /** Serves requests without a route. */
   readonly pages?: StaticFiles;
-  /** The way to the host node; undefined: it is this one. */
+  /** Forwards to the host node; undefined: this is the host node. */
   readonly forward?: Forward | undefined;
 }
 
 /** Files that are built, at paths that belong to no route. */
 export interface StaticFiles {
-  /** False: there is none for this request. */
+  /** False: not handled. */
   answer(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 
-/** Serves the requests that it takes; all others are the edge's. */
+/** Handles the requests that it accepts; the edge handles all others. */
 export interface Beside {
   takes(request: IncomingMessage): boolean;
   handle(request: IncomingMessage, response: ServerResponse): void;
@@ -105,7 +105,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   const app = Fastify({
     genReqId: (raw: IncomingMessage) => deps.door.idOf(raw),
     bodyLimit: JSON_MAX_BYTES,
-    requestTimeout: 0, // a long upload is no fault; ConnectionGuard cuts the slow ones
+    requestTimeout: 0, // a long upload is fine; ConnectionGuard aborts slow ones
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -119,7 +119,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
     },
     routerOptions: { maxParamLength: 4096 },
     logger: false,
-    // Paths that Fastify cannot route at all: no hook runs for them.
+    // Paths that Fastify cannot route; no hook runs for them.
     frameworkErrors: (error, request, reply) => {
       open(deps, request, reply);
       sendProblem(deps.door, reply, error);
@@ -145,7 +145,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
         return;
       }
     } catch (error) {
-      // In the words of what is called.
+      // Reported in the protocol of the called service.
       done(error as Error);
       return;
     }
@@ -245,7 +245,7 @@ interface Admitted {
   readonly done: () => void;
 }
 
-/** A request that was admitted, before its body: to the node on which the route lives. */
+/** Forwards an admitted request, before its body is read, to the node of the route. */
 function passOn({ door, forward }: EdgeDeps, route: Route, { request, reply, done }: Admitted): void {
   const { host, protocol } = request;
   const incoming = {

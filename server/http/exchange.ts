@@ -20,7 +20,7 @@ import { type HostCheck, hostCheck, isLoopback } from './origins.ts';
 import type { CallerLimits } from './rate-limits.ts';
 import { endWith, rawProblem } from './response.ts';
 
-/** A request under way, with what its log line needs. Fastify's requests are some. */
+/** A request in progress, with the data for its log line. Fastify's requests are exchanges. */
 export interface Exchange {
   readonly id: string;
   readonly raw: IncomingMessage;
@@ -55,12 +55,12 @@ export interface DoorDeps {
   /** null: no limit. */
   readonly limiter: CallerLimits | null;
   readonly unread: UnreadResponses;
-  /** The level of the log line; by default client errors are told, expected ones as no fault. */
+  /** Log level; default: client errors are logged as info, server errors as errors. */
   readonly levelOf?: (status: number) => Level;
 }
 
 const ID_HEADERS = ['x-request-id'];
-/** Codes of errors that are faults of ours, of all protocols. */
+/** Error codes of server errors, in all protocols. */
 const FAULTS: ReadonlySet<string> = new Set(['internal_error', 'data_corrupted', 'InternalError']);
 
 /** The account that asked for a response, or whose link it is. */
@@ -91,7 +91,7 @@ export class Door {
     this.#deps = deps;
   }
 
-  /** Call before the server listens: one on loopback serves names of its own only. */
+  /** Call before the server listens: a loopback server only serves its own names. */
   watch(server: Server): void {
     this.#checkHost = hostCheck(server, this.#deps.hostNames);
   }
@@ -100,12 +100,12 @@ export class Door {
     return newId('req', this.#deps.clock);
   }
 
-  /** The id of a request: a new one, or the one that another node gave it. */
+  /** The id of a request: new, or assigned by another node. */
   idOf(request: IncomingMessage): string {
     return this.forwarded(request)?.requestId ?? this.newId();
   }
 
-  /** Another node's word on a request that it has passed on; undefined: it came from a client. */
+  /** What another node says about a forwarded request; undefined: it came from a client. */
   forwarded(request: IncomingMessage): ForwardedCall | undefined {
     return this.#deps.proxies.forwarded?.of(request);
   }
@@ -117,7 +117,7 @@ export class Door {
     return exchange;
   }
 
-  /** Fills in an exchange that has its id, and has it recorded when the response is closed. */
+  /** Completes an exchange and records it when the response is closed. */
   begin(exchange: Exchange, response: ServerResponse | null): void {
     const { clock, proxies, headers, idHeaders = ID_HEADERS, isReserve } = this.#deps;
     exchange.startedAt = clock.monotonic();
@@ -171,7 +171,7 @@ export class Door {
     return this.#deps.unread.hold(ownerName(owner), bytes);
   }
 
-  /** Logs an error if it is a fault of ours. */
+  /** Logs an error if it is a server error. */
   report({ id }: Pick<Exchange, 'id'>, error: Error & { readonly code: string }): void {
     if (!FAULTS.has(error.code)) return;
     this.#deps.log.error({ request_id: id, err: error.cause ?? error }, error.message);
@@ -216,7 +216,7 @@ export type Sender = Pick<Exchange, 'principal' | 'address' | 'raw'>;
 /** The owner of bytes that wait: an account, or else the sender of a request. */
 export type Owner = number | Pick<Exchange, 'principal' | 'address'>;
 
-/** A name by which places are shared between owners. */
+/** The key under which slots are shared between owners. */
 export function ownerName(owner: Owner): number | string {
   if (typeof owner === 'number') return owner;
   const { principal, address } = owner;
@@ -258,7 +258,7 @@ export class UnreadResponses {
   }
 }
 
-/** The networks as a list: addresses, or `address/bits`. What is neither is left out. */
+/** A block list of addresses and `address/bits`. Other entries are ignored. */
 export function blockListOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
@@ -273,7 +273,7 @@ export function blockListOf(networks: readonly string[]): BlockList {
 
 export class TrustedProxies {
   readonly #proxies: BlockList;
-  /** Requests that came by another node, which says who asked; null: there is none. */
+  /** Requests forwarded by other nodes, which name the caller; null: there are no other nodes. */
   readonly forwarded: Forwarded | null;
 
   constructor(networks: readonly string[], forwarded: Forwarded | null = null) {
@@ -281,7 +281,7 @@ export class TrustedProxies {
     this.forwarded = forwarded;
   }
 
-  /** The client's address: the last in X-Forwarded-For that is no trusted proxy's, else the peer's. */
+  /** The last address in X-Forwarded-For that is not a trusted proxy, else the peer. */
   addressOf(request: IncomingMessage): string {
     const { socket, headers } = request;
     const known = this.forwarded?.of(request)?.address;
@@ -310,7 +310,7 @@ export class TrustedProxies {
     );
   }
 
-  /** Whether nobody else reads the connection: it is within this host, or a proxy received it encrypted. */
+  /** Whether the connection is private: local to this host, or encrypted up to the proxy. */
   isPrivate(request: IncomingMessage): boolean {
     const address = request.socket.remoteAddress ?? '';
     // The proxy itself may be on this host, and its clients elsewhere.

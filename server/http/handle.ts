@@ -46,7 +46,7 @@ interface Asked {
   readonly isAsync: boolean;
   /** null: no entry is written. */
   readonly audited: AuditedCall | null;
-  /** Unknown members that the call refuses, and texts that no call takes. */
+  /** Unknown members that the call refuses, and texts that no call accepts. */
   readonly refused: readonly FieldProblem[];
 }
 
@@ -77,7 +77,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const input = audited === null ? given : { ...given, record: audited.recorder(retry.record, status) };
     const result = await route.handler(input);
     await audited?.answered(status, result);
-    // Handlers with several response types send the others themselves.
+    // Handlers with several response types send the other types themselves.
     if (produces === 'bytes' || reply.sent) return undefined;
     if (produces === 'list') return streamList(request, reply, result as AsyncIterable<string>);
     const text = produces === 'json' ? JSON.stringify(result) : String(result);
@@ -288,7 +288,7 @@ async function respondAsync(
       audited?.refused(error);
       onFailure(error, request.id);
       const problem = toProblem(error, request.id);
-      // A temporary refusal may be retried under the same key, as without the preference.
+      // A temporary refusal may be retried with the same key, as without the preference.
       const also = isDecision(error) ? [] : withdraw();
       return { status: problem.status, body: JSON.stringify(problem), also };
     }

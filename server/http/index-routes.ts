@@ -164,13 +164,13 @@ const DocumentQuery = Type.Object({
 });
 
 export interface DocumentDeps {
-  /** URL by which the caller came. */
+  /** URL that the caller used. */
   readonly apiUrl: () => string;
   /** Path of the script that shows the API reference; undefined: the console is not built. */
   readonly library: string | undefined;
 }
 
-/** `routes`: all others; these two are documented as well. */
+/** `routes`: all other routes; the two returned ones are documented too. */
 export function documentRoutes(routes: readonly Route[], { apiUrl, library }: DocumentDeps): Route[] {
   const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
   const documents = new Map<boolean, OpenApiDocument>();

@@ -1,4 +1,4 @@
-/** Lists over REST: complete, or by pages whose next one is named in the Link header. */
+/** Lists over REST: complete, or paged with the next page in the Link header. */
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 import { Type } from '../platform/json/json-schema.ts';
@@ -7,13 +7,13 @@ interface ListPage<T> {
   readonly request: FastifyRequest;
   /** undefined: the complete list. */
   readonly limit: number | undefined;
-  /** With a limit, one more entry than the limit, which tells whether there is a next page. */
+  /** With a limit, one extra entry shows whether there is a next page. */
   readonly entries: AsyncIterable<T>;
   /** The cursor of the page after this entry. */
   readonly cursorOf: (entry: T) => string;
 }
 
-/** The entries as JSON texts; writes the Link header (RFC 8288) if there is a next page. */
+/** The entries as JSON texts; sets the Link header (RFC 8288) if there is a next page. */
 export async function listPage<T>(page: ListPage<T>): Promise<AsyncIterable<string>> {
   const { request, limit, entries, cursorOf } = page;
   if (limit === undefined) return jsonTexts(entries);

@@ -37,7 +37,7 @@ interface Visit {
 
 /** A machine may think about a request for so long, ms. */
 const SILENT_MS = 300_000;
-/** Responses 1xx before the final one: each costs time of the process, and the machine little. */
+/** Maximum 1xx responses before the final one, because each costs processor time. */
 const MAX_INTERIM = 20;
 const ROUTE = 'namedMachine';
 /** RFC 9112 §4: visible characters, spaces and tabs, as bytes. */
@@ -62,7 +62,7 @@ export class NamedMachines implements Beside, Upgrades {
     this.#pass(visit).catch((error) => refuseFor(visit, error));
   }
 
-  /** Passes WebSockets and other protocols that a machine's server switches to. */
+  /** Forwards WebSockets and other protocols that a machine's server switches to. */
   upgrade(request: IncomingMessage, { client, head }: { client: Duplex; head: Buffer }): void {
     client.on('error', () => undefined);
     // A proxy before us may use the connection again unless the machine has switched, and what it sends next
@@ -140,7 +140,7 @@ export class NamedMachines implements Beside, Upgrades {
     upstream.end();
   }
 
-  /** The request to the machine, whose response goes to the client; `fields`: of this one connection. */
+  /** Forwards the request to the machine and its response to the client; `fields`: hop-by-hop headers. */
   #forward(visit: Visit, socket: Socket, fields: readonly string[]): ClientRequest {
     const { request, response } = visit;
     const upstream = requestOf({
@@ -164,7 +164,7 @@ export class NamedMachines implements Beside, Upgrades {
       answer.on('error', () => response.destroy());
       answer.once('aborted', () => response.destroy());
       const { statusCode = 0, statusMessage = '', rawHeaders } = answer;
-      // Node's parser takes what its writer refuses.
+      // Node's parser accepts some values that its writer refuses.
       if (statusCode < 200 || NOT_OF_A_REASON.test(statusMessage)) {
         upstream.destroy();
         refuse(visit, 502, UNREACHABLE);

@@ -236,7 +236,7 @@ export function updateRoutes(): Route[] {
   ];
 }
 
-/** The same address as the WebSocket. */
+/** The path of the WebSocket, like that of the route. */
 export function updatesSocket(updates: Updates, tickets: Tickets): SocketRoute {
   return {
     ...COMMON,

@@ -1,4 +1,4 @@
-/** Headers of all responses of the two origins, and the scripts of others that may read these. */
+/** Security headers of the two origins, and the CORS rules. */
 import type { Config } from '../config/config.ts';
 import { listIn } from '../config/host-names.ts';
 import { isPublishedAt } from '../config/published-address.ts';
@@ -41,7 +41,7 @@ export function dataHeaders(config: Config): Readonly<Record<string, string>> {
   return { ...DATA_HEADERS, ...hstsAt(config, config.dataUrl || config.publicUrl) };
 }
 
-/** null: no other origin. */
+/** null: no other origins. */
 export function apiCors(config: Pick<Config, 'corsOrigins'>): CorsRules | null {
   const origins = listIn(config.corsOrigins);
   return origins.length === 0 ? null : { origins, methodsAt: () => API_METHODS };

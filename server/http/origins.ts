@@ -14,7 +14,7 @@ import { type AddressInfo, isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 
-/** Throws `bad_http` without exactly one `Host`, `misdirected_request` for a foreign one. */
+/** Throws `bad_http` unless there is exactly one `Host`, `misdirected_request` for a foreign one. */
 export type HostCheck = (request: IncomingMessage) => void;
 
 /**
@@ -90,7 +90,7 @@ export interface Addresses {
  */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 
-/** The address by which a request came. */
+/** The host and protocol that a request used. */
 type Called =
   | Pick<FastifyRequest, 'host' | 'protocol'>
   | { readonly host: string; readonly isSecure: boolean };
@@ -110,7 +110,7 @@ export class OwnAddresses implements Addresses {
     this.#listening = listening;
   }
 
-  /** Where this host itself reaches us, whatever address users have; empty before listenAt(). */
+  /** URL of this node on this host, whatever URL users have; empty before listenAt(). */
   get listening(): Addresses {
     return this.#listening;
   }
@@ -123,9 +123,9 @@ export class OwnAddresses implements Addresses {
     return this.#set.dataUrl || this.#called.getStore()?.dataUrl || this.#listening.dataUrl;
   }
 
-  /** Handles a request to `origin`: code started by `work` sees the addresses by which we were called. */
+  /** Handles a request to `origin`: code run by `work` sees the URLs that the caller used. */
   answer<T>(origin: keyof Addresses, request: Called, work: () => T): T {
-    // Host and protocol include the headers of a trusted proxy; Fastify ignores those of others.
+    // Host and protocol respect headers of a trusted proxy; Fastify ignores those of other clients.
     const { host } = request;
     const isSecure = 'protocol' in request ? request.protocol === 'https' : request.isSecure;
     const [, name] = HOST.exec(host ?? '') ?? [];
@@ -137,7 +137,7 @@ export class OwnAddresses implements Addresses {
     return this.#called.run(called, work);
   }
 
-  /** The other origin has the same host, unless the settings name the called one. */
+  /** The other origin has the same host, unless the settings define the called origin. */
   #beside(origin: keyof Addresses, name: string): Addresses {
     if (this.#set[origin] !== '') return this.#listening;
     const atName = (url: string) => url.replace(/^http:\/\/.*(:\d+)$/, (_, port) => `http://${name}${port}`);

@@ -12,7 +12,7 @@ import { ROOT } from '../platform/program-files.ts';
 import type { StaticFiles } from './edge.ts';
 import { isLoopback } from './origins.ts';
 
-/** The built ones, by path. */
+/** The built packages, by path. */
 const PACKAGES = {
   '/cli/cloudlet.tgz': join(ROOT, 'build/cli/cloudlet.tgz'),
   '/sdk/cloudlet-sdk.tgz': join(ROOT, 'build/cli/cloudlet-sdk.tgz'),
@@ -77,7 +77,7 @@ export class Packages {
     return true;
   }
 
-  /** Read once: a build that replaces it comes with sources for which the cloud starts again. */
+  /** Read once: a new build comes with new sources, which restart the cloud. */
   #package(name: string): Package | null {
     const known = this.#read.get(name);
     if (known !== undefined) return known;
@@ -86,7 +86,7 @@ export class Packages {
     return read;
   }
 
-  /** Through a proxy with TLS, or from this host alone. */
+  /** Over a TLS proxy, or from this host. */
   #isSafe(remoteAddress: string): boolean {
     if (this.#publicUrl === '') return isLoopback(remoteAddress);
     const { protocol, hostname } = new URL(this.#publicUrl);

@@ -47,7 +47,7 @@ export class RateLimiter {
     if (!isAllowed) throw this.#refusal(bucket);
   }
 
-  /** Like take(), but writes the headers of this limit only if it refuses. */
+  /** Like take(), but sets the headers of this limit only on refusal. */
   takeUnseen(caller: string, headers: Record<string, string>): void {
     const { bucket, isAllowed } = this.#spend(caller);
     if (isAllowed) return;
@@ -121,7 +121,7 @@ export class CallerLimits {
     this.#perAccount = perAccount;
   }
 
-  /** Like RateLimiter.take; the headers are those of the credential's limit unless the account's refuses. */
+  /** Like RateLimiter.take; headers show the credential's limit unless the account's refuses. */
   take({ principal, address }: Caller, headers: Record<string, string>): void {
     const { via, credentialId, accountId } = principal;
     if (via === 'control') return;

@@ -70,7 +70,7 @@ export function problemHeaders(error: AppError): Record<string, string> {
   return headers;
 }
 
-/** Fastify's errors before a handler runs. Any other unknown error is internal and stays private. */
+/** Fastify's errors before a handler runs. Other unknown errors are internal and stay private. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'This call does not accept the Content-Type'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad_http', 'The body does not match its Content-Length'],
@@ -79,7 +79,7 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_ASYNC_CONSTRAINT: ['bad_http', 'Malformed request'],
 };
 
-/** Any thrown value as an AppError; unknown ones become `internal_error` with the value as its cause. */
+/** Converts any thrown value to an AppError; unknown ones become `internal_error`. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -135,7 +135,7 @@ export function sendResponse(
   const { principal, responseHeaders } = reply.request;
   const body = lineOf(response);
   const bytes = Buffer.byteLength(body);
-  // Callers without a credential get the same few texts, which take no memory each.
+  // Responses to callers without a credential are shared texts, which take no memory each.
   if (principal.via !== 'nobody') door.countUnread(bytes, reply.raw, principal.accountId);
   responseHeaders['content-type'] = response.contentType;
   responseHeaders['content-length'] = String(bytes);
@@ -213,7 +213,7 @@ export async function streamList(
   return stream(request, reply, { entries, begin: '[', between: ',', end: ']\n', type: JSON_TYPE });
 }
 
-/** Like streamList, one entry on each line. */
+/** Like streamList, with one entry per line. */
 export async function streamLines(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -267,7 +267,7 @@ async function stream(
   return undefined;
 }
 
-/** Resolves when the response can take more, or is closed. */
+/** Resolves when the response can accept more data, or is closed. */
 function drained(raw: FastifyReply['raw']): Promise<void> {
   return new Promise((resolve) => {
     // Closed while the next entry was awaited: neither event will occur.

@@ -21,7 +21,7 @@ export interface RouteInput<P, Q, B> extends Call {
    * retry under the same Idempotency-Key is recognised. JSON routes are identified by their body.
    */
   readonly identify: (content: unknown) => void;
-  /** For streams, headers and cookies; rules do not belong here. */
+  /** For streams, headers and cookies only. */
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
 }
@@ -100,7 +100,7 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly endsCredential?: boolean;
   /** Its entries in the audit log; default: all but reads are changes. See calls/audit.ts. */
   readonly audit?: AuditKind | AuditRule;
-  /** In addition to those of every route (see COMMON_ERRORS in openapi.ts). */
+  /** In addition to the errors of every route (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;
 }

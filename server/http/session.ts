@@ -11,7 +11,7 @@ export interface SentSession {
   readonly token: string | undefined;
 }
 
-/** Header of the session token, which the page keeps and no other site can send. */
+/** Header with the session token, which other sites cannot send. */
 const SESSION_HEADER = 'cloudlet-session';
 
 /** undefined: the request has no session. */
@@ -39,7 +39,7 @@ export function assertSameSite(request: IncomingMessage, publicUrl: string): voi
   if (!trusted) throw crossSite('Sessions can only be used by pages of this origin');
 }
 
-/** A session's change: a browser that says nothing of the page's origin is refused too. */
+/** For changes by a session: refuses browsers that do not name the page's origin. */
 export function assertOwnPage(request: IncomingMessage, publicUrl: string): void {
   const { method, headers } = request;
   if (method === 'GET' || method === 'HEAD') return;
@@ -55,7 +55,7 @@ function crossSite(detail: string): AppError {
   return new AppError('cross_site_request', detail, { hint });
 }
 
-/** True unless the request names an origin other than its own host and `publicUrl`. */
+/** True unless the request names an origin other than its host and `publicUrl`. */
 export function hasOwnOrigin({ headers: { origin, host } }: IncomingMessage, publicUrl: string): boolean {
   if (origin === undefined || (publicUrl !== '' && origin === new URL(publicUrl).origin)) return true;
   try {

@@ -13,7 +13,7 @@ import type { TSchema } from '../platform/json/json-schema.ts';
 import { isOfChoice, ruleWords, type SchemaError } from './docs/rule-words.ts';
 import type { Route } from './route.ts';
 
-/** `hasRefused`: a text of it is refused already, so that it does not fit. */
+/** `hasRefused`: a text was already refused, so the value cannot match. */
 type Check = (value: unknown, hasRefused?: boolean) => unknown;
 type Members = Record<string, never>;
 type Validator = ReturnType<typeof Compile>;
@@ -64,7 +64,7 @@ export function textCheck(schema: TSchema | undefined): Check {
   };
 }
 
-/** Returns the result of `check`; adds `refused` to the errors that it throws, one for each field. */
+/** Returns the result of `check`; adds `refused` to its errors, one per field. */
 export function withRefused<T>(refused: readonly FieldProblem[], check: () => T): T {
   if (refused.length === 0) return check();
   let found: readonly FieldProblem[] = [];
@@ -190,7 +190,7 @@ export function unknownMembers(route: Route): (request: FastifyRequest) => Field
   };
 }
 
-/** The same for the fields of a form. Throws `invalid_request`. */
+/** Like unknownMembers(), for the fields of a form. Throws `invalid_request`. */
 export function unknownFields(request: FastifyRequest, names: Iterable<string>, form: TSchema): void {
   const given = Object.fromEntries([...names].map((name) => [name, '']));
   const unknown = unknownIn(given, form, { kind: 'field', path: '' });
@@ -219,7 +219,7 @@ interface Parent {
   readonly path: string;
 }
 
-/** An object without a list of members, such as metadata, may have any. */
+/** An object without declared members, such as metadata, may have any. */
 function unknownIn(value: unknown, schema: TSchema, { kind, path }: Parent): Unknown[] {
   const { properties, items } = schema as Shape;
   if (Array.isArray(value)) {

@@ -1,11 +1,11 @@
-/** Ids of accounts are never given again, also not those of accounts that a restore has lost. */
+/** Account ids are never reused, not even those of accounts lost in a restore. */
 import type { Statement } from './metadata.ts';
 
 const SETTING = 'last_account_id';
-/** Ids of accounts, and the last one that was skipped. */
+/** Ids of accounts, and the last skipped id. */
 const USED = `(SELECT id FROM accounts UNION ALL SELECT CAST(value AS BIGINT) FROM settings WHERE name = '${SETTING}')`;
 
-/** Query of `id`: the highest that must not be given again; 0 when there is none. */
+/** Query of `id`: the highest id that must not be reused; 0 if there is none. */
 export const LAST_ACCOUNT_ID = `SELECT coalesce(max(id), 0) AS id FROM ${USED} AS used`;
 
 /** Skips ids up to `last`. */

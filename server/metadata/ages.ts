@@ -7,7 +7,7 @@ import { ALONE, type Membership } from '../platform/membership.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { Awaitable } from './metadata.ts';
 
-/** A memory of this age is not trusted any more. */
+/** A cache entry of this age is read again. */
 export const MAX_AGE_MS = 2000;
 
 export interface AgesDeps {
@@ -17,9 +17,9 @@ export interface AgesDeps {
 
 export class Ages {
   readonly #deps: AgesDeps;
-  /** Other nodes may have changed what this one has read. */
+  /** Other nodes may change cached data. */
   readonly isShared: boolean;
-  /** Things read so far because what was known of them had grown old. */
+  /** Number of reads because a cache entry had expired. */
   rereads = 0;
 
   constructor(deps: AgesDeps) {
@@ -34,7 +34,7 @@ export class Ages {
     meters.gauge('cloudlet_rereads_total', { help, type: 'counter', read: () => this.rereads });
   }
 
-  /** The mark of what is read from now on: take it before the read. */
+  /** The time mark for a read; call before the read. */
   mark(): number {
     return this.isShared ? this.#deps.clock.monotonic() : 0;
   }
@@ -44,7 +44,7 @@ export class Ages {
     return !this.isShared || (this.#deps.membership.isCurrent() && this.isYoung(mark));
   }
 
-  /** A read with this mark that is still under way serves who asks now, too. */
+  /** Whether a running read with this mark may serve a new request. */
   isYoung(mark: number): boolean {
     return !this.isShared || this.#deps.clock.monotonic() - mark < MAX_AGE_MS;
   }
@@ -58,7 +58,7 @@ interface Reading<V> {
   readonly work: Promise<V>;
 }
 
-/** Reads a thing once for all who ask for it meanwhile. */
+/** Deduplicates concurrent reads of the same key. */
 export class SharedReads<K, V> {
   readonly #ages: Ages;
   readonly #underWay = new Map<K, Reading<V>>();
@@ -87,7 +87,7 @@ export class SharedReads<K, V> {
     return work;
   }
 
-  /** A later run() reads anew. Without a key: all. */
+  /** Later calls of run() read again. Without a key: all. */
   forget(key?: K): void {
     if (key === undefined) this.#underWay.clear();
     else this.#underWay.delete(key);
@@ -97,11 +97,11 @@ export class SharedReads<K, V> {
 export interface RememberedDeps<K, V> {
   readonly ages: Ages;
   readonly read: (key: K) => Awaitable<V>;
-  /** Maximum number of things; the oldest go first. Default: no limit. */
+  /** Maximum entries; the oldest are dropped first. Default: no limit. */
   readonly most?: number;
 }
 
-/** Things that are read at most once while they are trusted. */
+/** A cache whose entries are read once while they are fresh. */
 export class Remembered<K, V> {
   readonly #deps: RememberedDeps<K, V>;
   readonly #known = new Map<K, { readonly value: V; readonly mark: number }>();
@@ -112,7 +112,7 @@ export class Remembered<K, V> {
     this.#reads = new SharedReads(deps.ages);
   }
 
-  /** At once while it is known and trusted. Rejects as `read` does, which is not remembered. */
+  /** Returns immediately if cached and fresh. Rejects like `read`; rejections are not cached. */
   get(key: K): Awaitable<V> {
     const { ages, read } = this.#deps;
     const known = this.#known.get(key);

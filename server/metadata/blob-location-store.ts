@@ -19,7 +19,7 @@ export class BlobLocationStore {
       ?.value;
   }
 
-  /** From now on they are files. */
+  /** Records that blobs are files from now on. */
   async forget(): Promise<void> {
     await this.#metadata.commit([{ sql: FORGET_BLOB_LOCATION, params: [] }]);
   }

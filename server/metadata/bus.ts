@@ -5,7 +5,7 @@
  */
 import type { ResourceChange } from './metadata.ts';
 
-/** Kinds of what nodes remember of rows. */
+/** Kinds of cache entries that nodes invalidate. */
 export type Forgotten =
   /** Every credential of an account; its row id. */
   | { readonly kind: 'account'; readonly id: number }
@@ -21,23 +21,23 @@ export type Forgotten =
 
 type Kind = Forgotten['kind'];
 type IdOf<K extends Kind> = Extract<Forgotten, { readonly kind: K }>['id'];
-/** `null`: of all, because what was told was lost. */
+/** `null`: all entries, because messages were lost. */
 type Forget<K extends Kind> = (id: IdOf<K> | null) => unknown;
 
-/** Told of changed resources; its methods must neither throw nor block. */
+/** Receives changed resources; its methods must neither throw nor block. */
 export interface ChangeListener {
   tell(change: ResourceChange): void;
-  /** Changes at other nodes were lost: anything may have changed. */
+  /** Messages of other nodes were lost: anything may have changed. */
   lost(): void;
 }
 
-/** Things for other nodes; null: more than can be told, or some were lost. */
+/** Messages for other nodes; null: too many, or some were lost. */
 export interface Told {
   readonly forgets: readonly Forgotten[] | null;
   readonly changes: readonly ResourceChange[] | null;
 }
 
-/** The way to other nodes. To tell neither throws nor waits. */
+/** The connection to other nodes. Sending neither throws nor waits. */
 export interface BusLink {
   forgets(thing: Forgotten): void;
   changed(change: ResourceChange): void;
@@ -49,12 +49,12 @@ export class Bus {
   readonly #listeners: ChangeListener[] = [];
   #link: BusLink | null = null;
 
-  /** Other nodes are told from now on. */
+  /** Other nodes receive messages from now on. */
   connect(link: BusLink): void {
     this.#link = link;
   }
 
-  /** Calls `forget` for each thing of the kind. It must not throw. */
+  /** Calls `forget` for each invalidated entry of the kind. It must not throw. */
   onForget<K extends Kind>(kind: K, forget: Forget<K>): void {
     this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
   }
@@ -63,7 +63,7 @@ export class Bus {
     this.#listeners.push(listener);
   }
 
-  /** After a commit of this process, or one that may be stored. */
+  /** After a commit of this process, or one whose outcome is unknown. */
   forgets(thing: Forgotten): void {
     this.#forgetHere(thing);
     this.#link?.forgets(thing);
@@ -86,7 +86,7 @@ export class Bus {
     }
   }
 
-  /** Sends what other nodes are to be told. */
+  /** Sends all pending messages. */
   async close(): Promise<void> {
     await this.#link?.close();
     this.#link = null;

@@ -40,7 +40,7 @@ export const BACKGROUND: Recorder = { record: () => [] };
 /** Recorders that were used: a call makes one change only, so that a crash cannot leave half of it. */
 const spent = new WeakSet<Recorder['record']>();
 
-/** Maximum attempts to build a change after other commits came first. */
+/** Maximum attempts to build a change when other commits come first. */
 const MAX_TRIES = 50;
 
 /** Changes tell here what to read again. */
@@ -59,13 +59,13 @@ export class Change {
     this.#bus = bus;
   }
 
-  /** Adds a statement. The result stands for the row id that it will insert. */
+  /** Adds a statement. The result represents the row id that it will insert. */
   add(statement: Statement, refused?: Refusal): RowIdOf {
     this.#refusals.push(refused);
     return { rowIdOf: this.#statements.push(statement) - 1 };
   }
 
-  /** Adds statements with expectations of their own, such as those of billing, and increments. */
+  /** Adds statements with their own expectations, such as those of billing, and increments. */
   addAll(statements: readonly (Statement | Increment)[], refused?: Refusal): void {
     for (const statement of statements) {
       if ('amounts' in statement) this.#addIncrement(statement, refused);
@@ -107,7 +107,7 @@ export class Change {
     this.hooks.push(work);
   }
 
-  /** Like after(): what is remembered of the thing, here and at other nodes, is read again. */
+  /** Like after(): invalidates cache entries, here and at other nodes. */
   forgets(thing: Forgotten): void {
     const bus = this.#bus;
     if (bus === undefined) throw new Error('there is no bus to announce changed cache entries on');
@@ -119,7 +119,7 @@ export class Changes {
   readonly #metadata: Metadata;
   readonly #bus: ForgetBus | undefined;
 
-  /** `bus`: for changes of what nodes remember. */
+  /** `bus`: for changes that invalidate caches of nodes. */
   constructor(deps: { readonly metadata: Metadata; readonly bus?: ForgetBus }) {
     this.#metadata = deps.metadata;
     this.#bus = deps.bus;
@@ -186,7 +186,7 @@ const STATEMENTS_PER_COMMIT = 500;
 export interface WriteBehindDeps<K, V> {
   readonly changes: Changes;
   readonly statementOf: (key: K, value: V) => Statement;
-  /** Combines two facts about one key; without it the later one replaces the earlier. */
+  /** Combines two facts with the same key; default: the later replaces the earlier. */
   readonly join?: (earlier: V, later: V) => V;
 }
 
@@ -205,7 +205,7 @@ export class WriteBehind<K, V> {
     this.#pending.set(key, join && earlier !== undefined ? join(earlier, value) : value);
   }
 
-  /** The fact about `key` that is not written yet; when facts are combined, the part noted last. */
+  /** The fact for `key` that is not written yet; with `join`, the last part. */
   latest(key: K): V | undefined {
     return this.#pending.get(key) ?? this.#writing.get(key);
   }

@@ -67,7 +67,7 @@ export class CommitQueue {
     if (this.#queue.length === 0) this.#onIdle?.();
   }
 
-  /** Takes all commits out, those being stored first; nobody else answers them. */
+  /** Removes all commits, those being stored first; the caller must answer them. */
   takeAll(): WaitingCommit[] {
     const all = [...this.#inFlight, ...this.takeWaiting()];
     this.#inFlight = [];
@@ -75,7 +75,7 @@ export class CommitQueue {
     return all;
   }
 
-  /** Takes out the commits that are not being stored yet; nobody else answers them. */
+  /** Removes the commits that are not being stored yet; the caller must answer them. */
   takeWaiting(): WaitingCommit[] {
     const waiting = this.#queue;
     this.#queue = [];
@@ -134,7 +134,7 @@ function sizeOf(statements: readonly Statement[]): number {
   return bytes;
 }
 
-/** Nothing was stored; the same commit may work in a moment. */
+/** Nothing was stored; the same commit may succeed later. */
 export function storeBusy(detail: string): AppError {
   const extras = { retryAfterSeconds: 1, cause: new Error(detail) };
   return new AppError('overloaded', 'The metadata store is busy; nothing was stored', extras);

@@ -22,11 +22,11 @@ const MARK = '.cloud';
 export const MOVED_FILE = 'metadata-moved.json';
 /** In a database whose metadata were moved back. */
 export const MOVED_SETTING = 'metadata_moved';
-/** Versions of November 2026 swept its mark away after ten minutes; it is put back. */
+/** Versions of November 2026 removed its mark after ten minutes; it is restored. */
 const SWEPT = 'databases/kept';
 /** Folders with a mark file: each may be a separate disk. Recovery points have an identity of their own. */
 const MARKED = ['blobs', 'vms', 'images', 'databases', SWEPT];
-/** Folders of engines in clouds of versions that did not write down which ones they had marked. */
+/** Engine folders in clouds of versions that did not record which ones they had marked. */
 const FIRST_ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'].map((name) => `databases/${name}`);
 
 export interface IdentityDeps {
@@ -45,13 +45,13 @@ export interface IdentityDeps {
 
 /** Left where the metadata of a cloud were. */
 export interface Moved {
-  /** Where they are now: the database, without a password, or the data directory. */
+  /** Where the metadata are now: the database, without a password, or the data directory. */
   readonly to: string;
   /** ms since 1970. */
   readonly at: number;
 }
 
-/** Throws StartupError if the metadata of that data directory were moved to a database. */
+/** Throws StartupError if the metadata of the data directory were moved to a database. */
 export function assertNotMoved(directory: string): void {
   const path = join(directory, MOVED_FILE);
   if (!existsSync(path)) return;
@@ -104,7 +104,7 @@ export class Identity {
     for (const name of marked) if (!unmarked.includes(name)) assertBelongs(dataDir, name, before);
     for (const name of unmarked) await putMark(deps, join(dataDir, name, MARK), before);
     if (before.starts === 0) {
-      // From the first count on every mark exists, wherever a start is interrupted.
+      // Every mark exists before the first count, even if a start is interrupted.
       await store.write(before);
       for (const name of marked) await putMark(deps, join(dataDir, name, MARK), before);
     }
@@ -278,12 +278,12 @@ class IdentityStore {
     return this.#metadata.get<IdentityMark>('SELECT cloud_id, starts FROM identity WHERE id = 1');
   }
 
-  /** True if a cloud was started on this database, including one of a version without identity. */
+  /** True if a cloud was started on this database, also by a version without identity. */
   async wasUsed(): Promise<boolean> {
     return (await this.#metadata.get('SELECT 1 FROM secrets LIMIT 1')) !== undefined;
   }
 
-  /** Unless there is one. */
+  /** Does nothing if an identity exists. */
   async writeFirst({ cloud_id, starts }: IdentityMark): Promise<void> {
     const sql = 'INSERT INTO identity (id, cloud_id, starts) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING';
     await this.#metadata.commit([{ sql, params: [cloud_id, starts] }]);
@@ -330,7 +330,7 @@ function parseMark(text: string): IdentityMark | null {
   }
 }
 
-/** Atomic and durable: after a crash the file is the old or the new one. */
+/** Atomic and durable: after a crash, the file is the old or the new one. */
 function writeMark(path: string, mark: IdentityMark): void {
   writeDurableFile(path, textOf(mark), 0o600);
 }

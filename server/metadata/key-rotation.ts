@@ -24,7 +24,7 @@ export interface KeyRotationDeps {
    * not committed it yet. 0 is safe only if no request runs. Default 10 seconds.
    */
   readonly waitMs?: number;
-  /** Called after each batch with the number of values sealed again so far. */
+  /** Called after each batch with the number of re-encrypted values so far. */
   readonly onProgress?: (resealed: number) => void;
 }
 
@@ -45,7 +45,7 @@ export async function rotateMasterKey(deps: KeyRotationDeps): Promise<KeyRotatio
   const resealer = new Resealer(deps);
   await resealer.untilClean();
   await delay(deps.waitMs ?? WAIT_MS);
-  // Commits are stored in order: after this one no earlier commit is pending.
+  // Commits are stored in order: after this one, no earlier commit is pending.
   await deps.metadata.commit([]);
   await resealer.untilClean();
   const retiredIds = keys.ids().filter((id) => id !== keys.currentId);
@@ -90,7 +90,7 @@ class Resealer {
     }
   }
 
-  /** True if the pass found a value under an older key, whether replaced or changed meanwhile. */
+  /** True if the pass found a value under an older key. */
   async #pass(column: SealedColumn): Promise<boolean> {
     let found = false;
     let after: SealedRow | null = null;

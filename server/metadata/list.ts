@@ -1,8 +1,8 @@
-/** Paged lists: rows are read in batches, so that a long list takes little memory. */
+/** Paged lists: rows are read in batches, to bound memory. */
 import type { Awaitable } from './metadata.ts';
 
 export interface Page {
-  /** Row id after which it begins. */
+  /** The page begins after this row id. */
   readonly after: number;
   /** Infinity: all. */
   readonly limit: number;

@@ -12,7 +12,7 @@ export type Awaitable<T> = T | Promise<T>;
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
-/** Stands for the row id that an earlier INSERT of the same commit was given. */
+/** The row id of an earlier INSERT in the same commit. */
 export interface RowIdOf {
   /** Index of that statement within the commit. */
   readonly rowIdOf: number;
@@ -134,7 +134,7 @@ export interface Metadata extends Reads {
   close(): Promise<void>;
 }
 
-/** The same reads, with another commit function. */
+/** The same reads with another commit function. */
 function withCommit(metadata: Metadata, commit: Metadata['commit']): Metadata {
   return {
     get: metadata.get.bind(metadata),

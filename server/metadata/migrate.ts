@@ -64,7 +64,7 @@ export function pendingMigrations(
   return migrations.slice(applied.length);
 }
 
-/** Applies some, one at least, in one transaction. */
+/** Applies one or more migrations in one transaction. */
 function applyTogether(target: MigrationTarget, together: readonly Migration[], nowMs: number): void {
   target.exec('BEGIN IMMEDIATE');
   try {

@@ -48,7 +48,7 @@ export class ReadSnapshots {
       return ended;
     };
     const timer = setTimeout(() => {
-      // The next read finds it ended; a lost connection is no concern of this timer.
+      // The next read reports that it ended; a lost connection does not matter here.
       void (async () => close())().catch(() => {});
     }, this.#limitMs);
     const assertOpen = () => {

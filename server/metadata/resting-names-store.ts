@@ -73,7 +73,7 @@ export class RestingNamesStore {
     return [{ sql, params: [at + REST_MS, id] }, trim('bucket', account_id)];
   }
 
-  /** Before the published port is deleted; one without a host name has none to rest. */
+  /** Before the published port is deleted; a port without a host name is ignored. */
   restPort(
     { port_id, account_id }: { readonly port_id: string; readonly account_id: number },
     at: number,
@@ -81,7 +81,7 @@ export class RestingNamesStore {
     return [{ sql: REST_PORT, params: [at + REST_MS, port_id] }, trim('host', account_id)];
   }
 
-  /** Before the machine is deleted, and its published ports with it. */
+  /** Before the machine is deleted with its published ports. */
   restMachine(
     { vm_id, account_id }: { readonly vm_id: string; readonly account_id: number },
     at: number,

@@ -8,7 +8,7 @@ import { COARSE_STEP, FINE_STEP, type Figures, type Sample, type SamplesStore } 
 const COARSE_MS = COARSE_STEP * 1000;
 const FINE_KEPT_MS = 3_600_000;
 const COARSE_KEPT_MS = 30 * 24 * 3_600_000;
-/** Slightly longer, for callers who ask for the last hour a moment later. */
+/** Slightly longer, so that the last hour is complete. */
 const FINE_PRUNED_MS = FINE_KEPT_MS + COARSE_MS;
 
 /**
@@ -31,7 +31,7 @@ export async function historyOf<Figure extends string, Shown>(
   return { history: [...steps].map(([at, rows]) => entry(at, rows)) };
 }
 
-/** Aggregates like SamplesStore.aggregate(). `rows` has at least one. */
+/** Aggregates like SamplesStore.aggregate(). `rows` must not be empty. */
 function combine<Figure extends string>(
   { table }: SamplesStore<Figure>,
   rows: readonly Sample<Figure>[],
@@ -76,7 +76,7 @@ export class SampleUpkeep<Figure extends string> {
     return { statements, isQuiet: from >= to };
   }
 
-  /** `now`: the value given to due(). */
+  /** `now`: the value passed to due(). */
   done(now: number): void {
     this.#aggregatedTo = endOfStep(now);
   }
@@ -107,16 +107,16 @@ const HOUR_MS = 3_600_000;
 /** Thirty days of 300 s are 8,640 steps; more would be an export, not a chart. */
 const MAX_STEPS = 11_000;
 
-/** Null: none of the fields is given. Throws `invalid_request` that names the field. */
+/** Null: no field is given. Throws `invalid_request` that names the field. */
 export function readRange(text: RangeText, now: number): MetricsRange | null {
   if (text.from === undefined && text.to === undefined && text.step === undefined) return null;
-  // Includes a reading of this very moment.
+  // Includes a reading of this moment.
   const to = text.to === undefined ? now + 1 : readTime('to', text.to);
   const from = text.from === undefined ? to - HOUR_MS : readTime('from', text.from);
   if (from >= to) throw invalidField('from', 'must be before to');
-  // Only whole coarse steps: a reading belongs to a coarse row or is fine, never both.
+  // Only whole coarse steps: a reading is either in a coarse row or fine, never both.
   const fineFrom = Math.ceil((now - HOUR_MS) / COARSE_MS) * COARSE_MS;
-  // A request for the last hour gets fine readings, although some seconds of it have passed meanwhile.
+  // Requests for the last hour get fine readings, even some seconds late.
   const isFine = from >= now - HOUR_MS - COARSE_MS;
   const step = text.step ?? (isFine ? FINE_STEP : COARSE_STEP);
   if (!isFine && step % COARSE_STEP !== 0) {

@@ -65,7 +65,7 @@ export class SamplesStore<Figure extends string> {
     );
   }
 
-  /** Does nothing if the owner was deleted meanwhile: the readings of others share the commit. */
+  /** Does nothing if the owner was deleted: other readings share the commit. */
   insert(owner: number, sample: Sample<Figure>): Statement {
     const { table } = this;
     return {

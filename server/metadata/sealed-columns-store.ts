@@ -19,7 +19,7 @@ export interface SealedRow {
   readonly contextValue: SqlValue;
 }
 
-/** The contexts are part of the format: code that seals one of these columns uses the same. */
+/** The contexts are part of the format: all code that seals these columns uses them. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'secrets', column: 'sealed', key: ['name'], context: ({ key }) => `secret:${key[0]}` },
   {
@@ -110,7 +110,7 @@ export class SealedColumnsStore {
     }));
   }
 
-  /** Replaces one sealed value, unless it has changed since it was read: 0 changes then. */
+  /** Replaces one sealed value; changes no row if it changed since it was read. */
   replacement(column: SealedColumn, row: SealedRow, sealed: Uint8Array): Statement {
     const where = [...column.key, column.column].map((name) => `${name} = ?`).join(' AND ');
     return {

@@ -26,7 +26,7 @@ export class Secrets {
     return this.#known.get(name);
   }
 
-  /** Deletes the secret: the next get() generates a new one. */
+  /** Deletes the secret: the next get() creates a new one. */
   async forget(name: string): Promise<void> {
     await this.#metadata.commit([{ sql: 'DELETE FROM secrets WHERE name = ?', params: [name] }]);
     this.#known.forget(name);
@@ -45,7 +45,7 @@ export class Secrets {
     return (await this.#metadata.get<{ sealed: Uint8Array }>(sql, name))?.sealed;
   }
 
-  /** Stores the secret unless one of that name was stored meanwhile; returns the stored one. */
+  /** Stores the secret unless one with that name exists; returns the stored one. */
   async #add(name: string, sealed: Uint8Array): Promise<Uint8Array> {
     const sql = 'INSERT INTO secrets (name, sealed) VALUES (?, ?) ON CONFLICT (name) DO NOTHING';
     await this.#metadata.commit([{ sql, params: [name, sealed] }]);

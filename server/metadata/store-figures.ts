@@ -2,15 +2,15 @@
 import type { Meters } from '../platform/prometheus.ts';
 
 export class StoreFigures {
-  /** Commits that were sent to the store; refused ones too. */
+  /** Commits sent to the store, including refused ones. */
   commits = 0;
   /** Transactions that they shared. */
   batches = 0;
   /** Time these took, fsync included. */
   batchSeconds = 0;
-  /** Batches sent again after a conflict of transactions, or one by one after a rule refused one. */
+  /** Batches repeated after a transaction conflict, or statement by statement after a refusal. */
   retries = 0;
-  /** Connections that were lost; each is made anew when it is needed. */
+  /** Lost connections; they are reopened on demand. */
   lostConnections = 0;
   /** Batches whose connection was lost, so that the outcome was asked. */
   outcomesAsked = 0;

@@ -7,7 +7,7 @@ import type { Statement } from './metadata.ts';
 
 const KEYS = { accounts: 'id', buckets: 'id', plans: 'name' } as const;
 
-/** Put it before the statement that decides. Changes no row if there is none of that key. */
+/** Put before the deciding statement. Changes no row if the key does not exist. */
 export function turnAt(table: keyof typeof KEYS, key: number | string): Statement {
   const column = KEYS[table];
   return { sql: `UPDATE ${table} SET ${column} = ${column} WHERE ${column} = ?`, params: [key] };

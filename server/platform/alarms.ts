@@ -22,7 +22,7 @@ export interface AccountsDetail {
   readonly of: ReadonlyMap<number, Pick<Alarm, 'detail' | 'fix'>>;
 }
 
-/** An alarm as its node tells the others of it. */
+/** An alarm as published to other nodes. */
 export interface ToldAlarm extends Alarm {
   /** Its words for some accounts, by their ids. */
   readonly accounts?: Readonly<Record<string, Pick<Alarm, 'detail' | 'fix'>>>;
@@ -37,7 +37,7 @@ export class Alarms {
     this.#clock = clock;
   }
 
-  /** Raises an alarm; a second call of the same code only renews its text. */
+  /** Raises an alarm; a second call with the same code only updates its text. */
   raise(code: string, said: string | AccountsDetail, fix: string): void {
     const detail = typeof said === 'string' ? said : said.all;
     if (typeof said === 'string') this.#ofAccounts.delete(code);
@@ -55,7 +55,7 @@ export class Alarms {
     return [...this.#active.values()];
   }
 
-  /** All of them, with what they say to accounts. */
+  /** All alarms, including their texts for accounts. */
   told(): ToldAlarm[] {
     return this.list().map((alarm) => {
       const of = this.#ofAccounts.get(alarm.code);
@@ -64,7 +64,7 @@ export class Alarms {
   }
 }
 
-/** The fix of a problem without a more specific one. */
+/** The fix of a problem that has no more specific one. */
 export const SEE_LOG = 'See the log of Cloudlet for the reason; it retries automatically';
 
 /** The fix after a failed disk write. */

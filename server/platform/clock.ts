@@ -6,7 +6,7 @@ export interface Clock {
   now(): number;
   /** Monotonic time, ms, of arbitrary origin. Never jumps. */
   monotonic(): number;
-  /** Monotonic too, ms, and the same for all processes until the host boots again. */
+  /** Monotonic, ms, and shared by all processes until the host reboots. */
   uptime(): number;
 }
 
@@ -56,7 +56,7 @@ let lastText = '';
 /** `YYYY-MM-DD HH:MM:SS`, UTC: the format of every time in a record. */
 export function formatTime(ms: number): string {
   const second = Math.floor(ms / 1000);
-  // Most formatted times are of now, thousands of them in the same second.
+  // Most formatted times are current, thousands of them within the same second.
   if (second !== lastSecond) {
     lastText = new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
     lastSecond = second;

@@ -108,7 +108,7 @@ export class KeyedSemaphore<K> {
   }
 }
 
-/** How many of something each key has; a key that has none takes no memory. */
+/** A count per key; keys with a count of zero take no memory. */
 export class Counts<K> {
   readonly #counts = new Map<K, number>();
 
@@ -116,7 +116,7 @@ export class Counts<K> {
     return this.#counts.get(key) ?? 0;
   }
 
-  /** Adds one. The result takes it away again; called once more, it does nothing. */
+  /** Adds one. The result subtracts it again; a second call does nothing. */
   add(key: K): () => void {
     this.#counts.set(key, this.of(key) + 1);
     let isCounted = true;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 const OTHERS_MAY_WRITE = 0o002;
 const STICKY = 0o1000;
 
-/** Files of which every data directory has one after its first start. */
+/** Every data directory has one of these files after its first start. */
 const MARKS = ['metadata.db', 'master.key', 'node.json'];
 
 /** True if a cloud was started there before. */
@@ -56,7 +56,7 @@ const FIRST =
 const LATER =
   /^(master\.key(\.new)?|metadata-moved\.json|metadata-moving-.*|blobs|vms|images|databases|recovery|recovery-work|recovery-opened|drill|\.restoring)$/;
 
-/** Throws StartupError if it contains other files, whose mode and contents are not ours to change. */
+/** Throws StartupError if it contains foreign files, which we must not change. */
 function assertOurs(path: string): void {
   if (holdsCloud(path)) return;
   const others = readdirSync(path).filter((name) => !FIRST.test(name) && !LATER.test(name));

@@ -11,7 +11,7 @@ export function writeDurableFile(path: string, content: string | Uint8Array, mod
   syncFolder(dirname(path));
 }
 
-/** The same, asynchronously. Concurrent calls for the same path are the caller's fault. */
+/** Like writeDurableFile(), asynchronous. Callers must not write the same path concurrently. */
 export async function writeDurableFileAsync(
   path: string,
   content: string | Uint8Array,
@@ -33,7 +33,7 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** The same, asynchronously. */
+/** Like syncFolder(), asynchronous. */
 export async function syncFolderAsync(path: string): Promise<void> {
   const folder = await open(path, 'r');
   await folder.sync().finally(() => folder.close());

@@ -145,7 +145,7 @@ export interface FieldProblem {
 export interface ErrorExtras {
   /** The fix for the caller or operator. */
   readonly hint?: string;
-  /** Every field that is wrong, all at once. */
+  /** Every invalid field. */
   readonly fields?: readonly FieldProblem[];
   /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
@@ -153,7 +153,7 @@ export interface ErrorExtras {
   readonly headers?: Readonly<Record<string, string>>;
   /** Further members of the response, for programs. Public. */
   readonly extra?: Readonly<Record<string, unknown>>;
-  /** Private: the account whose name or things were meant, for the audit log. */
+  /** Private: the account that was addressed, for the audit log. */
   readonly accountId?: number | undefined;
   /** Private: logged, never rendered. */
   readonly cause?: unknown;
@@ -182,7 +182,7 @@ export class AppError extends Error {
     this.#accountId = extras.accountId;
   }
 
-  /** The account that was meant, for the audit log alone. */
+  /** The account that was addressed, for the audit log only. */
   get accountId(): number | undefined {
     return this.#accountId;
   }
@@ -196,17 +196,17 @@ export function hostDiskFull(cause?: unknown): AppError {
   });
 }
 
-/** True when `error` is an AppError, of that code when one is given. */
+/** True if `error` is an AppError, with that code if given. */
 export function isAppError(error: unknown, code?: ErrorCode): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
-/** An `invalid_request` for one field. */
+/** `invalid_request` for one field. */
 export function invalidField(field: string, message: string): AppError {
   return new AppError('invalid_request', `${field}: ${message}`, { fields: [{ field, message }] });
 }
 
-/** Throws an `invalid_request` for all of them; does nothing if there are none. */
+/** Throws `invalid_request` for all problems; does nothing if there are none. */
 export function assertFields(problems: readonly FieldProblem[]): void {
   if (problems.length === 0) return;
   const detail = problems.map(({ field, message }) => `${field} ${message}`).join('; ');

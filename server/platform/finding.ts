@@ -1,4 +1,4 @@
-/** Results of checks of this host, for its operator. */
+/** Results of host checks, for the operator. */
 
 /**
  * One line of the report of `cloudlet doctor`. `fail`: Cloudlet cannot run. `warn`: it runs, and something is

@@ -118,7 +118,7 @@ export function randomBelow(count: number): number {
   return randomInt(count);
 }
 
-/** 64 hex digits from the CSPRNG: an account's name for others, which reveals nothing of it. */
+/** 64 hex digits from the CSPRNG: a public id of an account, which reveals nothing. */
 export function newCanonicalId(): string {
   return randomBytes(32).toString('hex');
 }

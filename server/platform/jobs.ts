@@ -9,7 +9,7 @@ import type { Membership } from './membership.ts';
 
 export interface Job {
   readonly name: string;
-  /** Interval; the first run comes after one. */
+  /** Interval; the first run is one interval after the start. */
   readonly everyMs: number;
   /** Each node runs it, the node that has the machines and databases, or any one node of the cluster. */
   readonly per: 'node' | 'host' | 'cluster';
@@ -69,7 +69,7 @@ export class Jobs {
     this.#running.set(name, run);
   }
 
-  /** Starts no further runs; resolves when the current ones have ended. */
+  /** Starts no further runs; resolves when current runs have ended. */
   async stop(): Promise<void> {
     for (const beat of this.#beats) beat.stop();
     await Promise.all(this.#running.values());

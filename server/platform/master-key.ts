@@ -24,9 +24,9 @@ const CIPHERTEXT_AT = SEALED_HEADER_BYTES + NONCE_BYTES;
 
 /** Encryption with the master key, for secrets that must be shown or used again. */
 export interface Sealer {
-  /** Encrypts under the master key. `context` is authenticated: the same one is needed to unseal. */
+  /** Encrypts with the master key. `context` is authenticated and needed to unseal. */
   seal(plaintext: Uint8Array, context: string): Buffer;
-  /** Decrypts. Throws if the bytes, the context or the master key differ from those of seal. */
+  /** Decrypts. Throws if the bytes, the context or the master key differ. */
   unseal(sealed: Uint8Array, context: string): Buffer;
 }
 
@@ -106,7 +106,7 @@ export interface MasterKeysOptions {
   readonly mayCreate: boolean;
   /** Id of the cloud that the keys belong to. */
   readonly cloudId: string;
-  /** A copy to begin with where the directory has none; '': none. */
+  /** A copy to start with if the directory has none; '': none. */
   readonly copyFile?: string;
 }
 
@@ -217,7 +217,7 @@ export class MasterKeys {
     return id;
   }
 
-  /** Deletes a key. Only for one that seals no value any more (see key-rotation.ts). */
+  /** Deletes a key that no longer seals any value (see key-rotation.ts). */
   retire(id: string): void {
     if (id === this.#current) throw new Error(`key ${id} is the current one`);
     const keys = new Map(this.#keys);
@@ -231,7 +231,7 @@ export class MasterKeys {
     return key;
   }
 
-  /** Atomic: after a loss of power the file is the old or the new one. */
+  /** Atomic: after a power loss, the file is the old or the new one. */
   #replace(current: string, keys: Map<string, Buffer>): void {
     const path = join(this.#dataDir, KEY_FILE);
     const encoded = Object.fromEntries([...keys].map(([id, key]) => [id, key.toString('base64')]));

@@ -6,18 +6,18 @@
 import type { ToldAlarm } from './alarms.ts';
 import type { Clock } from './clock.ts';
 
-/** A node tells this of itself with its beats. */
+/** What a node reports with its heartbeats. */
 export interface NodeReport {
   readonly alarms: readonly ToldAlarm[];
-  /** null: it has told nothing yet. */
+  /** null: not reported yet. */
   readonly load: NodeLoad | null;
-  /** null: it has told nothing yet, or has none. */
+  /** null: not reported yet, or no ports. */
   readonly ports: ToldPorts | null;
 }
 
 /** TCP ports of the host node at which users connect, and that front nodes have too. */
 export interface ToldPorts {
-  /** Its network: nodes of one place cannot both listen at an address. */
+  /** The network namespace: nodes in the same one cannot listen on the same address. */
   readonly place: string;
   /** It listens there itself; `*`: everywhere. */
   readonly addresses: readonly string[];
@@ -41,7 +41,7 @@ export interface NodeView extends NodeReport {
   /** The newest process of the node: see Membership.runId. */
   readonly runId: string;
   readonly name: string;
-  /** URL at which the others reach its API. */
+  /** URL at which other nodes reach its API. */
   readonly url: string;
   readonly version: string;
   readonly isHost: boolean;
@@ -49,7 +49,7 @@ export interface NodeView extends NodeReport {
   readonly state: 'up' | 'draining' | 'left' | 'lost';
   /** ms since 1970, by its clock. */
   readonly startedAt: number;
-  /** Age of its last beat, by the clock of the database. */
+  /** Age of the last heartbeat, by the database's clock. */
   readonly beatAgeMs: number;
   /** Names of its leases. */
   readonly leases: readonly string[];
@@ -58,7 +58,7 @@ export interface NodeView extends NodeReport {
 export interface Membership {
   /** This run of this node: after a restart it is another. '' for a cloud of one process. */
   readonly runId: string;
-  /** Other nodes may change what this one has read. */
+  /** Other nodes may change cached data. */
   readonly isShared: boolean;
   /** This node has the machines, the images and the servers of databases. */
   readonly isHost: boolean;
@@ -73,9 +73,9 @@ export interface Membership {
    * has it. A lease for which another live node is the one to have is given up, once it is not `inUse`.
    */
   holds(lease: string, inUse?: boolean): Promise<boolean>;
-  /** All nodes as of the last beat; [] for a cloud of one process. */
+  /** All nodes as of the last heartbeat; [] for a cloud of one process. */
   nodes(): readonly NodeView[];
-  /** Takes no leases any more, and tells the others that it is about to end. */
+  /** Stops taking leases, and announces that this node is about to end. */
   drain(): Promise<void>;
   /** This node takes no leases, as of the last beat, and proxies are to send it nothing new. */
   isDraining(): boolean;
@@ -90,7 +90,7 @@ export interface Membership {
 
 export type NodeChange = 'drained' | 'resumed' | 'forgotten';
 
-/** One process with metadata of its own. */
+/** A single process with its own metadata. */
 export const ALONE: Membership = {
   runId: '',
   isShared: false,

@@ -18,17 +18,17 @@ export interface OutboundRequest {
 
 export interface OutboundResponse {
   readonly status: number;
-  /** The `Retry-After` header as it came; null: none. */
+  /** The `Retry-After` header as received; null: none. */
   readonly retryAfter: string | null;
   /** The announced length; null: none. */
   readonly length: number | null;
-  /** Must be read to its end or ended with `return`. Throws OutboundRefused. */
+  /** Must be read to the end, or ended with `return`. Throws OutboundRefused. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
 /** Why a request was not sent, or failed; worded for the user who supplied the address. */
 export class OutboundRefused extends Error {
-  /** `forbidden`: an address that may not be reached; `invalid`: the URL; `failed`: the other side. */
+  /** `forbidden`: a blocked address; `invalid`: the URL; `failed`: the other side. */
   readonly kind: 'forbidden' | 'invalid' | 'failed';
 
   constructor(kind: OutboundRefused['kind'], message: string, cause?: unknown) {

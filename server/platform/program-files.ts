@@ -8,7 +8,7 @@ const IS_BUILT = !import.meta.filename.endsWith('.ts');
 
 /** Folder of the project, with bin/, build/ and package.json. */
 export const ROOT = join(import.meta.dirname, IS_BUILT ? '../../..' : '../..');
-/** Folder of the code that runs: server/, or the build of it. */
+/** Folder of the running code: server/, or its build. */
 export const CODE_FOLDER = IS_BUILT ? import.meta.dirname : join(ROOT, 'server');
 
 /** Folder that the code of children is copied from, with its folders: sources import from libs/ too. */

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from './clock.ts';
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
 interface Histogram {
-  /** Not cumulative; one more than BUCKETS_SECONDS, for values beyond the last. */
+  /** Not cumulative; one more than BUCKETS_SECONDS, for larger values. */
   readonly counts: number[];
   sum: number;
   count: number;
@@ -17,7 +17,7 @@ interface Gauge {
   readonly read: () => number;
 }
 
-/** One value of a labelled series; `labels` in the order in which the series declares them. */
+/** One value of a labelled series; `labels` in the declared order. */
 export interface SeriesSample {
   readonly labels: readonly string[];
   readonly value: number;
@@ -27,20 +27,20 @@ interface Series {
   readonly help: string;
   readonly type: 'gauge' | 'counter';
   readonly labels: readonly string[];
-  /** For everybody: its labels name no account and no resource. Default: for operators. */
+  /** Public: its labels name no account and no resource. Default: only for operators. */
   readonly isPublic?: boolean;
   readonly read: () => readonly SeriesSample[];
 }
 
-/** Samples that are asked for, such as counts of rows. */
+/** A series whose samples are computed on demand, such as row counts. */
 interface AskedSeries extends Omit<Series, 'read'> {
   /** A rejection leaves the series out. */
   readonly ask: () => Promise<readonly SeriesSample[]>;
 }
 
-/** /metrics is public: what costs a query is asked for once in this time. */
+/** /metrics is public, so expensive samples are computed at most this often. */
 const ASK_EVERY_MS = 10_000;
-/** Longer no scrape waits; it shows the samples of the one before. */
+/** A scrape waits at most this long, then shows the previous samples. */
 const PATIENCE_MS = 2000;
 
 /** Protocol of a request; libSQL's routes count as rest, `machine` is a published web server. */
@@ -77,7 +77,7 @@ export class Meters {
     histogram.count++;
   }
 
-  /** Adds a value that is read at each scrape. `name` in Prometheus' form, unit last. */
+  /** Adds a value that is read at each scrape. `name` as in Prometheus, unit last. */
   gauge(name: string, gauge: Gauge): void {
     this.#gauges.set(name, gauge);
   }
@@ -148,7 +148,7 @@ interface FinishedRequest {
 }
 
 interface RouteRequests {
-  /** As they are shown. */
+  /** As displayed. */
   readonly labels: string;
   readonly statuses: Map<number, number>;
   readonly histogram: Histogram;

@@ -17,11 +17,11 @@ export interface Sweep {
 
 export interface SweepGuardDeps {
   readonly alarms: Alarms;
-  /** False unless the metadata and the files of that folder belong together. Checked each time. */
+  /** True if the metadata and the files of the folder belong together. Checked each time. */
   readonly isOurs: (folder: string) => Promise<boolean>;
-  /** Where the rows are, for people; default: `metadata.db`. */
+  /** Where the rows are, for messages; default: `metadata.db`. */
   readonly rowsPlace?: string;
-  /** Where the files of a folder are, for people; undefined: in that folder of the data directory. */
+  /** Where the files of a folder are, for messages; undefined: in that folder of the data directory. */
   readonly placeOf?: (folder: string) => string | undefined;
 }
 

@@ -57,11 +57,11 @@ export interface RecoveryDeps {
   readonly sources: readonly Source[];
   readonly opened: OpenedPoints;
   readonly places: RecoveryPlaces;
-  /** Gives the owners' name, by which directories of drills are known as this cloud's. */
+  /** `owner`: identifies the drill directories of this cloud. */
   readonly ground: (owner: () => Promise<string>) => DrillGround;
   readonly announce: PointNewsDeps['announce'];
   readonly chainHash: DrillsDeps['chainHash'];
-  /** Makers of what is restored with an account that is restored alone. */
+  /** Restores the resources of an account that is restored alone. */
   readonly resources: AccountRestoresDeps['resources'];
   readonly createAccount: AccountRestoresDeps['createAccount'];
 }
@@ -92,7 +92,7 @@ export function recoveryHold({ metadata }: { readonly metadata: Metadata }, cloc
   return () => store.isHeld(clock.now());
 }
 
-/** Points that owners take single resources from: made before recovery is, and read once it runs. */
+/** Open recovery points for restoring single resources; created before the recovery domain. */
 export function openedPoints(dataDir: string, deps: Omit<OpenedPointsDeps, 'directory'>): OpenedPoints {
   return new OpenedPoints({ ...deps, directory: join(dataDir, 'recovery-opened') });
 }

@@ -106,7 +106,7 @@ export const VerifyQuery = Type.Object({
   ),
 });
 
-/** The same as of VerifyQuery. */
+/** The same as VerifyQuery. */
 export const DrillQuery = VerifyQuery;
 
 export const DrillBody = namedObject('RecoveryDrillRequest', {

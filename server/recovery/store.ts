@@ -42,7 +42,7 @@ export interface PointRow {
   readonly gaps: string;
   readonly manifest_sha256: string | null;
   readonly deletes_at: number | null;
-  /** JSON: DamagedFile[], the first ones. */
+  /** JSON: DamagedFile[], only the first ones. */
   readonly damage: string;
   readonly damaged_files: number;
   /** The state that undelete restores. */
@@ -55,7 +55,7 @@ type NewPoint = Pick<PointRow, 'point_id' | 'target' | 'created_at' | 'scheduled
 const COLUMNS = `id, point_id, state, reason, target, percent, created_at, completed_at, verified_at, drilled_at, drill, size_bytes,
   stored_bytes, contents, gaps, manifest_sha256, deletes_at, damage, damaged_files,
   state_before, grace_left_ms, scheduled_at`;
-/** States of points that have a manifest, as far as is known. */
+/** States of points with a manifest, as far as known. */
 export const SOUND: readonly PointState[] = ['complete', 'verified', 'drilled'];
 export const LASTING: readonly PointState[] = [...SOUND, 'damaged'];
 export const DELETABLE: readonly PointState[] = [...LASTING, 'failed', 'cancelled'];
@@ -113,7 +113,7 @@ export class RecoveryStore {
     return this.#reads.all(`SELECT ${COLUMNS} FROM recovery_points WHERE target = ? ORDER BY id`, target);
   }
 
-  /** The newest point in that target whose pieces all exist, as far as is known. */
+  /** The newest point in that target whose pieces all exist, as far as known. */
   newestSound(target: string): Awaitable<PointRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS} FROM recovery_points WHERE target = ? AND state IN ('complete', 'verified', 'drilled')
@@ -131,7 +131,7 @@ export class RecoveryStore {
     return row?.point_id === pointId;
   }
 
-  /** The point that `latest` names: the newest complete one, else the newest partial one, else a damaged. */
+  /** The point called `latest`: the newest complete one, else a partial one, else a damaged one. */
   latest(target: string): Awaitable<PointRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS} FROM recovery_points WHERE target = ? AND ${IS_LASTING}
@@ -154,7 +154,7 @@ export class RecoveryStore {
     return { sql, params: [TOLD_ALARMS, JSON.stringify(codes)] };
   }
 
-  /** Files that verifications found damaged, of all points in the target and of archived logs. */
+  /** Damaged files found by verifications, of points in the target and of archived logs. */
   async damagedFiles(target: string): Promise<string[]> {
     const rows = await this.#reads.all<{ file: string }>(
       `SELECT DISTINCT json_extract(damaged.value, '$.file') AS file FROM recovery_points, json_each(damage) AS damaged
@@ -210,7 +210,7 @@ export class RecoveryStore {
     };
   }
 
-  /** Stores the result of a verification; changes nothing when the point was deleted meanwhile. */
+  /** Stores the result of a verification; changes nothing if the point was deleted. */
   setVerdict(pointId: string, verdict: Verdict, now: number): Statement {
     const { damagedFiles: count } = verdict;
     const reason = `${count} ${count === 1 ? 'file' : 'files'} in the target are missing or damaged`;
@@ -317,7 +317,7 @@ export class RecoveryStore {
     return (await this.#reads.get(sql, now - HOLD_MS)) !== undefined;
   }
 
-  /** Whether the recovery key of that repository was confirmed. */
+  /** Whether the recovery key of that repository is confirmed. */
   async isKeyTaken(repositoryId: string): Promise<boolean> {
     const sql = 'SELECT 1 FROM settings WHERE name = ?';
     return (await this.#reads.get(sql, KEY_TAKEN + repositoryId)) !== undefined;
@@ -360,7 +360,7 @@ export class RecoveryStore {
     return { ...row };
   }
 
-  /** Whether a bucket of that name in this cloud has an object of that name and ETag. */
+  /** Whether this cloud has an object with that bucket, name and ETag. */
   async hasObject(bucket: string, name: string, etag: string): Promise<boolean> {
     const sql = `SELECT 1 FROM buckets JOIN objects ON objects.bucket_id = buckets.id AND objects.name = ?
                    JOIN versions ON versions.object = objects.id

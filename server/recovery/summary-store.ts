@@ -4,7 +4,7 @@ import type { LogReport } from './logs/log-verification.ts';
 
 /** Times are ms since 1970; null: none. */
 export interface RecoverySummary {
-  /** Points that can be restored, as far as is known. */
+  /** Points that can be restored, as far as known. */
   readonly points: number;
   readonly damaged: number;
   readonly newest_at: number | null;
@@ -18,7 +18,7 @@ export interface RecoverySummary {
   readonly newest_id: string | null;
   /** Gaps of the newest point, JSON; null: no point. */
   readonly newest_gaps: string | null;
-  /** The point that a restore of `latest` takes: the newest complete one, else the newest partial one. */
+  /** The point that a restore of `latest` uses: the newest complete one, else the newest partial one. */
   readonly latest_id: string | null;
   readonly latest_at: number | null;
   readonly latest_gaps: string | null;

@@ -26,7 +26,7 @@ interface Identified {
   readonly id: number;
 }
 
-/** Operations on one kind of resource. `row` was read a moment before. */
+/** Operations on one kind of resource. `row` was read just before. */
 export interface Stoppable<Row extends Identified> {
   readonly idOf: (row: Row) => string;
   readonly find: (id: string) => Awaitable<Row | undefined>;

@@ -1,22 +1,22 @@
 /** Events that an account writes by calls that cost it nothing: each is stored and told to its webhooks. */
 import type { Clock } from '../platform/clock.ts';
 
-/** How many more each second. */
+/** Events added per second. */
 const PER_SECOND = 1;
 
 export class EventAllowance {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #burst: number;
-  /** By account, of those that have fewer than the burst left. */
+  /** Remaining events by account, if fewer than the burst. */
   readonly #left = new Map<number, { readonly events: number; readonly at: number }>();
 
-  /** `burst`: events at once. */
+  /** `burst`: maximum events without a pause. */
   constructor(clock: Pick<Clock, 'monotonic'>, burst: number) {
     this.#clock = clock;
     this.#burst = burst;
   }
 
-  /** False: no more than `reserve` are left. */
+  /** False: at most `reserve` events remain. */
   take(accountId: number, reserve = 0): boolean {
     const events = this.#eventsOf(accountId);
     if (events < reserve + 1) return false;

@@ -13,13 +13,13 @@ const AT_ONCE = 4;
 const MAX_ACCOUNTS = 32;
 const WAIT_SECONDS = 60;
 
-/** Runs a portion when its turn has come. Only the first one may be refused, with `overloaded`. */
+/** Runs a portion in turn. Only the first one may be refused, with `overloaded`. */
 export type Turn = <T>(portion: () => Promise<T>) => Promise<T>;
 
 const NEVER = new AbortController().signal;
 
 export interface RestoreTurnsOptions {
-  /** Plural name of the things that are restored. */
+  /** Plural name of the restored resources. */
   readonly what: string;
   readonly waitSeconds?: number;
 }
@@ -33,7 +33,7 @@ export class RestoreTurns {
     this.#options = options;
   }
 
-  /** Somebody waits for the end of a portion. */
+  /** Another restore waits for its turn. */
   get isWanted(): boolean {
     return this.#slots.waiting > 0;
   }

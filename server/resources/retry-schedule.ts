@@ -1,9 +1,9 @@
-/** The retry schedule of what is sent to others: events to webhooks, and mail. */
+/** The retry schedule of outgoing deliveries: webhook events and mail. */
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Delays after the first attempt, the second, …; after the last it has failed. */
+/** Delays after the first attempt, the second, …; after the last, the delivery has failed. */
 const DELAYS_MS = [
   ...[5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
   ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],

@@ -40,13 +40,13 @@ export interface ResourceEvent<Type extends string> {
   readonly at: number;
 }
 
-/** Gives the statements that store an event. */
+/** Creates the statements that store an event. */
 export type Announce<Type extends string> = (event: ResourceEvent<Type>) => readonly Statement[];
 
 /** The states that may follow each. */
 export type Following<State extends string> = Readonly<Record<State, readonly State[]>>;
 
-/** Throws unless `after` may follow `before`: a fault of ours, which no caller can cause. */
+/** Throws unless `after` may follow `before`; callers cannot cause this. */
 export function assertFollows<State extends string>(
   following: Following<State>,
   before: State,

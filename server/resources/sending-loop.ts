@@ -9,13 +9,13 @@ import type { Clock } from '../platform/clock.ts';
 import { MAX_DELAY_MS } from './retry-schedule.ts';
 import { type DueRow, ServingOrder } from './serving-order.ts';
 
-/** A kind of things to send. */
+/** A queue of deliveries. */
 export interface SendingQueue {
   /** Name for the log, such as `webhook delivery`. */
   readonly name: string;
-  /** Makes one batch of what came anew ready to be sent; false: there was nothing. */
+  /** Prepares one batch of new deliveries; false: there was none. */
   readonly prepare: () => Promise<boolean>;
-  /** The next of each receiver for which something waits. */
+  /** The next delivery of each receiver that has any. */
   readonly nextOfEach: () => Awaitable<DueRow[]>;
   /**
    * Makes the next attempt for this receiver, if it is due, and stores its result. Resolves with a pause of
@@ -27,16 +27,16 @@ export interface SendingQueue {
 export interface SendingLoopDeps {
   readonly queue: SendingQueue;
   readonly clock: Clock;
-  /** Whether this node of a cluster sends; `isBusy`: attempts of it are under way. */
+  /** Whether this node of a cluster sends; `isBusy`: it has attempts in progress. */
   readonly mayBegin: (isBusy: boolean) => Promise<boolean>;
   readonly onError: (what: string, error: unknown) => void;
 }
 
-/** Batches of new things, then attempts: a flood of them must not keep all attempts waiting. */
+/** Batches of new deliveries before attempts are made: new ones must not starve attempts. */
 const MAX_BATCHES = 10;
 /** Pause after a result that could not be stored: the receiver must not get the same again at once. */
 const PAUSE_MS = 60_000;
-/** Rest after a pass, so that passes take a tenth of the time at most. */
+/** Rest after a pass, so that passes take at most a tenth of the time. */
 const REST_FACTOR = 9;
 const MAX_PASS_REST_MS = 1000;
 
@@ -69,7 +69,7 @@ export class SendingLoop {
     this.#pass ??= this.#run();
   }
 
-  /** Makes the attempts that are due, and resolves when they and those that follow have ended. */
+  /** Makes all due attempts; resolves when they and their successors have ended. */
   async whenIdle(): Promise<void> {
     this.wake();
     while (this.#pass !== null || this.#busy.size > 0) {
@@ -103,7 +103,7 @@ export class SendingLoop {
     }
   }
 
-  /** A look takes the longer the more receivers wait, and each attempt's end asks for one. */
+  /** A pass takes longer the more receivers wait, and each ended attempt triggers one. */
   async #rest(tookMs: number): Promise<void> {
     const restMs = Math.min(tookMs * REST_FACTOR, MAX_PASS_REST_MS);
     if (restMs >= 1) await sleep(restMs, undefined, { signal: this.#end.signal }).catch(() => {});
@@ -159,7 +159,7 @@ export class SendingLoop {
   }
 }
 
-/** A time beyond the maximum delay comes from a wall clock that was set back since. */
+/** A time beyond the maximum delay means that the wall clock was set back. */
 export function isDue(nextAt: number, now: number): boolean {
   return nextAt <= now || nextAt > now + MAX_DELAY_MS;
 }

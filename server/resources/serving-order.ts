@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../platform/clock.ts';
 
-/** The next thing to send to a receiver that something waits for. */
+/** The next delivery of a receiver. */
 export interface DueRow {
   /** A webhook, or whose mail it is. */
   readonly receiver: number;
@@ -13,14 +13,14 @@ export interface DueRow {
   readonly next_at: number;
 }
 
-/** Attempts at once: in total, of one account, and of slow accounts. */
+/** Maximum concurrent attempts: in total, per account, and of slow accounts. */
 const MAX_BUSY = 16;
 const MAX_BUSY_OF_ACCOUNT = 4;
 const MAX_BUSY_SLOW = 8;
-/** An attempt that takes longer makes its account slow, for so long. */
+/** A longer attempt marks its account as slow for this long. */
 const SLOW_MS = 2000;
 const SLOW_FOR_MS = 600_000;
-/** Past turns are forgotten beyond so many, those of who waits excepted. */
+/** Maximum remembered turns, except those of waiting receivers. */
 const MAX_TURNS = 10_000;
 
 interface Attempt {
@@ -32,7 +32,7 @@ interface Attempt {
 export class ServingOrder {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #running = new Set<Attempt>();
-  /** Account → number of its latest attempt; the same of receivers. */
+  /** Account → number of its latest attempt; likewise for receivers. */
   readonly #accounts = new Map<number, number>();
   readonly #receivers = new Map<number, number>();
   /** Account → until when it counts as slow, monotonic. */
@@ -43,7 +43,7 @@ export class ServingOrder {
     this.#clock = clock;
   }
 
-  /** Yields what may begin now of `due`; begin() must be called for it. `waiting`: all that waits. */
+  /** Yields deliveries of `due` that may begin now; the caller calls begin() for each. */
   *next(waiting: readonly DueRow[], due: readonly DueRow[]): Generator<DueRow> {
     this.#forget(waiting);
     const left = new Set(due);

@@ -11,11 +11,11 @@ import type { SweepGuard } from '../platform/sweep-guard.ts';
 export interface SupervisionDeps {
   readonly clock: Clock;
   readonly sweepGuard: SweepGuard;
-  /** How long an orphan is left alone after it was first found, ms. */
+  /** How long an orphan is kept after it was first found, ms. */
   readonly orphanGraceMs: number;
-  /** Resources reconciled at the same time. */
+  /** Resources reconciled concurrently. */
   readonly atOnce: number;
-  /** Nothing begins once they close. */
+  /** No work begins once they are closing. */
   readonly turns: { readonly isClosing: boolean };
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
@@ -23,7 +23,7 @@ export interface SupervisionDeps {
 /** An engine's resource that no row names. */
 export interface Orphan {
   readonly remove: () => Promise<void>;
-  /** It was made a moment ago: it is counted but left alone. */
+  /** Created recently: counted, but not removed. */
   readonly isYoung?: boolean;
 }
 
@@ -32,20 +32,20 @@ export interface Found {
   /** The folder of the data directory that is swept, and its contents in words. */
   readonly folder: string;
   readonly what: string;
-  /** How many there are, those with a row included. */
+  /** Number of resources, including those with a row. */
   readonly count: number;
   /** By name. */
   readonly orphans: ReadonlyMap<string, Orphan>;
 }
 
-/** One more failure of a resource. */
+/** One failure of a resource. */
 export interface Failure {
   readonly error: unknown;
-  /** Failures in a row, this one included. */
+  /** Consecutive failures, including this one. */
   readonly count: number;
 }
 
-/** Wait after a failure, ms; doubled with each further one. */
+/** Wait after a failure, ms; doubled after each further one. */
 const RETRY_MS = 15_000;
 const MAX_RETRY_MS = 15 * 60_000;
 /** Wait after an orphan that could not be removed, beside the grace, ms. */

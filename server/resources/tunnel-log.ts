@@ -26,9 +26,9 @@ export interface TunnelLogDeps {
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
 
-/** Events that an account writes at once. */
+/** Events of an account without a pause. */
 const BURST = 100;
-/** Left for beginnings: an end waits, and tunnels that come meanwhile belong to what has not ended. */
+/** Reserved for openings: closings wait, and later tunnels join the open entry. */
 const RESERVE = 50;
 /** Events of an account whose end is not told; more than the tunnels that it may have at once. */
 const MAX_UNTOLD = 300;

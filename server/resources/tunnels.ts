@@ -16,9 +16,9 @@ import { type TunnelEnd, TunnelLog, type TunnelLogTarget } from './tunnel-log.ts
 export interface TunnelTarget extends TunnelLogTarget {
   /** A connection that allows half-open. Throws AppErrors. */
   dial(): Promise<Duplex>;
-  /** False once tunnels to it must end: it was stopped, suspended or deleted. */
+  /** False once its tunnels must end: it was stopped, suspended or deleted. */
   isOpen(): Promise<boolean>;
-  /** Counts bytes that went from it to the client. */
+  /** Counts bytes sent from the target to the client. */
   sent(bytes: number): void;
 }
 
@@ -33,16 +33,16 @@ export interface TunnelsDeps {
   readonly clock: Clock;
   /** A tunnel through which no byte goes for so long is closed, ms. */
   readonly idleMs: number;
-  /** Tunnels of all accounts at once. */
+  /** Maximum tunnels of all accounts. */
   readonly max: number;
   /** Throws `insufficient_capacity` when this process may not open so many more files. */
   readonly assertFree: (files: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
 
-/** Bytes of a client that its target has not taken; beyond, the client waits. */
+/** Bytes of a client that its target has not accepted; beyond, the client waits. */
 const WINDOW_BYTES = 64 * 1024;
-/** Tunnels at once. */
+/** Maximum concurrent tunnels. */
 const MAX_PER_ACCOUNT = 200;
 const MAX_PER_TARGET = 100;
 /** The connection to the target; the client's is counted by its edge. */
@@ -89,7 +89,7 @@ export class Tunnels {
     return this.#open.size;
   }
 
-  /** Throws `overloaded` when there are too many, `insufficient_capacity`, and the errors of dial(). */
+  /** Throws `overloaded`, `insufficient_capacity`, and the errors of dial(). */
   async open(target: TunnelTarget, facts: Readonly<Record<string, unknown>>): Promise<Tunnel> {
     const { clock, assertFree } = this.#deps;
     let opened: Tunnel | undefined;
@@ -136,7 +136,7 @@ export class Tunnels {
     this.#log.check();
   }
 
-  /** The result gives the slot back; a second call does nothing. */
+  /** The result releases the slot; a second call does nothing. */
   #take({ id, accountId }: TunnelTarget, giveWay: () => void): () => void {
     if (this.#byAccount.of(accountId) >= MAX_PER_ACCOUNT || this.#byTarget.of(id) >= MAX_PER_TARGET) {
       const detail = `An account can have at most ${MAX_PER_ACCOUNT} tunnels, ${MAX_PER_TARGET} to one target`;
@@ -168,11 +168,11 @@ class Tunnel {
   #channel: TunnelChannel | null = null;
   #inBytes = 0;
   #outBytes = 0;
-  /** Null: it is open, or the client went away. */
+  /** Null: open, or closed by the client. */
   #ending: Ending | null = null;
   #isOver = false;
   readonly #writes: GatheredWrites;
-  /** The client has ended its side. */
+  /** The client has ended its direction. */
   #hasEnded = false;
 
   constructor(deps: TunnelDeps) {
@@ -187,12 +187,12 @@ class Tunnel {
     return this.#deps.target;
   }
 
-  /** When a byte last went through, ms of the monotonic clock. */
+  /** Time of the last transferred byte, ms of the monotonic clock. */
   get movedAt(): number {
     return this.#movedAt;
   }
 
-  /** For the event of its end. */
+  /** The facts for the closing event. */
   get told(): TunnelEnd {
     return { bytesIn: this.#inBytes, bytesOut: this.#outBytes, reason: this.#ending ?? 'closed' };
   }
@@ -217,10 +217,10 @@ class Tunnel {
         stream.resume();
       });
     });
-    // A connection that was seen to answer has been paused since.
+    // The stream was paused since its first response.
     stream.resume();
     const ended = () => channel.send('');
-    // The target may have ended while the event was being stored.
+    // The target may have ended while the event was stored.
     if (stream.readableEnded) ended();
     else stream.once('end', ended);
     const closed = () => this.close(stream.readableEnded && stream.writableFinished ? 'ended' : 'reset');
@@ -246,7 +246,7 @@ class Tunnel {
     return this.#writes.length < WINDOW_BYTES ? undefined : this.#writes.whenTaken();
   }
 
-  /** Ends it at once; the client is told why. */
+  /** Ends the tunnel immediately; the client receives the reason. */
   close(ending: Ending): void {
     if (this.#isOver) return;
     this.#ending = ending;
@@ -254,7 +254,7 @@ class Tunnel {
     this.end();
   }
 
-  /** Its WebSocket has ended. */
+  /** The WebSocket has ended. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -10,7 +10,7 @@ import { AppError } from '../platform/errors.ts';
 export interface Wanted<Row, Action> {
   readonly id: string;
   readonly action: Action;
-  /** Reads the resource. Throws when the caller has no such resource. */
+  /** Reads the resource. Throws if the caller has no such resource. */
   readonly find: () => Awaitable<Row>;
 }
 
@@ -63,7 +63,7 @@ export class Turns<Row, Action extends string = never> extends KeyedMutex {
     for (;;) {
       const row = await find();
       const current = this.#actions.get(id);
-      // Every action resolves with the resulting row, whoever began it.
+      // Every action resolves with the resulting row, whoever started it.
       if (current?.action === action) return (await current.done) as Row;
       if (current !== undefined) throw (this.#deps.locked ?? shuttingDown)(current.action, action);
       if (!this.isBusy(id)) return this.#begin(id, action, (signal) => work(row, signal));

@@ -19,7 +19,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   replication: 's3:GetReplicationConfiguration',
 };
 
-/** The root of an empty setting, or the code that says that there is none. */
+/** The root element of an empty setting, or the error code that reports its absence. */
 const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?: XmlNode } | S3Code>> = {
   accelerate: { root: 'AccelerateConfiguration' },
   analytics: { root: 'ListBucketAnalyticsConfigurationResult', content: [['IsTruncated', false]] },
@@ -36,7 +36,7 @@ const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?:
   website: 'NoSuchWebsiteConfiguration',
 };
 const ON_OBJECTS = ['restore', 'select', 'torrent'];
-/** Every parameter that names something other than the bucket or object itself. */
+/** Query parameters that name something other than the bucket or object itself. */
 export const SUB_RESOURCES: ReadonlySet<string> = new Set([
   ...Object.keys(EMPTY),
   ...ON_OBJECTS,
@@ -85,7 +85,7 @@ const READS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) 
   run: async (call: S3Call): Promise<S3Answer> => {
     await bucketOf(call);
     if (typeof empty === 'string') throw new S3Error(empty);
-    // One of a list, of which there are none.
+    // An item of a list that is always empty.
     if (call.what.target.query.has('id')) throw new S3Error('NoSuchConfiguration');
     return { xml: xmlDocument(empty.root, empty.content ?? []) };
   },
@@ -106,7 +106,7 @@ export function otherServiceDocument({ code, message }: S3Error, requestId: stri
   ]);
 }
 
-/** Throws S3Error NotImplemented, with the name of what was asked for. */
+/** Throws S3Error NotImplemented, which names the operation. */
 export function refuseAbsent(what: string): never {
   if (what === 'torrent') throw new S3Error('NoSuchKey');
   throw new S3Error('NotImplemented', `${what} is not offered here; see docs/s3.md`, {

@@ -15,7 +15,7 @@ interface S3Deps extends Pick<S3RoutesDeps, 'accessKeys' | 'clock' | 'dataUrl'> 
   readonly directory: AccountDirectory;
 }
 
-/** Its edge is made with the other edges, from the sources. */
+/** The edge itself is created in cloud/, with the other edges. */
 export function s3Part(config: Config, deps: S3Deps) {
   const { storage, authenticator, directory: accounts, accessKeys, clock, dataUrl } = deps;
   const keyOf = (id: string) => authenticator.s3KeyOf(id);

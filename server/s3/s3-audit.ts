@@ -6,7 +6,7 @@ import type { Exchange } from '../http/exchange.ts';
 import { toS3Error } from './domain-errors.ts';
 import type { S3Call, S3Operation } from './s3-call.ts';
 
-/** They change objects, which are the traffic of a bucket and no change of it. */
+/** Operations on objects are traffic, not changes of the bucket. */
 const OF_OBJECTS: ReadonlySet<string> = new Set(['DeleteObjects', 'PostObject']);
 
 /** Whether the operation changes a bucket itself. */
@@ -44,7 +44,7 @@ export function audited(
       return answer;
     } catch (error) {
       const { status, code } = toS3Error(error);
-      // Refusals for lack of a right are noted with all others.
+      // Permission refusals are logged elsewhere, with all other refusals.
       const outcome = status === 500 ? 'failed' : 'refused';
       if (isTold(status) && status !== 403) trail.note(entry({ outcome, status, code }));
       throw error;

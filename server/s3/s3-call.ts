@@ -1,4 +1,4 @@
-/** One call of the S3 protocol, as its operations see it, and its answer. */
+/** One call of the S3 protocol, as operations see it, and its response. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { S3Error } from '../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
@@ -26,9 +26,9 @@ export type S3Storage = Pick<
   | 'storedEncryption'
 > & { readonly names: NameListing };
 
-/** The sender of a request, and what it may do. */
+/** The sender of a request and the sender's access. */
 export interface S3Sender {
-  /** NOBODY: the request is not signed. */
+  /** NOBODY: an unsigned request. */
   readonly caller: Principal;
   /** The caller's rights in the bucket; null: the request names none, or makes it. */
   readonly access: Access | null;
@@ -40,7 +40,7 @@ export interface S3Sender {
 export interface S3Request {
   readonly target: Target;
   readonly headers: IncomingHttpHeaders;
-  /** Takes the body, once. */
+  /** Reads the body, once. */
   readonly body: Body;
   /** The form that was sent; `headers`, key and `body` are its own. */
   readonly form?: FormUpload | undefined;
@@ -55,13 +55,13 @@ export interface S3Tools {
   readonly common: Readonly<Record<string, string>>;
   /** ms since 1970. */
   readonly now: () => number;
-  /** Nobody else reads the connection: it is encrypted, or within this host. */
+  /** The connection is private: encrypted, or local to this host. */
   readonly isPrivate: () => boolean;
   /** `https://host:port` as the caller named it. */
   readonly origin: string;
 }
 
-/** `principal` acts on storage: it is the bucket's owner, whoever the caller is. */
+/** `principal`, the bucket's owner, acts on storage, whoever the caller is. */
 export interface S3Call extends Call {
   readonly who: S3Sender;
   readonly what: S3Request;
@@ -79,7 +79,7 @@ export interface S3Answer {
   readonly json?: string;
 }
 
-/** AWS' name of what is asked for, as policies say it: `s3:GetObject`. */
+/** The AWS action, as in policies: `s3:GetObject`. */
 export type Action = `s3:${string}`;
 
 export interface S3Operation {
@@ -87,7 +87,7 @@ export interface S3Operation {
   readonly name: string;
   readonly method: string;
   readonly level: 'service' | 'bucket' | 'object';
-  /** The query parameters that select it, all of them. */
+  /** Query parameters that select the operation; all must be present. */
   readonly query?: readonly string[];
   /** A header that selects it. */
   readonly header?: string;
@@ -97,9 +97,9 @@ export interface S3Operation {
   readonly sourcePermission?: Permission;
   /** Action if the request names a version. */
   readonly versionAction?: Action;
-  /** It reads an object that is there, whose list and tags count for access. */
+  /** Reads an existing object, whose ACL and tags affect access. */
   readonly reads?: true;
-  /** It asks for access itself, for each name. */
+  /** The operation checks access itself, for each name. */
   readonly decides?: true;
   /** It makes the bucket that the request names. */
   readonly makes?: true;
@@ -118,7 +118,7 @@ export async function bucketOf(call: S3Call): Promise<BucketRow> {
   return accessOf(call).bucket;
 }
 
-/** The owner of the bucket, or of what the caller has. */
+/** The owner of the bucket, or the caller. */
 export function ownerOf({ access, caller }: S3Sender): AccountName {
   return access?.owner ?? { id: caller.canonicalId, name: caller.username };
 }
@@ -141,7 +141,7 @@ export function keyOf({ target }: S3Request): string {
   return target.key ?? '';
 }
 
-/** Text of a header; undefined without one. Values are UTF-8, which Node gives as latin-1. */
+/** Text of a header; undefined if missing. Values are UTF-8, which Node decodes as latin-1. */
 export function headerOf({ headers }: Pick<S3Request, 'headers'>, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? fromHeader(value) : undefined;
@@ -212,7 +212,7 @@ export function send(
 /** Lets the client read the refusal: it may be sending still. */
 export function dropBody(request: IncomingMessage, response: ServerResponse): void {
   if (request.readableEnded || request.complete) return void request.resume();
-  // Without the interim response a client that waits for it sends nothing, or all: nobody knows.
+  // A client that waits for the interim response sends either nothing or everything.
   if (request.headers.expect !== undefined) return void response.setHeader('connection', 'close');
   dropRest(request);
 }

@@ -58,7 +58,7 @@ export interface S3EdgeDeps {
   readonly bodies: BodyMemory;
   /** Host names under which a bucket's name is the first label. */
   readonly domains: readonly string[];
-  /** Whether nobody else can read what the client sends, so that it may send keys. */
+  /** Whether the client's connection is private, so that it may send keys. */
   readonly isPrivate: (request: IncomingMessage) => boolean;
   /** Whether Signature Version 2 is accepted. */
   readonly oldSignatures: boolean;
@@ -69,7 +69,7 @@ export interface S3EdgeDeps {
 /** The headers that tell the id of a request. */
 export const ID_HEADERS = ['x-amz-request-id', 'x-amz-id-2'];
 
-/** Every operation, the more special ones first. */
+/** Every operation, more specific ones first. */
 export const OPERATIONS: readonly S3Operation[] = [
   ...PART_OPERATIONS,
   ...OBJECT_OPERATIONS,
@@ -251,7 +251,7 @@ export class S3Edge {
     return operation;
   }
 
-  /** Without authentication; a presigned URL says whose bucket is meant. */
+  /** Without authentication; a presigned URL identifies the bucket's account. */
   async #preflight(visit: Visit, target: Target, claim: Claim | null): Promise<void> {
     const { door, keys } = this.#deps;
     const { request, exchange } = visit;
@@ -272,7 +272,7 @@ export class S3Edge {
     return this.#deps.storage.buckets.named(principal?.accountId ?? 0, bucket);
   }
 
-  /** Finds the sender of a request, NOBODY without a claim, and lets scripts read a refusal. */
+  /** Finds the sender of a request, NOBODY if unsigned, and allows scripts to read a refusal. */
   async #verify(visit: Visit, target: Target, claim: Claim | null) {
     const { door } = this.#deps;
     const { exchange, response } = visit;
@@ -299,7 +299,7 @@ export class S3Edge {
     throw new S3Error('InvalidAccessKeyId', undefined, { fields: { AWSAccessKeyId: claim.accessKeyId } });
   }
 
-  /** An unknown key's signature is checked too, so that it takes as long as a known one's. */
+  /** The signature is verified for unknown keys too, so that both take the same time. */
   async #holderOf(visit: Visit, { accessKeyId }: Claim) {
     try {
       return await this.#deps.keys.s3KeyOf(accessKeyId);
@@ -336,7 +336,7 @@ export class S3Edge {
   }
 }
 
-/** The operation that a request asks for. Throws S3Error NotImplemented, MethodNotAllowed. */
+/** The operation of a request. Throws S3Error NotImplemented, MethodNotAllowed. */
 function operationOf(
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
   target: Target,
@@ -373,7 +373,7 @@ function assertMade(verify: () => unknown): void {
   }
 }
 
-/** Says where the bucket is, to those who are refused too: clients sign again for that region. */
+/** Sends the region of the bucket, also with a refusal, so that clients sign for it. */
 function tellRegion({ who: { access }, tools: { response } }: S3Call): void {
   if (access !== null) response.setHeader('x-amz-bucket-region', access.bucket.region);
 }
@@ -387,7 +387,7 @@ function assertNotOverridden({ query }: Target): void {
   );
 }
 
-/** How a request is signed, as policies tell it. */
+/** Facts about the signature, for policies. */
 function signatureFacts({ timeMs }: Claim, { headers }: IncomingMessage, form: FormUpload | undefined) {
   const isNew = timeMs !== undefined || form?.fields.has('x-amz-algorithm') === true;
   const inHeader = headers.authorization !== undefined;

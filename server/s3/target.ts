@@ -23,7 +23,7 @@ const MAX_KEY_BYTES = 1024;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const PLAIN = /^[\x20-\x24\x26-\x7E]*$/;
 
-/** Percent-decodes once. Throws InvalidURI for what is no UTF-8 then, and for U+0000. */
+/** Percent-decodes once. Throws InvalidURI if the result is not UTF-8 or contains U+0000. */
 function decoded(raw: string): string {
   if (PLAIN.test(raw)) return raw;
   if (/%(?![0-9A-Fa-f]{2})|[\u0100-\uFFFF]/.test(raw)) throw new S3Error('InvalidURI');
@@ -131,7 +131,7 @@ export function headersThatCount(
   if (!rawQuery.includes('=')) return headers;
   const pairs = amzPairs(rawQuery);
   if (isPresigned) return withPairs(headers, pairs);
-  // The query of other requests counts for nothing, and an empty object must not be stored instead.
+  // Unknown query parameters are ignored, but must not turn a PUT into an empty object.
   if (method === 'PUT' && pairs.some(([name]) => name === COPY_SOURCE)) {
     throw new S3Error(
       'InvalidRequest',

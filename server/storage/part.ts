@@ -69,10 +69,10 @@ export interface StorageDeps {
   readonly announce: LifecycleRunsDeps['announce'];
   /** See SweeperDeps.isHeld. */
   readonly isHeld: () => Promise<boolean>;
-  /** API keys that signed links stand for. */
+  /** API keys that signed links depend on. */
   readonly linkKeys: LinksDeps['keys'];
   readonly points: StoragePoints;
-  /** Where the origins are reached, `http://host:port`. */
+  /** URLs of the origins, `http://host:port`. */
   readonly addresses: { readonly apiUrl: string; readonly dataUrl: string };
 }
 

@@ -67,7 +67,7 @@ export type EncryptionKey = Static<typeof EncryptionKey>;
 
 const Metadata = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]);
 
-/** Only with versions, and only where a lock was ever set. */
+/** Only with `versions`, and only if a lock was ever set. */
 export const ObjectLock = namedObject('ObjectLock', {
   mode: Type.Union([Type.Literal('GOVERNANCE'), Type.Literal('COMPLIANCE'), Type.Null()], {
     description: 'null: no retention',

@@ -1,4 +1,4 @@
-/** Endpoints of invitations: administrators make them, and whoever has a link joins. */
+/** Endpoints of invitations: administrators create them, and people with a link join. */
 import { invalidCursor, listPage, Paging } from '../../http/list-page.ts';
 import { calledHosts } from '../../http/origins.ts';
 import { defineRoute, type Route } from '../../http/route.ts';

@@ -4,7 +4,7 @@ import { RegisterBody } from '../schema.ts';
 
 const { username: Username, email: Email, password: Password } = RegisterBody.properties;
 
-/** The most people that one link, or one file, invites. */
+/** Maximum people invited by one link or one file. */
 export const MOST_INVITED = 1000;
 const DAY_SECONDS = 24 * 3600;
 export const DEFAULT_LIFE_SECONDS = 7 * DAY_SECONDS;

@@ -1,4 +1,4 @@
-/** The table of a class, as spreadsheets save it: who is invited, one row each. */
+/** A CSV table of invitations, one row each, as saved by spreadsheets. */
 import { CsvError, parse } from 'csv-parse/sync';
 import { AppError, type FieldProblem } from '../../platform/errors.ts';
 import type { AccountFields } from '../account-fields.ts';
@@ -64,7 +64,7 @@ function parsed(csv: string): TableRow[] {
     if (problems.length > 0) throw refusal(problems);
     return columns;
   };
-  // Spreadsheets of some languages separate by semicolons, since a comma is theirs of numbers.
+  // Spreadsheets in some languages separate by semicolons, because the comma is a decimal sign.
   const delimiter = /^[^\n\r]*/.exec(csv)?.[0].includes(';') ? ';' : ',';
   try {
     const rows: unknown = parse(csv, { bom: true, columns: header, delimiter, trim: true, ...OPTIONS });

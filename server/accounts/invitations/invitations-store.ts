@@ -6,7 +6,7 @@ export interface InvitationRow {
   /** The host name of its link, which is good nowhere else; empty: any. */
   readonly host: string;
   readonly label: string;
-  /** null: chosen by whoever uses the link, as is the address. */
+  /** null: chosen when joining, as is the address. */
   readonly username: string | null;
   readonly email: string | null;
   readonly plan: string;

@@ -34,7 +34,7 @@ export interface InvitationsDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly registration: RegistrationPolicy;
-  /** Whether billing has a plan of this name. */
+  /** Whether billing has a plan with this name. */
   readonly hasPlan: (name: string) => Promise<boolean>;
   /** Base URL of the console, without a slash at the end. */
   readonly apiUrl: () => string;
@@ -55,7 +55,7 @@ interface NewJoin extends Joining {
   readonly address: string;
 }
 
-/** Fields of an invitation, as one is asked for or as a row of a table says. */
+/** Fields of an invitation, from a request or a table row. */
 type Wanted = Omit<InvitationBody, 'expires_in'>;
 
 export class Invitations {
@@ -109,7 +109,7 @@ export class Invitations {
     }
   }
 
-  /** Its link makes no more accounts; those it made stay. Throws `invitation_not_found`. */
+  /** Disables the link; accounts created with it stay. Throws `invitation_not_found`. */
   revoke(call: Call, id: string): Promise<Invitation> {
     const { invitationStore, changes, clock } = this.#deps;
     return changes.run(call, async (change) => {
@@ -203,7 +203,7 @@ export class Invitations {
       row: {
         // Ids sort by their time: lists keep the order of the table.
         id: newId('inv', { now: () => now + place }),
-        // The operator's socket has no name by which others call the cloud.
+        // Over the operator's socket, the host name of the cloud is unknown.
         host: call.principal.accountId === 0 ? '' : new URL(url).hostname,
         label: one.label ?? '',
         username: one.username ?? null,

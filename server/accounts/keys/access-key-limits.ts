@@ -50,7 +50,7 @@ export function assertCovered(principal: Principal, { scopes, limits, expiresAt 
   }
 }
 
-/** Throws `scope_required` unless the principal could have made a key of these rights itself. */
+/** Throws `scope_required` unless the principal could have created the key itself. */
 export function assertCouldHaveMade(principal: Principal, rights: KeyRights): void {
   try {
     assertCovered(principal, rights);
@@ -77,7 +77,7 @@ function parseTime(text: string): number | undefined {
   return ms;
 }
 
-/** The end the body asks for; null: never. Throws `invalid_request`. */
+/** The expiry in the body; null: never. Throws `invalid_request`. */
 export function readExpiry(body: AccessKeyBody, clock: Clock): number | null {
   const { expires_in: seconds, expires_at: text } = body;
   if (seconds !== undefined && text !== undefined) {

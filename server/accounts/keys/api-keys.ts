@@ -12,7 +12,7 @@ import type { PasswordChecks } from '../sign-in/password-checks.ts';
 import type { AccountStore, KeyRow } from '../store.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 
-/** Keys of one account, the current one included, that may live at once. */
+/** Maximum valid main keys of one account, including the current one. */
 const MAX_MAIN_KEYS = 10;
 
 export interface ApiKeysDeps {
@@ -44,7 +44,7 @@ export class ApiKeys {
     this.#checks = deps.checks;
   }
 
-  /** Makes a key, or takes `text` as it is, for an account. */
+  /** Creates a key for an account; `text`: the key to use. */
   issue(accountId: number, text = newApiKey()): IssuedKey {
     const keyId = newId('key', this.#clock);
     const statement = this.#store.insertMainKey({
@@ -77,7 +77,7 @@ export class ApiKeys {
     return principal.via === 'session' || (await this.ownKeyState(principal)) === 'current';
   }
 
-  /** The state of the account's own keys; null for every other credential. */
+  /** The state of the account's main keys; null for every other credential. */
   async ownKeyState({ via, credentialId }: Principal): Promise<'current' | 'ending' | null> {
     if (via !== 'key') return null;
     const row = await this.#store.keyById(credentialId);
@@ -120,7 +120,7 @@ export class ApiKeys {
     });
   }
 
-  /** Makes `text`, or a new key, the account's only one. Returns it. */
+  /** Makes `text`, or a new key, the account's only key. Returns it. */
   replaceAll(change: Change, accountId: number, text?: string): string {
     const issued = this.issue(accountId, text);
     change.addAll([this.#store.deleteMainKeys(accountId), issued.statement]);

@@ -18,7 +18,7 @@ import type { AccountStore, CredentialRow, S3SecretRow } from '../store.ts';
 /** A session unused for this long ends. */
 export const SESSION_IDLE_MS = 7 * 24 * 3600_000;
 const MAX_SECRET_LENGTH = 512;
-/** Two generations of this many entries are kept. */
+/** Two generations with this many entries each are cached. */
 const GENERATION_SIZE = 10_000;
 
 export interface Credentials {
@@ -28,7 +28,7 @@ export interface Credentials {
 
 /** The secrets that a browser shows: either may be missing, and the cookies may be another's. */
 export interface SessionSecrets {
-  /** Every cookie of the session's name: programs behind other ports of the host can set some. */
+  /** Every cookie with the session's name: programs on other ports of the host can set some. */
   readonly cookies: readonly string[];
   /** Kept by the page, in storage that is bound to its origin. */
   readonly token: string | undefined;
@@ -93,7 +93,7 @@ export class Authenticator {
   // is full the old one is dropped whole.
   #young = new Map<string, Entry>();
   #old = new Map<string, Entry>();
-  /** Hashes of secrets seen lately, good or bad: a hash never becomes wrong. */
+  /** Hashes of recent secrets, valid or not: a hash never changes. */
   readonly #hashes = new Map<string, string>();
   /** Uses to store, by the hash of the secret. */
   readonly #uses: WriteBehind<string, Entry>;
@@ -167,7 +167,7 @@ export class Authenticator {
     return this.#store.isCredentialGood(via, credentialId.replace(/^session-/, ''), this.#clock.now());
   }
 
-  /** Accepts this one key although it has not the usual format: the operator chose it. */
+  /** Accepts this key despite its format, because the operator chose it. */
   allowPresetKey(key: string): void {
     this.#presetHash = hashSecret(key);
   }
@@ -233,7 +233,7 @@ export class Authenticator {
     return entry;
   }
 
-  /** Reads a credential, once for all who show it meanwhile. */
+  /** Looks up a credential, once for concurrent requests. */
   #lookUp(via: 'key' | 'session', { name, find }: Lookup): Promise<Entry> {
     return this.#reads.run(
       `${via} ${name}`,
@@ -330,7 +330,7 @@ function assertKeyText(key: string): void {
   });
 }
 
-/** `principal` if one of the cookies is its session's. Throws `incomplete_session`. */
+/** `principal` if one of the cookies belongs to its session. Throws `incomplete_session`. */
 function withCookie(principal: Principal, cookies: readonly string[]): Principal {
   const isOwn = (cookie: string) => sessionCredentialId(hashSecret(cookie)) === principal.credentialId;
   if (cookies.some(isOwn)) return principal;

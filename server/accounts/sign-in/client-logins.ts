@@ -24,9 +24,9 @@ import {
 } from './device-logins.ts';
 import { LoginThrottle } from './login-throttle.ts';
 
-/** A code of the browser's way is fetched at once by a program on the same computer. */
+/** Short, because a program on the same computer redeems the code immediately. */
 const CODE_MS = 60_000;
-/** Open codes; beyond, the oldest of the account, else of all, ends. */
+/** Maximum open codes; beyond, the oldest of the account, else of all, is removed. */
 const MAX_CODES_PER_ACCOUNT = 10;
 const MAX_CODES = 10_000;
 /** Wrong short codes of an account before it must wait, longer each time. */
@@ -135,7 +135,7 @@ export class ClientLogins {
     };
   }
 
-  /** The log-in of this code. Rejects with `login_code_not_found`, and `rate_limited` after wrong ones. */
+  /** The log-in with this code. Rejects with `login_code_not_found`, or `rate_limited` after wrong codes. */
   async findDevice(principal: Principal, typed: string): Promise<DeviceLogin> {
     this.#assertMayGuess(principal);
     const login = await this.#devices.undecided(typed);
@@ -158,12 +158,12 @@ export class ClientLogins {
     if (login === undefined) throw this.#wrongGuess(principal);
     const { name, scopes } = login;
     const decision = isApproved ? this.#grantOf(principal, { name, scopes, expiresIn }) : 'refused';
-    // Somebody else may have decided meanwhile.
+    // A concurrent request may have decided.
     if (!(await this.#devices.decide(typed, decision))) throw this.#wrongGuess(principal);
     return {};
   }
 
-  /** The key, once somebody has granted it. Rejects as DeviceLogins.poll, and `too_many_access_keys`. */
+  /** The key, once approved. Rejects like DeviceLogins.poll, and with `too_many_access_keys`. */
   async redeemDevice(recorder: Recorder, deviceCode: string): Promise<IssuedKey> {
     return this.#issue(recorder, await this.#devices.poll(deviceCode));
   }
@@ -177,7 +177,7 @@ export class ClientLogins {
     return { principal, name, scopes: [...new Set(scopes)], expiresIn };
   }
 
-  /** The approving user may have logged out or been suspended meanwhile. */
+  /** The approving user may have logged out or been suspended. */
   async #issue(recorder: Recorder, { principal, name, scopes, expiresIn }: Grant): Promise<IssuedKey> {
     const { accessKeys, authenticator } = this.#deps;
     if (!(await authenticator.isCurrent(principal))) {
@@ -196,7 +196,7 @@ export class ClientLogins {
     return { ...key, username: principal.username };
   }
 
-  /** By account alone, because guesses may come from many addresses; edges.ts limits those of an address. */
+  /** Per account, because guesses may come from many addresses; edges.ts limits each address. */
   #assertMayGuess(principal: Principal): void {
     const waitMs = this.#guesses.waitMs(guessOf(principal));
     if (waitMs === 0) return;

@@ -66,14 +66,14 @@ export interface DeviceLoginsDeps {
 
 export class DeviceLogins<Grant> {
   readonly #deps: DeviceLoginsDeps;
-  /** By the hash of the device code, the one polled longest ago first. */
+  /** By the hash of the device code, least recently polled first. */
   readonly #paces = new Map<string, Pace>();
 
   constructor(deps: DeviceLoginsDeps) {
     this.#deps = deps;
   }
 
-  /** New codes. The oldest that this address has open ends when there are too many. */
+  /** Creates codes. If the address has too many open codes, its oldest one is removed. */
   async begin(request: DeviceRequest): Promise<{ readonly deviceCode: string; readonly userCode: string }> {
     const { tokens } = this.#deps;
     const content: Content<Grant> = request;
@@ -95,7 +95,7 @@ export class DeviceLogins<Grant> {
     return (await this.#undecided(typed))?.login;
   }
 
-  /** Decides once; false: there is no undecided log-in of this code. */
+  /** Decides once; false: no undecided log-in has this code. */
   async decide(typed: string, decision: 'refused' | Grant): Promise<boolean> {
     const found = await this.#undecided(typed);
     if (found === undefined) return false;
@@ -129,7 +129,7 @@ export class DeviceLogins<Grant> {
     return decision;
   }
 
-  /** Throws `slow_down`. Each node knows of its own polls alone, and a code that ends is forgotten. */
+  /** Throws `slow_down`. Each node counts only its own polls; ended codes are removed. */
   #keepPace(hash: string): Pace {
     const now = this.#deps.clock.monotonic();
     const known = this.#paces.get(hash);
@@ -178,7 +178,7 @@ function oldestOfMost<T extends { readonly owner: string }>(open: readonly T[]):
 function newUserCode(): string {
   for (;;) {
     const letters = [...randomSecret(4 * CODE_LENGTH)]
-      // 240 is the largest multiple of 20 in a byte: the rest would make some letters likelier.
+      // 240 is the largest multiple of 20 in a byte: larger values would bias the letters.
       .filter((byte) => byte < 240)
       .slice(0, CODE_LENGTH)
       .map((byte) => LETTERS.charAt(byte % LETTERS.length));

@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { networkOf } from '../../platform/host/caller-networks.ts';
 
-/** Pairs remembered at most; beyond it the one longest without a failure is forgotten. */
+/** Maximum tracked pairs; beyond, the one with the oldest failure is dropped. */
 const MAX_PAIRS = 50_000;
 const MAX_DELAY_MS = 15 * 60_000;
 /** Without a failure for this long a pair is forgotten. */
@@ -20,7 +20,7 @@ interface Failures {
   blockedUntil: number;
 }
 
-/** A guess at somebody's password. */
+/** A password attempt. */
 export interface Attempt {
   /** Identifies the account or name that failures are counted for: see `typedName` and `ofAccount`. */
   readonly target: string;

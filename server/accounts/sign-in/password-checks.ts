@@ -14,7 +14,7 @@ import type { Passwords } from './passwords.ts';
 import { sessionHashOf } from './session-credential.ts';
 import type { SessionStore } from './sessions-store.ts';
 
-/** How long a password counts after it was given. */
+/** How long a confirmed password is valid for sensitive calls. */
 const PASSWORD_FRESH_MS = 15 * 60_000;
 
 export interface PasswordChecksDeps {
@@ -26,7 +26,7 @@ export interface PasswordChecksDeps {
   readonly throttle: LoginThrottle;
 }
 
-/** A password that somebody gave, and from where. */
+/** A password and the address it was sent from. */
 export interface GivenPassword {
   readonly password: string;
   /** The caller's. */

@@ -36,7 +36,7 @@ export class Passwords {
     this.#dummy = this.#render(randomSecret(SALT_BYTES), randomSecret(TAG_BYTES));
   }
 
-  /** How many hashes were computed since start. */
+  /** Number of hashes computed since the start. */
   get computed(): number {
     return this.#computed;
   }
@@ -80,7 +80,7 @@ export class Passwords {
   #derive(password: string, how: Derivation): Promise<Buffer> {
     this.#computed++;
     const parameters: Argon2Parameters = {
-      // The same characters typed on another system may arrive composed differently (RFC 8265 §4.2).
+      // Different systems may compose the same characters differently (RFC 8265 §4.2).
       message: Buffer.from(password.normalize('NFC')),
       nonce: how.salt,
       memory: how.memoryKib,
@@ -154,7 +154,7 @@ function parse(stored: string | null) {
 /** Size limit of the list, which is kept in memory. */
 const MAX_BYTES = 16 * 2 ** 20;
 
-/** The form in which passwords are compared with the list. */
+/** Normalized for comparison with the blocklist. */
 function foldPassword(password: string): string {
   return password.normalize('NFC').toLowerCase();
 }

@@ -1,8 +1,8 @@
-/** The session that a principal came by. */
+/** The session of a principal. */
 import type { Principal } from '../../calls/principal.ts';
 import { sessionCredentialId } from './authenticator.ts';
 
-/** The token hash of the session a principal came by; undefined when it came otherwise. */
+/** The token hash of a principal's session; undefined for other credentials. */
 export function sessionHashOf(principal: Principal): string | undefined {
   const prefix = sessionCredentialId('');
   return principal.via === 'session' ? principal.credentialId.slice(prefix.length) : undefined;

@@ -13,7 +13,7 @@ export interface SessionRow {
   readonly created_at: number;
   readonly last_seen_at: number;
   readonly expires_at: number;
-  /** When the password was given last. */
+  /** When the password was last confirmed. */
   readonly password_at: number;
 }
 
@@ -24,7 +24,7 @@ export class SessionStore {
     this.#reads = deps.reads;
   }
 
-  /** An account's, oldest first: ids begin with the time. */
+  /** Sessions of an account, oldest first: ids begin with the time. */
   sessionsAfter(accountId: number, id: string, limit: number): Awaitable<SessionRow[]> {
     return this.#reads.all(
       'SELECT * FROM sessions WHERE account_id = ? AND session_id > ? ORDER BY session_id LIMIT ?',
@@ -67,7 +67,7 @@ export class SessionStore {
     return (await this.#reads.get<{ password_at: number }>(sql, tokenHash))?.password_at;
   }
 
-  /** Refused when the session has ended, or the password is no longer the one that was checked. */
+  /** Refused if the session has ended, or the password changed since the check. */
   notePassword(tokenHash: string, given: { readonly passwordHash: string; readonly at: number }): Statement {
     return {
       sql: `UPDATE sessions SET password_at = ? WHERE token_hash = ? AND EXISTS (SELECT 1 FROM accounts
@@ -82,7 +82,7 @@ export class SessionStore {
   }
 }
 
-/** Ends an account's sessions, but not the one of this cookie; '': all. */
+/** Ends an account's sessions, except the one with this cookie; '': all. */
 export function deleteSessionsExcept(accountId: number, tokenHash: string): Statement {
   return {
     sql: 'DELETE FROM sessions WHERE account_id = ? AND token_hash <> ?',

@@ -114,7 +114,7 @@ export class Sessions {
     return { account, cookie, token };
   }
 
-  /** The password was right: a token sets the next one, as that of a reset link does. */
+  /** The password was correct: a token allows setting the next one, like a reset link. */
   async #changeRequired(accountId: number): Promise<AppError> {
     const { changes, clock, resetLinkStore } = this.#deps;
     const token = newSecret();
@@ -126,7 +126,7 @@ export class Sessions {
     });
   }
 
-  /** Its keys ended when it was closed; its machines start again. Returns the new key. */
+  /** The keys ended when the account was closed; machines start again. Returns the new key. */
   #reopen(change: Change, accountId: number): string {
     const { apiKeys, reactivation, accountChanged } = this.#deps;
     const key = apiKeys.issue(accountId);
@@ -150,7 +150,7 @@ export class Sessions {
     });
   }
 
-  /** The caller's, oldest first, those that ended left out; after `afterId`, at most `limit`. */
+  /** The caller's active sessions, oldest first; after `afterId`, at most `limit`. */
   async *list(
     principal: Principal,
     { afterId, limit }: { readonly afterId: string; readonly limit: number },
@@ -163,7 +163,7 @@ export class Sessions {
     }
   }
 
-  /** Ends one of the caller's. Throws `session_not_found`, also for another's, and `scope_required`. */
+  /** Ends one of the caller's sessions. Throws `session_not_found`, `scope_required`. */
   async end(call: Call, id: string): Promise<{ readonly id: string }> {
     const { sessionStore, changes, apiKeys } = this.#deps;
     const row = await sessionStore.session(id);
@@ -175,7 +175,7 @@ export class Sessions {
     });
   }
 
-  /** Ends the caller's other sessions: all of them for a key. Throws `scope_required`. */
+  /** Ends the caller's other sessions; with a key, all sessions. Throws `scope_required`. */
   async endOthers(call: Call): Promise<{ readonly ended: number }> {
     const { principal } = call;
     const { sessionStore, changes, apiKeys } = this.#deps;
@@ -189,7 +189,7 @@ export class Sessions {
     });
   }
 
-  /** `missing`: the error if the session ended meanwhile; default: none. */
+  /** `missing`: the error if the session has already ended; default: none. */
   #end(change: Change, tokenHash: string, missing?: () => Error): void {
     const { sessionStore } = this.#deps;
     const statement = sessionStore.deleteSession(tokenHash);
@@ -198,7 +198,7 @@ export class Sessions {
     change.forgets({ kind: 'credential', id: sessionCredentialId(tokenHash) });
   }
 
-  /** Removes sessions, keys and set-up links that ended long enough ago. Called periodically. */
+  /** Removes sessions, keys and set-up links that ended long ago. Called periodically. */
   async sweep(): Promise<void> {
     const { store, changes, clock } = this.#deps;
     await changes.store(store.sweep(clock.now(), { idleMs: SESSION_IDLE_MS, keptMs: EXPIRED_KEYS_KEPT_MS }));

@@ -113,7 +113,7 @@ export class CatalogStore {
     return (await this.#reads.get<{ plan: string }>(sql, accountId))?.plan;
   }
 
-  /** Rejected as `unique` if a plan of that name exists. */
+  /** Rejected as `unique` if a plan with that name exists. */
   insertPlan({ name, monthly_micro, quotas, created_at }: Omit<PlanRow, 'follows_host'>): Statement {
     return {
       sql: 'INSERT INTO plans (name, monthly_micro, quotas, created_at) VALUES (?, ?, ?, ?)',

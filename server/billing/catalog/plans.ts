@@ -216,7 +216,7 @@ export class Monthly {
     deps.bus.onForget('plan', () => this.changed());
   }
 
-  /** Gives all accounts what is due. Returns the number of accounts that got credits. */
+  /** Grants all due plan credits. Returns the number of accounts that got credits. */
   async tick(): Promise<number> {
     const { store, ages, clock } = this.#deps;
     const month = this.#month();
@@ -233,7 +233,7 @@ export class Monthly {
       given += outcomes.filter(Boolean).length;
       after = rows.length < PAGE ? highest : (rows.at(-1)?.account_id ?? highest);
     }
-    // Skipped if a plan was changed meanwhile.
+    // Skipped if a plan was changed concurrently.
     if (this.#done === started) this.#done = { ...started, upTo: highest };
     return given;
   }
@@ -243,7 +243,7 @@ export class Monthly {
     this.#done = { ...NOTHING_DONE };
   }
 
-  /** Gives one account what is due to it. */
+  /** Grants the due plan credits to one account. */
   async giveTo(accountId: number): Promise<void> {
     const month = this.#month();
     const [row] = await this.#deps.store.due(month, accountId - 1, 1);
@@ -293,7 +293,7 @@ export interface HostSize {
 
 const GIB = 2 ** 30;
 const GIB_MB = 1024;
-/** Rows and small files, which take almost nothing of any host. */
+/** Limits of rows and small files, which cost any host almost nothing. */
 const SMALL_THINGS = { buckets: 1000, databases: 50 };
 /** Minimum for the tour and an ordinary test suite, even on the smallest host. */
 const LEAST = { vms: 25, vcpus: 128, memoryMb: 4 * GIB_MB, storageBytes: GIB };
@@ -305,7 +305,7 @@ const LEAST = { vms: 25, vcpus: 128, memoryMb: 4 * GIB_MB, storageBytes: GIB };
 export function limitsOfHost({ diskBytes, memoryMb, largestMb, cores }: HostSize): Limits {
   const leastMb = Math.min(memoryMb, LEAST.memoryMb);
   return {
-    // A stopped machine takes little: twice as many machines as can run, of the smallest type.
+    // A stopped machine costs little: twice as many machines as can run, of the smallest type.
     vms: Math.max(LEAST.vms, 2 * Math.floor(memoryMb / GIB_MB)),
     vcpus: Math.max(LEAST.vcpus, 16 * cores),
     memory_mb: Math.max(wholeOf(memoryMb / 2, GIB_MB), largestMb, leastMb),

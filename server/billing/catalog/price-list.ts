@@ -57,7 +57,7 @@ export interface NewPrice {
 const HOUR_MS = 3_600_000;
 const STORED_WITHIN_MS = 10_000;
 const NANO_PER_CREDIT = 1e9;
-/** Bounded so that an hour of a petabyte still fits one transfer of the ledger. */
+/** Bounded so that an hour of a petabyte fits into one ledger transfer. */
 export const MAX_PRICE = 1000;
 
 export class PriceList {
@@ -105,7 +105,7 @@ export class PriceList {
     });
   }
 
-  /** All prices ever set, newest first. */
+  /** All prices that were ever set, newest first. */
   async all(): Promise<SetPrice[]> {
     const { prices } = this.#deps;
     await prices.load();

@@ -95,7 +95,7 @@ export class Prices {
   }
 }
 
-/** Newest first, and those for one plan before those for all. */
+/** Newest first; prices of one plan before general ones. */
 function inOrder(rows: readonly PriceRow[]): PriceRow[] {
   return [...rows].sort((a, b) => b.effective_from - a.effective_from || b.plan.localeCompare(a.plan));
 }

@@ -74,7 +74,7 @@ export class Quotas {
     return [this.#store.release(account_id, { ...NONE, vms: 1, vcpus })];
   }
 
-  /** Must come after the statement that starts one more machine. */
+  /** Must follow the statement that starts one more machine. */
   async claimMemory({ account_id, memory_mb }: StartedVm): Promise<readonly Statement[]> {
     const { memory_mb: limit = null } = await this.#assertEnough(account_id, { memory_mb });
     return limit === null ? [] : [this.#store.expectMemory(account_id, limit)];
@@ -98,7 +98,7 @@ export class Quotas {
 
   /** Must come after the statement that counts the bytes in accounts.storage_bytes. */
   async claimStorage(accountId: number, bytes: number): Promise<readonly Statement[]> {
-    // Called by every upload: without any such limit, nothing is read.
+    // Called by every upload: nothing is read unless a limit exists.
     if (!(await this.#limitsStorage.get(''))) return [];
     const { storage_bytes: limit = null } = await this.#assertEnough(accountId, { storage_bytes: bytes });
     return limit === null ? [] : [this.#store.expectStorage(accountId, limit)];

@@ -36,7 +36,7 @@ const UNTRUSTED_MEMORY = `${MEMORY} AND a.is_admin = 0 AND NOT EXISTS
 
 /** Memory for machines of accounts that are not trusted, MiB. */
 export interface MemoryShares {
-  /** All of them together. */
+  /** Memory of all such accounts together. */
   readonly allMb: number;
   readonly eachMb: number;
 }
@@ -145,7 +145,7 @@ export class BillingAccountStore {
     return this.#reads.get(`${ROWS} WHERE account_id = ?`, accountId);
   }
 
-  /** Changes no row if another rating came first, after the one numbered `before`. */
+  /** Changes no row if another rating followed the one numbered `before`. */
   countRating(accountId: number, before: number, at: number): Statement {
     return {
       sql: `UPDATE billing_accounts SET settlement = settlement + 1, settled_at = ?
@@ -219,7 +219,7 @@ export class BillingAccountStore {
     return { sql: 'UPDATE billing_accounts SET resume_due = 1 WHERE account_id = ?', params: [accountId] };
   }
 
-  /** No machine is due to start any more. */
+  /** Records that no machine is due to start. */
   resumed(accountId: number): Statement {
     return {
       sql: "UPDATE billing_accounts SET resume_due = 0 WHERE account_id = ? AND state <> 'suspended'",

@@ -158,7 +158,7 @@ export class CreditStates {
       if (!isSame) {
         // The balance changed since it was read.
         change.addAll(this.#changeStatements(row, { after, burnNano }), 'retry');
-        // The next grace needs its holds paid as well.
+        // The next grace period also requires paid holds.
         const isPaid = row.state === 'grace' && after !== 'suspended';
         if (isPaid) change.addAll(await holds.refill(accountId), 'retry');
       }
@@ -215,7 +215,7 @@ export class CreditStates {
     return burnNano;
   }
 
-  /** All accounts that use credits now. */
+  /** All accounts that currently use credits. */
   async #estimateAll(): Promise<Map<number, Estimate>> {
     const { prices, clock, steady } = this.#deps;
     const estimates = new Map<number, Estimate>();
@@ -255,7 +255,7 @@ export class CreditStates {
     }
   }
 
-  /** Lines of other meters, perhaps many, need not be read. */
+  /** Lines of other meters, possibly many, are not read. */
   #pricedMeters(): readonly MeterName[] {
     const { prices } = this.#deps;
     const set = new Set(
@@ -339,7 +339,7 @@ function stopCauseOf({ is_closed, is_active, state }: CreditStateRow): StopCause
   return state === 'suspended' ? 'credits_exhausted' : null;
 }
 
-/** Without credits no start would succeed. */
+/** Without credits, no start would succeed. */
 function mayResume({ resume_due, credits_micro, state }: CreditStateRow): boolean {
   return resume_due === 1 && BigInt(credits_micro) > 0n && state !== 'grace';
 }

@@ -16,7 +16,7 @@ import type { SteadyClock } from '../metering/steady-clock.ts';
 import { ticksOf } from '../metering/steady-clock.ts';
 import type { BillingAccountStore, BillingRow, BillingState } from './billing-account-store.ts';
 
-/** How to get more credits. */
+/** How to get more credits, for hints. */
 export function moreCredits(accountId: number): string {
   const call = `POST /api/admin/accounts/${accountId}/credits`;
   return `ask your administrator for credits (Administration in the console, or ${call})`;

@@ -6,9 +6,9 @@ import { hash as digest } from 'node:crypto';
 import { type CachedRow, FIRST_PREV_HASH, type HashedRow, type LedgerStore } from './ledger-store.ts';
 
 export interface LedgerHead {
-  /** Number of the last transfer; 0 when there is none. */
+  /** Number of the last transfer; 0 if there is none. */
   readonly seq: bigint;
-  /** Hash of the last transfer; 64 zeros when there is none. */
+  /** Hash of the last transfer; 64 zeros if there is none. */
   readonly hash: string;
 }
 
@@ -18,18 +18,18 @@ export interface LedgerWalkDeps {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One batch, some milliseconds; other work runs between batches. */
+/** One batch takes some milliseconds; other work runs between batches. */
 const PAGE_ROWS = 1000;
 const PAGE_ACCOUNTS = 500;
 /** A commit between two reads of the same batch is possible only if the database is another process. */
 const MAX_ATTEMPTS = 20;
-/** The hashed text begins with this, and the previous hash. */
+/** The hashed text begins with this and the previous hash. */
 const HASH_BEGINS = '64:';
 /** The id's position in the hashed text: after the previous hash and the number. */
 const ID_FIELD = 2;
 const REVENUE = 'system:revenue-';
 const WRITE_OFFS = 'system:write-offs';
-/** How the hashed text of a write-off ends: reference and time; see rating.ts. */
+/** End of the hashed text of a write-off: reference and time; see rating.ts. */
 const WRITTEN_OFF_FOR = / of (account:\d+),\d+:\d+,$/;
 
 export class LedgerWalk {
@@ -44,7 +44,7 @@ export class LedgerWalk {
     this.#signal = deps.signal;
   }
 
-  /** The last transfer that was sound. */
+  /** The last valid transfer. */
   get head(): LedgerHead {
     return { seq: BigInt(this.#seq), hash: this.#hash };
   }
@@ -56,7 +56,7 @@ export class LedgerWalk {
   async advance(): Promise<string | null> {
     for (;;) {
       this.#signal?.throwIfAborted();
-      // Starts with the last one walked, which must still exist.
+      // Begins with the last verified transfer, which must still exist.
       const again = this.#seq === 0 ? 0 : 1;
       const rows = await this.#store.hashedFrom(this.#seq + 1 - again, again + PAGE_ROWS);
       const problem = this.#recheckLast(rows[0]) ?? this.#verifyRows(rows.slice(again));

@@ -169,7 +169,7 @@ export class Checks {
     const before = clock.now() - SETTLED_WITHIN_MS;
     // After a long stop, or a jump of the wall clock, unrated usage is no problem yet.
     for (const id of await store.unratedSince(before)) {
-      // An account that cannot be charged is reported below, and does not keep others from being charged.
+      // An account that cannot be charged is reported below and does not block others.
       await rateUsage(id).catch((error: unknown) => onError(error));
     }
     const [late] = await store.unratedSince(before);

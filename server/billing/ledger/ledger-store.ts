@@ -45,7 +45,7 @@ FROM (
     CAST(? AS TEXT) AS code, CAST(? AS TEXT) AS reference, CAST(? AS BIGINT) AS created_at
 ) AS transfer`;
 const INSERT_TRANSFER = insertInto(SIDE.text, SIDE.text);
-/** For an account that an earlier statement of the commit inserts. */
+/** For an account inserted earlier in the same commit. */
 const INSERT_FROM_NEW = insertInto(SIDE.account, SIDE.text);
 const INSERT_TO_NEW = insertInto(SIDE.text, SIDE.account);
 
@@ -87,7 +87,7 @@ export function takeFromBalance({ kind, accountId }: Balance, amountMicro: bigin
   return { sql: TAKE[kind], params, expectChanges: 1, ...tells(accountId) };
 }
 
-/** An account created by this very commit has no watchers. */
+/** An account created by this commit has no watchers yet. */
 function tells(accountId: Balance['accountId']): Pick<Statement, 'tells'> {
   if (typeof accountId !== 'number') return {};
   return { tells: { accountId, kind: 'balance', id: String(accountId) } };
@@ -101,11 +101,11 @@ export interface HashedRow {
   readonly credit: string;
   readonly amount_micro: Int;
   readonly hash: string;
-  /** The text that its hash is made of; begins with the hash of the row before it. */
+  /** The hashed text; begins with the hash of the previous row. */
   readonly text: string;
 }
 
-/** Read at one moment; `seq` is the number of the last transfer then. */
+/** Read at one moment; `seq` is the number of the last transfer at that moment. */
 export interface CachedRow {
   readonly account_id: number;
   readonly credits_micro: Int;
@@ -177,7 +177,7 @@ export class LedgerStore {
     );
   }
 
-  /** The number of the last transfer; 0 when there is none. */
+  /** The number of the last transfer; 0 if there is none. */
   async lastSeq(): Promise<Int> {
     return (await this.#reads.get<{ seq: Int }>(`SELECT (${LAST}) AS seq`))?.seq ?? 0;
   }

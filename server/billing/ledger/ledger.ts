@@ -19,9 +19,9 @@ import { addToBalance, type Balance, insertTransfer, LedgerStore, takeFromBalanc
 export type Side = string | RowIdOf;
 
 export interface Transfer {
-  /** Chosen and kept by the caller: a second commit with the same id is rejected as `unique`. */
+  /** Chosen by the caller: a second commit with the same id is rejected as `unique`. */
   readonly id: string;
-  /** The side that gives. */
+  /** The side that pays. */
   readonly debit: Side;
   /** The side that receives. */
   readonly credit: Side;
@@ -83,7 +83,7 @@ export function transferStatements(transfer: Transfer): Statement[] {
 export interface LedgerCheck {
   /** The problem, naming the row; null: none. */
   readonly problem: string | null;
-  /** The last sound row. */
+  /** The last valid row. */
   readonly head: LedgerHead;
 }
 

@@ -4,7 +4,7 @@ import { LedgerWalk } from './checks-walk.ts';
 import { LedgerStore } from './ledger-store.ts';
 
 export interface WholeLedger {
-  /** Number of the last transfer; 0 when there is none. */
+  /** Number of the last transfer; 0 if there is none. */
   readonly seq: number;
   readonly hash: string;
   /** Sum of all balances. */

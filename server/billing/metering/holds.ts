@@ -84,15 +84,15 @@ export class Holds {
     return statements;
   }
 
-  /** The hold for a machine of that type now, micro-credits. */
+  /** The current hold for a machine of that type, micro-credits. */
   hourMicro(plan: string, instanceType: string): bigint {
     const { prices, clock } = this.#deps;
     const priceNano = prices.priceNano({ meter: 'vm.time', variant: instanceType, plan, at: clock.now() });
-    // Rounded up: less than the price would not cover an hour.
+    // Rounded up, because less would not cover an hour.
     return (priceNano + NANO_PER_MICRO - 1n) / NANO_PER_MICRO;
   }
 
-  /** The statements that release what is left of the hold; none without one. */
+  /** The statements that release the rest of the hold; none if there is no hold. */
   async release({ vm_id, account_id }: Pick<UsedVm, 'vm_id' | 'account_id'>): Promise<Statement[]> {
     const { store, clock } = this.#deps;
     const hold = await store.findHold(vm_id);

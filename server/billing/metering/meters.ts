@@ -50,7 +50,7 @@ export const METERS: Readonly<Record<MeterName, Meter>> = {
     tickMs: 1000,
     perUnit: GIB * 3600n,
   },
-  // No level: sent bytes are added.
+  // Not a level: the bytes sent are added up.
   egress: {
     name: 'egress',
     service: 'egress',
@@ -70,7 +70,7 @@ export const METERS: Readonly<Record<MeterName, Meter>> = {
   },
 };
 
-/** The field that a price may depend on; null: one price for all. */
+/** The field that a price depends on; null: one price for all. */
 export const PRICED_BY: Readonly<Record<Meter['resourceType'], 'instance_type' | 'engine' | null>> = {
   vm: 'instance_type',
   bucket: null,

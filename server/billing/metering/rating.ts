@@ -37,7 +37,7 @@ export interface Bill {
   readonly at: number;
 }
 
-/** The statements that pay a bill. They are refused if balance or holds have changed meanwhile. */
+/** The statements that pay a bill; refused if balance or holds changed. */
 function payments(account: BillingRow, { owed, holds, at }: Bill): Statement[] {
   const { account_id, settlement } = account;
   const before = balancesOf(account);
@@ -79,7 +79,7 @@ export interface RatingDeps {
   readonly accounts: BillingAccountStore;
 }
 
-/** Usage that is not charged yet, at one moment. */
+/** Usage at one moment that is not charged yet. */
 export interface Unrated {
   /** All lines of the account. */
   readonly lines: readonly LineRow[];
@@ -122,7 +122,7 @@ export class Rating {
     );
   }
 
-  /** Same as what withUnrated() gives, by reads of a snapshot. */
+  /** Like withUnrated(), with reads of a snapshot. */
   unratedIn(reads: Reads, accountId: number): Promise<Unrated> {
     return this.#unrated(accountId, {
       accounts: new BillingAccountStore(reads),
@@ -162,7 +162,7 @@ export class Rating {
     const failures: unknown[] = [];
     for (let after = 0; ; ) {
       const ids = await this.#deps.usage.accountsInUse(after, PAGE_ACCOUNTS);
-      // Run in parallel, so that they share commits. A failure does not keep others from being charged.
+      // Run in parallel to share commits. A failure does not block other accounts.
       for (const outcome of await Promise.allSettled(ids.map((id) => this.rateUsage(id)))) {
         if (outcome.status === 'rejected') failures.push(outcome.reason);
       }
@@ -226,7 +226,7 @@ export class Rating {
   }
 }
 
-/** One moment on both clocks, the same for all lines that were read together. */
+/** One moment on both clocks, shared by all lines read together. */
 export interface Moment {
   readonly wallMs: number;
   readonly steadyMs: number;

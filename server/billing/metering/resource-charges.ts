@@ -231,7 +231,7 @@ export class Usage {
     return [this.#vmRuns(vm_id, 1, at)];
   }
 
-  /** `at`: when the run ended, wall time; also long ago. */
+  /** `at`: when the run ended, wall time; may be long ago. */
   vmStopped({ vm_id }: UsedVm, at: number): Statement[] {
     return [this.#vmRuns(vm_id, -1, at)];
   }
@@ -244,7 +244,7 @@ export class Usage {
     return [...used, store.closeEgress(vm_id)];
   }
 
-  /** Adds `bytes` that the machine sent through tunnels. Does nothing for one that is gone. */
+  /** Adds `bytes` that the machine sent through tunnels. Does nothing if it was deleted. */
   vmSent(vmId: string, bytes: number): Statement {
     const { store, steady } = this.#deps;
     return store.addEgress('vm', vmId, { bytes, now: ticksOf(METERS.egress, steady.now()) });
@@ -307,7 +307,7 @@ export class Usage {
     return { sql, params };
   }
 
-  /** Adds `bytes` that the database sent to its user. Does nothing for a purged one. */
+  /** Adds `bytes` that the database sent to its user. Does nothing if it was purged. */
   databaseSent(databaseId: string, bytes: number): Statement {
     const { store, steady } = this.#deps;
     return store.addEgress('database', databaseId, { bytes, now: ticksOf(METERS.egress, steady.now()) });

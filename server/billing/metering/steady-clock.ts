@@ -7,7 +7,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Meter } from './meters.ts';
 
-/** One moment as read on all clocks. */
+/** One moment, read on all clocks. */
 export interface Anchor {
   readonly bootId: string;
   /** The host's uptime, ms. */

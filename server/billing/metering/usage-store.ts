@@ -102,7 +102,7 @@ export class UsageStore {
     }
   }
 
-  /** At most PAGE_LINES lines of an account, those after `last`. */
+  /** At most PAGE_LINES lines of an account, after `last`. */
   linesAfter(accountId: number, last: LineKey): Awaitable<LineRow[]> {
     return this.#reads.all(
       `SELECT ${LINE} FROM usage_lines WHERE account_id = ? AND (meter, resource_id) > (?, ?)
@@ -181,7 +181,7 @@ export class UsageStore {
     };
   }
 
-  /** Adds `quantity`, used at once at `now` (steady, ticks). Changes nothing if the line does not exist. */
+  /** Adds `quantity`, used at `now` (steady, ticks). Changes nothing if the line does not exist. */
   add({ meter, resourceId }: UsedLine, quantity: number, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since) + ?,
@@ -261,7 +261,7 @@ export class UsageStore {
     );
   }
 
-  /** The steady clock's anchor, the last one stored, or null. */
+  /** The last stored anchor of the steady clock, or null. */
   async findAnchor(): Promise<Anchor | null> {
     const row = await this.#reads.get<Anchor>(
       `SELECT boot_id AS "bootId", uptime_ms AS "uptimeMs", wall_ms AS "wallMs", steady_ms AS "steadyMs"

@@ -29,7 +29,7 @@ export function readPeriod(text: PeriodText, now: number): Period {
     from: text.from === undefined ? undefined : readDayOrTime('from', text.from),
     to: text.to === undefined ? undefined : readDayOrTime('to', text.to),
   };
-  // A period that ends with a month ends where the next one begins.
+  // A period that ends with a month ends at the start of the next one.
   const month = monthOf(given.from ?? (given.to === undefined ? now : given.to - 1));
   const from = given.from ?? month.from;
   const to = given.to ?? Math.max(month.to, given.from === undefined ? 0 : monthOf(now).to);
@@ -59,7 +59,7 @@ export function formatMonth(ms: number): string {
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** Like readTime(); a day stands for its beginning. */
+/** Like readTime(); a day means its start. */
 export function readDayOrTime(field: string, text: string): number {
   return readTime(field, DAY.test(text) ? `${text} 00:00:00` : text);
 }
@@ -77,7 +77,7 @@ const MICRO_DIGITS = 6;
 const NANO_DIGITS = 9;
 /** Digits of a quantity, rounded for display; costs are computed from exact quantities. */
 const QUANTITY_DIGITS = 9;
-/** From this value on toFixed() writes exponents. */
+/** From this value on, toFixed() uses exponents. */
 const FIXED_LIMIT = 1e21;
 
 /** Micro-credits in credits, exactly. */

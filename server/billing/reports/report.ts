@@ -67,7 +67,7 @@ export class Reports {
   /** Includes usage that is not charged yet; reading charges nothing. Throws `account_not_found`. */
   usage(accountId: number, period: Period): Promise<UsageReport> {
     const { metadata, rating } = this.#deps;
-    // Charged in between, usage would be both in the lines and in the ledger, or in neither.
+    // Without a snapshot, usage charged in between would be counted twice or not at all.
     return metadata.snapshot(async (reads) => {
       const unrated = await rating.unratedIn(reads, accountId);
       return this.#usage(new LedgerStore(reads), { accountId, period, unrated });
@@ -229,7 +229,7 @@ const WRITE_OFFS = 'system:write-offs';
 
 type Sums = Map<string, bigint>;
 
-/** By the times of the transfers; days without bookings are left out. */
+/** By the times of the transfers; days without transfers are omitted. */
 export async function revenueReport(store: LedgerStore, period: Period): Promise<RevenueReport> {
   const days = new Map<number, Sums>();
   const all: Sums = new Map();
@@ -239,7 +239,7 @@ export async function revenueReport(store: LedgerStore, period: Period): Promise
       days.set(day, sums);
       for (const each of [sums, all]) each.set(side, (each.get(side) ?? 0n) + BigInt(amount_micro));
     }
-    // An hour of a large cloud has thousands of transfers, so other work runs in between.
+    // An hour of a large cloud has thousands of transfers, so the loop yields to other work.
     if (from % DAY_MS === 0 || days.size > 0) await new Promise((resolve) => setImmediate(resolve));
   }
   return {

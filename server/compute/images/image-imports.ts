@@ -152,7 +152,7 @@ export class ImageImports {
     if (this.#isClosed) throw new AppError('shutting_down', 'Cloudlet is being stopped');
   }
 
-  /** Stores the row and begins the import. */
+  /** Stores the row and starts the import. */
   async #begin(call: Recorder, row: ImageRow, fill: Fill): Promise<AdminImage> {
     const { changes, store } = this.#deps;
     const imageId = row.image_id;
@@ -184,7 +184,7 @@ export class ImageImports {
       const found = await this.#conversions.run(signal, () => this.#takeIn(imageId, controller, sha256));
       await changes.run(BACKGROUND, (change) => change.add(store.finish(imageId, found)));
     } catch (error) {
-      // The image may be ready all the same; the next start of Cloudlet checks.
+      // The image may be ready anyway; the next start of Cloudlet checks.
       if (error instanceof CommitOutcomeUnknown) return;
       const { code, message } = failure(error);
       if (code === 'internal_error') onError(imageId, 'image import failed', error);

@@ -60,7 +60,7 @@ export class ImageSources {
     return { label, bytes: null, open: (signal) => this.#download(url.href, signal) };
   }
 
-  /** Checks the opened file, not the path, which may have been changed meanwhile. */
+  /** Checks the opened file, because the path may have been replaced. */
   async #openFile(path: string): Promise<FileHandle> {
     const { folders } = this.#deps;
     if (folders.length === 0) {

@@ -67,7 +67,7 @@ async function startAgain(deps: MachineStopsDeps, row: VmRow): Promise<void> {
   await power.startOwned(row.vm_id, find);
 }
 
-/** Waits for a start in progress: nothing else would stop the run it leads to. */
+/** Waits for a start in progress, because nothing else would stop its run. */
 async function halt(deps: MachineStopsDeps, vmId: string, { isDue, reason }: Halt): Promise<void> {
   const { store, turns, runs, graceMs } = deps;
   const find = async () => {

@@ -1,8 +1,8 @@
-/** The address pool of machines: allocates single addresses of one network and takes them back. */
+/** The address pool of machines: allocates and releases single addresses of one network. */
 import { AppError } from '../../platform/errors.ts';
 import type { Ingress } from '../ingress.ts';
 
-/** Number of addresses claimed at once, or the whole network if it is smaller. */
+/** Addresses claimed together, or the whole network if it is smaller. */
 const BLOCK = 256;
 /** Refused addresses or blocks before an allocation gives up. */
 const MAX_REFUSED = 256;
@@ -43,7 +43,7 @@ export class AddressPool {
       if (!this.#isHost(index) || this.#taken.has(index)) continue;
       const address = toText(this.#first + index);
       const block = index - (index % BLOCK);
-      // Marked before the host is asked: other allocations run concurrently.
+      // Marked before the host is checked: other allocations run concurrently.
       this.#taken.add(index);
       const isOurs = await this.#host.claim(toText(this.#first + block));
       if (isOurs && (await this.#host.isFree(address, guestPorts))) return address;

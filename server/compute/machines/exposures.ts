@@ -20,7 +20,7 @@ export interface ExposuresDeps {
   /** Absent: machines publish no ports. */
   readonly published?: Pick<PublishedPorts, 'opened' | 'closed'> | undefined;
   readonly onError: OnError;
-  /** Ports that stay closed; the machine runs all the same. */
+  /** Called with ports that stay closed; the machine runs anyway. */
   readonly onClosedPorts: (vmId: string, ports: readonly PortState[]) => void;
 }
 
@@ -82,7 +82,7 @@ export class Exposures {
       giveUp();
       return null;
     }
-    // Not at once: the engine has not taken the connection in yet.
+    // Delayed: the engine has not accepted the connection yet.
     const timer = setTimeout(giveUp, TAKEN_MS).unref();
     socket.once('close', () => {
       clearTimeout(timer);

@@ -21,7 +21,7 @@ export interface LentKeysDeps {
   readonly changes: Changes;
   readonly announce: Announce<VmEventType>;
   readonly find: Machines['findFor'];
-  /** False once the caller's key or session has ended, or its account is suspended or closed. */
+  /** False once the caller's key or session has ended, or the account is suspended or closed. */
   readonly isCurrent: (principal: Principal) => Awaitable<boolean>;
 }
 
@@ -29,7 +29,7 @@ export interface LentKeysDeps {
 const LENT_MS = 120_000;
 const MAX_PER_VM = 10;
 const MAX_PER_ACCOUNT = 100;
-/** Events of an account at once: several callers may lend the same key in turn. */
+/** Burst of events per account: several callers may lend the same key in turn. */
 const MAX_EVENTS = 200;
 
 interface Lent {
@@ -39,7 +39,7 @@ interface Lent {
   readonly principal: Principal;
   /** Monotonic, ms. */
   readonly until: number;
-  /** The event is stored; before, nobody is let in. */
+  /** The event is stored; the key is not accepted earlier. */
   readonly isWritten: boolean;
 }
 

@@ -17,14 +17,14 @@ import type { VmBilling } from './vm-billing.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 import type { VmViews } from './vm-view.ts';
 
-/** An event of a machine, with the columns it changes. Fields not given stay. */
+/** A change of a machine's state, with the columns that change. */
 export interface Happening {
   readonly event: VmEvent;
   readonly desired?: VmRow['desired_state'];
   /** Default: clears an earlier reason. */
   readonly reason?: Reason | undefined;
   readonly run?: NewRun;
-  /** When the ended run ended, ms since 1970; default now. */
+  /** End of the run, ms since 1970; default: now. */
   readonly endedAt?: number | undefined;
   /** Response of the call; default: the machine after the change. */
   readonly answer?: unknown;
@@ -56,7 +56,7 @@ interface LifecycleDeps {
   readonly ungrantedMemoryPercent: number;
 }
 
-/** So many accounts at least must come together to fill the share of those without granted credits. */
+/** At least this many accounts are needed to fill the share without granted credits. */
 const ACCOUNTS_TO_FILL = 4;
 /** Every share has room for one machine of the smallest type. */
 const LEAST_SHARE_MB = Math.min(...INSTANCE_TYPES.map(({ memoryMb }) => memoryMb));

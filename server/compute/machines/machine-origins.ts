@@ -15,7 +15,7 @@ export interface MachinePoints {
   points(): Promise<readonly { readonly pointId: string; readonly createdAt: number }[]>;
   /** Opens the metadata of a sound point while `work` runs. Throws `overloaded`, `out_of_space`, … */
   during<T>(pointId: string, work: (point: { readonly reads: Reads }) => Promise<T>): Promise<T>;
-  /** undefined: the point does not have it. Throws `data_corrupted`, `target_unavailable`. */
+  /** undefined: not in the recovery point. Throws `data_corrupted`, `target_unavailable`. */
   find(
     pointId: string,
     file: { readonly component: string; readonly path: string },
@@ -122,7 +122,7 @@ export class MachineOrigins {
     const since = await store.accountSince(accountId);
     const row = await points.during(pointId, async ({ reads }) => {
       const then = new VmStore(reads);
-      // A number alone might have been another account's in a cloud that was lost.
+      // In a lost cloud, the same number may have belonged to another account.
       const isSame = (await then.accountSince(accountId)) === since;
       return isSame ? then.find(vmId) : undefined;
     });

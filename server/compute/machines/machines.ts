@@ -100,7 +100,7 @@ export class Machines {
     });
   }
 
-  /** Machines of an account in a recovery point, made again, stopped, for another account. */
+  /** Restores the machines of an account from a recovery point, stopped, for another account. */
   get resources(): AccountResources {
     const { origins } = this.#deps;
     return {
@@ -237,12 +237,12 @@ export class Machines {
         change.add(store.insert(row), 'retry');
         change.add(store.usage(row, 'created', row.created_at));
         images.claim(change, row.image_id);
-        // A concurrent change took the last of a quota.
+        // A concurrent change used up a quota.
         change.addAll(await billing.created(row), 'retry');
         return views.present(row);
       });
     } catch (error) {
-      // The row may be stored all the same; if not, the supervisor removes the disk later.
+      // The row may have been stored; if not, the supervisor removes the disk later.
       if (error instanceof CommitOutcomeUnknown) throw error;
       if (row.address !== null) addresses.giveBack(row.address);
       await hypervisor.discard(row.vm_id).catch(() => {});
@@ -250,7 +250,7 @@ export class Machines {
     }
   }
 
-  /** An address that another row turns out to have stays taken in the pool. */
+  /** An address already used by another row stays allocated in the pool. */
   async #withFreeAddress(row: NewRow): Promise<NewRow> {
     const { store, addresses } = this.#deps;
     let { address } = row;
@@ -261,7 +261,7 @@ export class Machines {
   }
 }
 
-/** Makes a machine like this one. Throws `invalid_request` when its instance type is gone. */
+/** Input for a machine like this one. Throws `invalid_request` if its instance type no longer exists. */
 function inputOf({ name, instance_type, region, tags, disk_gb, user_data, ...row }: VmRow): NewVm {
   if (findInstanceType(instance_type)?.diskGb !== disk_gb) {
     throw invalidField('instance_type', `${instance_type} has no disk of ${disk_gb} GB on this cloud`);

@@ -59,7 +59,7 @@ export class PowerControl {
     return turns.act({ id: vmId, action: 'start', find }, async (row) => {
       if (nextState(row.state, 'start') === 'running') return row;
       const isUnderWay = row.state === 'starting';
-      // Any other state is checked by the commit.
+      // The commit checks all other states.
       if (isUnderWay && (await store.blockOf(row.account_id)) !== null) throw accountBlocked();
       assertNotTooLarge(row.memory_mb, hypervisor.memoryForGuestsMb());
       await billing.assertCredit(row);

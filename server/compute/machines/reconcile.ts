@@ -101,7 +101,7 @@ export class Reconciler {
     }
   }
 
-  /** The row was just read: no other action can come between reading it and this one. */
+  /** The row was just read synchronously: no other action can come between. */
   async #apply(step: ReconcileStep, found: Found): Promise<void> {
     const { turns, deleter, hypervisor, graceMs } = this.#deps;
     const { row, fact } = found;
@@ -164,12 +164,12 @@ export class Reconciler {
   }
 }
 
-/** For a row that was just read. */
+/** An action on a row that was just read. */
 function known(action: VmAction, row: VmRow): VmWanted {
   return { id: row.vm_id, action, find: () => row };
 }
 
-/** No machine of a blocked account is started again: it is stopped like the others. */
+/** Machines of a blocked account are not restarted, but stopped. */
 function afterHostRestart(block: AccountBlock | null): UnseenEnd {
   if (block === null) return HOST_RESTARTED;
   return { event: 'powered_off', desired: 'stopped', reason: stoppedBecause(block) };

@@ -62,13 +62,13 @@ const STOPPED_BY: Readonly<Record<StopMethod, Reason>> = {
   was_stopped: { code: 'was_stopped', message: 'The virtual machine was already stopped' },
 };
 
-/** Only the process that stopped it would know whether it was requested. */
+/** Only the process that stopped the machine would know whether a stop was requested. */
 const SHUT_DOWN_UNSEEN: Reason = {
   code: 'guest_shutdown',
   message: 'The virtual machine shut down while Cloudlet was not running, before its stop completed',
 };
 
-/** The change for a guest that is gone and whose end was not seen. */
+/** The change for a guest that ended while nobody watched. */
 export type UnseenEnd = Required<Pick<Happening, 'event' | 'desired' | 'reason'>>;
 
 export const CRASHED_UNSEEN: UnseenEnd = {
@@ -119,7 +119,7 @@ export class Runs {
     return row.databases === null ? spec : { ...spec, databaseUris: await this.#urisOf(row, row.databases) };
   }
 
-  /** A database that has gone is left out: the machine starts all the same. */
+  /** A deleted database is omitted; the machine starts anyway. */
   async #urisOf({ account_id }: VmRow, names: string): Promise<Readonly<Record<string, string>>> {
     const uris: Record<string, string> = {};
     for (const name of JSON.parse(names) as string[]) {
@@ -193,7 +193,7 @@ export class Runs {
   }
 }
 
-/** The reason of a run that ended before the engine could stop it. */
+/** Reason of a run that ended before the engine stopped it. */
 function endReason({ cause, message }: LastEnd): Reason {
   return cause === 'guest_shutdown' ? SHUT_DOWN_UNSEEN : { code: cause, message };
 }
@@ -240,7 +240,7 @@ const PREFIX = 11;
 const MACHINES = 80;
 const RESOLVER = '64.0.1';
 const BASE = 10;
-/** Where machines have addresses of 10.64.0.0/11 already. */
+/** Used if the machines' address pool already uses 10.64.0.0/11. */
 const OTHER_BASE = 100;
 
 /** A machine's place in its network, made of its own MAC and address; undefined: it has no address. */

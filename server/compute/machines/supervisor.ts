@@ -39,7 +39,7 @@ export class Supervisor {
     this.#supervision = new Supervision({ ...deps, atOnce: AT_ONCE });
   }
 
-  /** Begins to reconcile the machines of the last run of Cloudlet. Does not wait for it. */
+  /** Starts reconciling the machines of the previous Cloudlet process, in the background. */
   start(): void {
     this.#deps.hypervisor.onEnd((end) => void this.#noteEnd(end));
     this.#recovered = this.#recover().catch((error: unknown) =>
@@ -71,7 +71,7 @@ export class Supervisor {
     await this.#supervision.sweep({ folder: 'vms', what: 'machines', count: facts.length, orphans });
   }
 
-  /** Begins nothing more; resolves when the work in progress has ended. */
+  /** Accepts no new work; resolves when running work has ended. */
   async close(): Promise<void> {
     const { turns } = this.#deps;
     await Promise.all([turns.close(), this.#recovered]);

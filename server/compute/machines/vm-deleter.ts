@@ -51,7 +51,7 @@ export class VmDeleter {
     const { vm_id: vmId, address } = row;
     const { changes, store, hypervisor, exposures, addresses, resting, clock } = this.#deps;
     await exposures.close(vmId);
-    // Last, because the next machine with this address opens it anew.
+    // Last, because the next machine with this address opens it again.
     if (address !== null) addresses.giveBack(address);
     await hypervisor.discard(vmId);
     await changes.store([...resting.restMachine(row, clock.now()), store.delete(row)]);

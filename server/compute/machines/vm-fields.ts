@@ -136,7 +136,7 @@ export function vmNameProblem(name: string): string | undefined {
   const length = [...name].length;
   if (!name.isWellFormed()) return 'must be well-formed Unicode';
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return 'must have no control characters or line breaks';
-  // Invisible characters may join others, but are no name by themselves.
+  // Invisible characters may join visible ones, but are not a name.
   if (!/[^\p{C}\p{Z}\p{M}]/u.test(name)) return 'must have a visible character';
   return length <= MAX_CHARACTERS ? undefined : `must have at most ${MAX_CHARACTERS} characters`;
 }

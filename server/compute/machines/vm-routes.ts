@@ -1,4 +1,4 @@
-/** Machines over REST: for their owners, and those of all accounts for administrators. */
+/** Machines over REST, for owners and for administrators. */
 import { listPage, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Listed } from '../../metadata/list.ts';

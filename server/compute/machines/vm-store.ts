@@ -21,7 +21,7 @@ export interface VmRow {
   /** JSON array of OpenSSH public key lines. */
   readonly ssh_keys: string;
   readonly user_data: string | null;
-  /** JSON array of the names of databases whose URIs it is given; null: none. */
+  /** JSON array of the names of databases whose URIs the machine gets; null: none. */
   readonly databases: string | null;
   /** JSON array of guest ports. */
   readonly ports: string;
@@ -56,7 +56,7 @@ const COLUMNS = `id, vm_id, account_id, name, instance_type, region, tags, vcpus
   ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan,
   (SELECT count(*) FROM vm_ports WHERE vm_ports.vm_id = vms.vm_id) AS published`;
 
-/** Events of one machine, so that endless starts and stops cannot fill the metadata. */
+/** Events kept per machine, so that frequent starts cannot fill the metadata. */
 export const EVENTS_KEPT = 200;
 
 export class VmStore {
@@ -83,7 +83,7 @@ export class VmStore {
     return (await found) !== undefined;
   }
 
-  /** When the account was made, ms; undefined: there is none. */
+  /** Creation time of the account, ms; undefined: no such account. */
   async accountSince(accountId: number): Promise<number | undefined> {
     const sql = 'SELECT created_at FROM accounts WHERE id = ?';
     return (await this.#reads.get<{ created_at: number }>(sql, accountId))?.created_at;
@@ -158,7 +158,7 @@ export class VmStore {
     return (await this.#reads.get('SELECT 1 FROM vms WHERE address = ?', address)) !== undefined;
   }
 
-  /** When the machine's samples last showed it running since `since`. */
+  /** Last sample that showed the machine running since `since`. */
   async lastSeen(id: number, since: number): Promise<number | null> {
     const row = await this.#reads.get<{ at: number | null }>(
       'SELECT max(at) AS at FROM vm_samples WHERE vm = ? AND step_seconds = 5 AND at >= ?',

@@ -10,10 +10,10 @@ import type { IdlePort, PublishedPortsStore, PublishedRow } from './published-po
 /** A machine that has not run for so long may lose its public ports, ms. */
 export const IDLE_MS = 24 * 3_600_000;
 
-/** A port for someone, who must call done() with it. */
+/** A chosen port; the caller must call done(). */
 export interface ChosenPort {
   readonly port: number;
-  /** The machine's that has it and does not need it; null: it is free. */
+  /** The machine that has the port but does not need it; null: the port is free. */
   readonly idle: IdlePort | null;
 }
 
@@ -26,7 +26,7 @@ interface PortChoiceDeps {
 
 export class PortChoice {
   readonly #deps: PortChoiceDeps;
-  /** Ports that were chosen for what is being stored. */
+  /** Chosen ports whose rows are not stored yet. */
   readonly #chosen = new Set<number>();
 
   constructor(deps: PortChoiceDeps) {
@@ -75,7 +75,7 @@ export class PortChoice {
   async #take(port: number): Promise<boolean> {
     const { rules, listeners } = this.#deps;
     if (this.#chosen.has(port) || rules.reserved.has(port)) return false;
-    // Before it is known to be free: others ask at the same time.
+    // Reserved before it is known to be free, because other requests run concurrently.
     this.#chosen.add(port);
     if (await listeners.isFree(port)) return true;
     this.#chosen.delete(port);
@@ -89,7 +89,7 @@ export class PortChoice {
   }
 }
 
-/** The ports of the account that has most come first, so that hoarding takes nothing from others. */
+/** Ports of the account with the most ports first, so that hoarding does not hurt others. */
 function inTurn(idle: readonly IdlePort[]): IdlePort[] {
   const counts = new Map<number, number>();
   for (const { account_id } of idle) counts.set(account_id, (counts.get(account_id) ?? 0) + 1);

@@ -9,7 +9,7 @@ import type { OpenFiles } from '../machines/machines.ts';
 
 export interface PublishedConnectionsDeps {
   readonly descriptors: OpenFiles;
-  /** Connections of all accounts at once. */
+  /** Maximum connections of all accounts together. */
   readonly maxConnections: number;
   /** Bytes that machines sent to others, for billing. */
   readonly sent: Pick<WriteBehind<string, number>, 'note'>;
@@ -24,7 +24,7 @@ export interface Visit {
   readonly source: string;
 }
 
-/** At once, per account. */
+/** Maximum concurrent connections per account. */
 const MAX_CONNECTIONS = 512;
 const PER_CONNECTION_FILES = 2;
 
@@ -40,7 +40,7 @@ type Slots = SharedSlots<string>;
 export class PublishedConnections {
   readonly #deps: PublishedConnectionsDeps;
   readonly #max: number;
-  /** Slots of all accounts together. */
+  /** Slots of all accounts. */
   readonly #all: SharedSlots<number>;
   readonly #byAccount = new Map<number, Slots>();
   readonly #open = new Set<Entry>();
@@ -51,7 +51,7 @@ export class PublishedConnections {
     this.#all = new SharedSlots(deps.maxConnections);
   }
 
-  /** null: nothing answers, or there is no slot for this visitor. Never rejects. */
+  /** null: nothing answers, or the visitor gets no slot. Never rejects. */
   async dial(visit: Visit, connect: () => Promise<Socket | null>): Promise<Socket | null> {
     const { vmId } = visit;
     let socket: Socket | null = null;
@@ -90,7 +90,7 @@ export class PublishedConnections {
     for (const entry of this.#open) this.#count(entry);
   }
 
-  /** A slot of the account for the visitor, and one of all for the account. */
+  /** Takes a slot of the account and one of the total. */
   #take({ accountId, source }: Visit, onGone: () => void): (() => void) | null {
     const own: Slots = this.#byAccount.get(accountId) ?? new SharedSlots(this.#max);
     this.#byAccount.set(accountId, own);

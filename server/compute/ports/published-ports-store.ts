@@ -1,14 +1,14 @@
 /** SQL of published ports. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
-/** One of `public_port` and `hostname` is set; neither while its port is given away. */
+/** Either `public_port` or `hostname` is set; neither after the port was reassigned. */
 export interface PublishedRow {
   readonly port_id: string;
   readonly vm_id: string;
   readonly account_id: number;
   readonly guest_port: number;
   readonly public_port: number | null;
-  /** The port that it had until it was given to another machine. */
+  /** The former port, reassigned to another machine. */
   readonly former_port: number | null;
   readonly hostname: string | null;
   /** ms since 1970. */
@@ -44,7 +44,7 @@ export class PublishedPortsStore {
     return rows.map((row) => row.public_port);
   }
 
-  /** Ports that were published, and whose machines ran last, before `before` (ms); longest idle first. */
+  /** Published ports whose machines last ran before `before` (ms), longest idle first. */
   idlePorts(before: number): Awaitable<IdlePort[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS.replace(/\w+/g, 'p.$&')} FROM vm_ports p JOIN vms v ON v.vm_id = p.vm_id
@@ -64,7 +64,7 @@ export class PublishedPortsStore {
     };
   }
 
-  /** A port for one that was given away. Changes no row when it has one by now. */
+  /** Assigns a port after a reassignment. Changes no row if it already has one. */
   regain({ port_id, former_port }: PublishedRow, port: number): Statement {
     return {
       sql: `UPDATE vm_ports SET public_port = ?, former_port = ?
@@ -84,7 +84,7 @@ export class PublishedPortsStore {
     };
   }
 
-  /** Changes no row when the account has `max` of them or more, behind insert(). */
+  /** After insert(): changes no row if the account has `max` ports or more. */
   expectAtMost(accountId: number, max: number): Statement {
     return {
       sql: `UPDATE accounts SET id = id

@@ -22,7 +22,7 @@ import type { NewPublishedPort, PublishedPort } from './published-ports-schema.t
 import type { IdlePort, PublishedPortsStore, PublishedRow } from './published-ports-store.ts';
 import { RESERVED_HOSTNAMES } from './reserved-hostnames.ts';
 
-/** Maximum of an account without credits but those of its registration: anybody can make many. */
+/** Limit of accounts with only sign-up credits, which anyone can register. */
 const MAX_UNTRUSTED = 5;
 
 /** Connects to a TCP port of the machine's guest, in its present run; null: nothing answers. */
@@ -53,7 +53,7 @@ export interface PublishingRules {
   readonly domain: string;
   /** Maximum per account. */
   readonly max: number;
-  /** Connections through ports and names, of all accounts at once. */
+  /** Maximum connections through ports and names, of all accounts together. */
   readonly maxConnections: number;
 }
 
@@ -94,7 +94,7 @@ interface Run {
 export class PublishedPorts {
   readonly #deps: PublishedPortsDeps;
   readonly #runs = new Map<string, Run>();
-  /** The last opening or closing of each machine's ports: one after the other. */
+  /** Serializes opening and closing the ports of each machine. */
   readonly #turns = new Map<string, Promise<void>>();
   readonly #connections: PublishedConnections;
   readonly #choice: PortChoice;
@@ -198,7 +198,7 @@ export class PublishedPorts {
     });
   }
 
-  /** A run of the machine began, or goes on after a restart of Cloudlet. Never rejects. */
+  /** A run of the machine began, or continues after a restart of Cloudlet. Never rejects. */
   async opened(row: VmRow, dial: Dial): Promise<void> {
     if (!this.#runs.has(row.vm_id))
       this.#runs.set(row.vm_id, { row, dial, reasons: new Map(), guestPorts: new Map() });
@@ -267,7 +267,7 @@ export class PublishedPorts {
     const wanted = new Map(
       rows.flatMap(({ public_port: port, guest_port }) => (port === null ? [] : [[port, guest_port]])),
     );
-    // A port that was taken back and published again keeps its listener, and may lead elsewhere.
+    // A port that was unpublished and published again keeps its listener, but may have another target.
     run.guestPorts = wanted;
     for (const port of [...run.reasons.keys()].filter((port) => !wanted.has(port))) {
       run.reasons.delete(port);
@@ -342,7 +342,7 @@ function portChanged(vm: VmRow, row: PublishedRow, at: number) {
   return eventOf('vm.port_changed', vm, { at, vm_id, port_id, port, public_port, former_port });
 }
 
-/** No port is free: the machine runs without. */
+/** No port is free: the machine starts without one. */
 function ignoreNone(error: unknown): undefined {
   if (!isAppError(error, 'no_free_port') && !isAppError(error, 'invalid_request')) throw error;
 }

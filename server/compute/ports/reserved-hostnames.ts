@@ -1,4 +1,4 @@
-/** Host names below CLOUDLET_APPS_DOMAIN that nobody gets. */
+/** Host names below CLOUDLET_APPS_DOMAIN that users cannot take. */
 
 /** Names that programs ask for by themselves: mail, discovery, proofs of who has a domain. */
 const OF_PROGRAMS = [
@@ -57,7 +57,7 @@ const OF_PROGRAMS = [
   ...['crl', 'ocsp', 'openpgpkey', 'whois', 'ntp', 'ldap', 'kerberos', 'caldav', 'carddav', 'sip', 'vpn'],
 ];
 
-/** Names that people take for the cloud's own, or type a password into. */
+/** Names that look like part of the cloud, or that people would type a password into. */
 const OF_THE_CLOUD = [
   ...['account', 'accounts', 'admin', 'administrator', 'api', 'assets', 'auth', 'authn', 'billing', 'cdn'],
   ...[

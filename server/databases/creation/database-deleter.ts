@@ -41,7 +41,7 @@ export interface DatabaseDeleterDeps {
   readonly clock: Clock;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
-  /** Retention of a last dump, ms; 0: none is kept. */
+  /** Retention of a last dump, ms; 0: no dump is kept. */
   readonly keepMs: number;
   /** Maximum bytes of last dumps per account; beyond, the oldest are deleted. */
   readonly keptBytes: number;
@@ -51,7 +51,7 @@ export interface DatabaseDeleterDeps {
 }
 
 interface Removal {
-  /** False: keeps no last dump, and deletes one that is kept already. */
+  /** False: keep no last dump, and delete an existing one. */
   readonly keep?: boolean;
 }
 
@@ -140,7 +140,7 @@ export class DatabaseDeleter {
     await this.#boundKept(row.account_id);
   }
 
-  /** Lets the oldest last dumps of an account go while it has too many; the newest stays. */
+  /** Removes the oldest last dumps of an account beyond the limit; the newest stays. */
   async #boundKept(accountId: number): Promise<void> {
     const { store, lifecycle, turns, keptBytes, reconcileSoon } = this.#deps;
     const rows = await store.keptOf(accountId);
@@ -148,7 +148,7 @@ export class DatabaseDeleter {
     let bytes = rows.reduce((sum, row) => sum + keptSize(row), 0);
     for (const row of rows.slice(0, -1)) {
       if (count <= MOST_KEPT && bytes <= keptBytes) return;
-      // A database that is being undeleted, or whose dump is being made, is left alone.
+      // Skips a database that is being undeleted or dumped.
       if (turns.isBusy(row.database_id) || row.is_dropped === 0) continue;
       const isOver = await lifecycle.commit(row, { keep_left_ms: 0 }).catch(() => null);
       if (isOver === null) continue;

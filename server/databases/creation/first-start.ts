@@ -54,7 +54,7 @@ export class FirstStart {
     }, deps.tellMs ?? TELL_MS);
   }
 
-  /** The current row, after the last progress message. */
+  /** The current row after all progress messages were stored. */
   async settled(): Promise<DatabaseRow> {
     clearTimeout(this.#timer);
     return (await this.#telling) ?? this.creating;
@@ -80,7 +80,7 @@ export function isTold({ state, reason_code }: DatabaseRow): boolean {
   return state === 'creating' && reason_code === REASON;
 }
 
-/** Says in the row why the database is not ready yet. Cloudlet tries again. */
+/** Stores in the row why the database is not ready yet. Cloudlet retries. */
 export async function noteDelay(
   { lifecycle, engines }: Pick<FirstStartDeps, 'lifecycle' | 'engines'>,
   row: DatabaseRow,

@@ -50,7 +50,7 @@ export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow
   });
 }
 
-/** Keeps no last dump: nobody could restore it. */
+/** Keeps no last dump, because the account's owner could not restore it. */
 async function remove({ lifecycle, billing, reconcileSoon }: DatabaseStopsDeps, row: DatabaseRow) {
   if (row.state === 'deleting' && row.deletes_at === null) return;
   const wanted = { state: 'deleting', deletes_at: null, keep_left_ms: null, kept_dump_bytes: null } as const;

@@ -98,7 +98,7 @@ export class DataFaults {
 }
 
 async function absentIn(engine: Engine, store: DatabaseStore): Promise<string[]> {
-  // Rows are read first, so that databases created meanwhile are not reported.
+  // Rows are read first, so that databases created concurrently are not reported.
   const rows = await store.expectedIn(engine.name);
   if (rows.length === 0) return [];
   // An unavailable engine raises its own alarm.
@@ -110,7 +110,7 @@ async function absentIn(engine: Engine, store: DatabaseStore): Promise<string[]>
   return absent;
 }
 
-/** False for a database deleted meanwhile, which is no loss. */
+/** False for a database deleted concurrently, which is not a loss. */
 async function isKept(store: DatabaseStore, databaseId: string): Promise<boolean> {
   const row = await store.find(databaseId);
   return row !== undefined && row.state !== 'deleting' && row.is_dropped === 0;
@@ -124,7 +124,7 @@ export interface DataCheckDeps {
   readonly faults: DataFaults;
 }
 
-/** Messages of PostgreSQL and MariaDB for damaged pages; other failures are no damage. */
+/** Messages of PostgreSQL and MariaDB about damaged pages; other failures are not damage. */
 const DAMAGE = /invalid page in block|could not read block|is corrupt|checksum/i;
 
 export class DataCheck {

@@ -22,7 +22,7 @@ export class Egress {
     this.#sent.note(databaseId, bytes);
   }
 
-  /** Passes the same pieces on and counts each. */
+  /** Counts the bytes of each piece and passes it on. */
   async *counted(databaseId: string, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const piece of pieces) {
       this.count(databaseId, piece.length);
@@ -59,14 +59,14 @@ export interface DatabaseBilling {
   opened(database: BilledDatabase, sizeBytes: number): readonly Statement[];
   /** Sets the counted storage from now on. Does nothing for a deleted database. */
   resized(database: BilledDatabase, sizeBytes: number): readonly Statement[];
-  /** For an opened database, which has its new name already. */
+  /** For an open database that already has its new name. */
   renamed(database: BilledDatabase): readonly Statement[];
   /** Counts bytes sent to the user. Does nothing for a purged database. */
   sent(databaseId: string, bytes: number): Statement;
   /** For a database that was created() and never opened(). */
   abandoned(database: BilledDatabase): readonly Statement[];
   deleted(database: BilledDatabase): readonly Statement[];
-  /** For a deleted database: its last dump costs what so many bytes of it cost. */
+  /** For a deleted database: the last dump is charged like the same number of bytes. */
   dumpKept(database: BilledDatabase, bytes: number): readonly Statement[];
   dumpRemoved(database: BilledDatabase): readonly Statement[];
   /** Current hourly price of its storage, credits. */

@@ -26,7 +26,7 @@ export interface LifecycleDeps {
 }
 
 interface Commit {
-  /** Further statements of the same commit. */
+  /** Additional statements for the same commit. */
   readonly also?: (change: Change) => void | Promise<void>;
   /** Default: `write_conflict`. */
   readonly refused?: Refusal;
@@ -54,7 +54,7 @@ export class Lifecycle {
     };
   }
 
-  /** The current password, or the next one once it is applied. */
+  /** The current password, or the next one once applied. */
   passwordOf({ database_id, sealed_password, sealed_next_password }: DatabaseRow): string {
     return this.#deps.secrets.unseal(database_id, sealed_next_password ?? sealed_password);
   }
@@ -106,7 +106,7 @@ export class Lifecycle {
   }
 }
 
-/** For a database of a restored cloud that is not loaded yet. */
+/** Refusal for a database of a restored cloud that is not loaded yet. */
 function notBack({ name }: DatabaseRow): AppError {
   return new AppError(
     'database_not_ready',
@@ -114,7 +114,7 @@ function notBack({ name }: DatabaseRow): AppError {
   );
 }
 
-/** For a name that the account uses already. */
+/** Refusal of a name that the account already uses. */
 export function databaseExists(name: string, hint?: string): AppError {
   const detail = `You already have a database named ${name}`;
   return new AppError('database_exists', detail, hint === undefined ? {} : { hint });

@@ -64,9 +64,9 @@ const ROUND_SECONDS = 300;
 export class Sampler {
   readonly #deps: SamplerDeps;
   readonly #readings: Readings<DatabaseFigure>;
-  /** Active at the last tick: measured once more, for changes after that sample. */
+  /** Active at the last tick; measured once more to include later changes. */
   #active: ReadonlySet<string> = new Set();
-  /** Row id of the last database measured in rotation. */
+  /** Row id of the last database measured in the rotation. */
   #turn = 0;
   #counts: readonly DatabaseCount[] = [];
   readonly #statements = new Map<string, number>();
@@ -123,7 +123,7 @@ export class Sampler {
     return active;
   }
 
-  /** Active databases, and as many others as needed to measure all of them in one round. */
+  /** Active databases, and as many others as needed to measure all in one round. */
   async #due(active: ReadonlySet<string>): Promise<DatabaseRow[]> {
     const { store } = this.#deps;
     const found = await Promise.all([...active].map((id) => store.find(id)));

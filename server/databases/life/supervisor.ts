@@ -36,7 +36,7 @@ const FAILURES_TO_ERROR = 3;
 export class DatabaseSupervisor {
   readonly #deps: SupervisorDeps;
   readonly #supervision: Supervision;
-  /** Whether all databases have the limits of this start. */
+  /** Whether this start's limits are applied to all databases. */
   #isLimited = false;
 
   constructor(deps: SupervisorDeps) {
@@ -65,7 +65,7 @@ export class DatabaseSupervisor {
     }
   }
 
-  /** Brings databases in line with limits that changed since the last start. Failures are retried. */
+  /** Applies limits that changed since the last start. Failures are retried. */
   async #limitAll(): Promise<void> {
     const { store, engines, lifecycle, turns, onError } = this.#deps;
     if (this.#isLimited) return;
@@ -156,7 +156,7 @@ export class DatabaseSupervisor {
     await lifecycle.setDesired(row, openStateOf(row));
   }
 
-  /** Tells the owner once the engine has failed FAILURES_TO_ERROR times; one that is away has not failed. */
+  /** Notifies the owner after FAILURES_TO_ERROR failures; an unavailable engine does not count. */
   async #noteFailure(databaseId: string, { error, count }: Failure): Promise<void> {
     const { turns, lifecycle } = this.#deps;
     if (isAppError(error) || count < FAILURES_TO_ERROR || turns.isClosing) return;
@@ -168,7 +168,7 @@ export class DatabaseSupervisor {
   }
 }
 
-/** Not an error of the engine: the database was deleted or undeleted, or Cloudlet stops. */
+/** Not an engine error: the database was deleted or undeleted, or Cloudlet is stopping. */
 function throwUnlessInterrupted(error: unknown): void {
   if (isAppError(error, 'database_not_ready') || isAppError(error, 'shutting_down')) return;
   throw error;

@@ -26,7 +26,7 @@ export interface Continuous {
   readonly alarms: Pick<Alarms, 'raise' | 'clear'>;
   /** How often logs are archived, ms. */
   readonly everyMs: number;
-  /** How long they are kept, ms. */
+  /** Retention of the logs, ms. */
   readonly keepMs: number;
 }
 
@@ -38,15 +38,15 @@ export interface ContinuousDeps {
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
-/** The line that a server archives now, as far as this process knows. */
+/** The log that a server writes and this process archives. */
 interface Track {
   readonly line: string;
   readonly bases: LogBase[];
-  /** All up to there is archived. */
+  /** Archived up to this position. */
   to: bigint;
   /** Everything committed by then is; ms. */
   at: number;
-  /** The server sleeps, so no commit came since. */
+  /** The server is stopped, so no commits occur. */
   isAsleep: boolean;
   /** Bytes since the newest base copy. */
   sinceBase: bigint;
@@ -55,7 +55,7 @@ interface Track {
 }
 
 const MIB = 2n ** 20n;
-/** Bytes of one server in one go, so that the others have their turn. */
+/** Maximum bytes per server in one round, so that other servers get their turn. */
 const MOST_AT_ONCE = 256n * MIB;
 const SERVERS_AT_ONCE = 4;
 /** A base copy is made anew after so many bytes of the log, which a recovery would replay, or so long. */
@@ -87,9 +87,9 @@ interface Shipped extends Served {
 export class ContinuousArchive implements LogWriter {
   readonly #deps: ContinuousDeps;
   readonly #tracks = new Map<string, Track>();
-  /** By server: not before then, on the uptime clock, a new line or base copy is begun. */
+  /** By server: earliest time (uptime clock) for a new log or base copy. */
   readonly #pauses = new Map<string, number>();
-  /** By server: why it is not protected now, and since when, on the uptime clock. */
+  /** By server: why it is not protected, and since when (uptime clock). */
   readonly #problems = new Map<string, { readonly since: number; readonly what: string }>();
   readonly #turns = new KeyedMutex();
   readonly #closing = new AbortController();
@@ -178,7 +178,7 @@ export class ContinuousArchive implements LogWriter {
     return found?.what ?? null;
   }
 
-  /** Archives what that account's server has written by now, which may start it. */
+  /** Archives everything that the account's server has written; may start the server. */
   async catchUp(engine: Engine, accountId: number): Promise<void> {
     const key = `${engine.name}-${accountId}`;
     const logs = await this.logs();
@@ -187,7 +187,7 @@ export class ContinuousArchive implements LogWriter {
     await of.using(accountId, (server) => this.#ship(logs, { key, server, of }));
   }
 
-  /** Archives what is left, and ends a base copy in progress. The engines are closed afterwards. */
+  /** Archives the rest and aborts a running base copy. The engines are closed afterwards. */
   async close(): Promise<void> {
     if (this.isOn) await Promise.race([this.tick(), after(FAREWELL_MS)]);
     this.#closing.abort(new Error('Cloudlet stops'));
@@ -222,7 +222,7 @@ export class ContinuousArchive implements LogWriter {
     return track.isAsleep ? this.#deps.clock.now() : Math.max(stored.at, track.at);
   }
 
-  /** A server that nobody uses any more is about to stop. */
+  /** Called before an idle server stops. */
   async #farewell(served: Served): Promise<void> {
     // New connections wait for this: not for a target that is gone.
     if (this.#problems.has('') || this.#problems.has(served.key)) return;
@@ -273,13 +273,13 @@ export class ContinuousArchive implements LogWriter {
     const known = this.#tracks.get(key);
     const isIt = known !== undefined && known.line === state.line;
     const track = isIt ? known : state.line === null ? null : await this.#found(logs, key, state);
-    // A log that goes back is another one: somebody put older data there.
+    // A log that goes backwards is another log: older data was restored there.
     if (track !== null && !track.isBroken && track.to >= state.from && track.to <= state.to) {
       this.#tracks.set(key, track);
       return track;
     }
     if (state.line !== null || known !== undefined) {
-      // A line that breaks again at once would cost a base copy each time.
+      // Without a pause, a log that keeps breaking would cost a base copy each time.
       if (this.#isPaused(key)) return null;
       this.#pauses.set(key, this.#deps.clock.uptime() + PAUSE_MS);
       const what = `the archived log of ${key} has a gap, or is damaged`;
@@ -318,7 +318,7 @@ export class ContinuousArchive implements LogWriter {
     return this.#deps.clock.uptime() < (this.#pauses.get(what) ?? 0);
   }
 
-  /** One at a time, of all servers; the log goes on meanwhile. */
+  /** One base copy at a time; archiving of the log continues meanwhile. */
   #baseSoon(logs: LogLines, { key, server, of, track }: Shipped): void {
     const { continuous, clock, onError } = this.#deps;
     const { signal } = this.#closing;

@@ -22,7 +22,7 @@ export interface PointFiles {
       readonly gaps: readonly { readonly component: string }[];
     }[]
   >;
-  /** undefined: the point does not have it. Throws `data_corrupted`, `target_unavailable`. */
+  /** undefined: not in the recovery point. Throws `data_corrupted`, `target_unavailable`. */
   find(
     pointId: string,
     file: { readonly component: string; readonly path: string },
@@ -82,7 +82,7 @@ export class DatabasePoints {
     }
   }
 
-  /** The database as it is in one of the points. Throws `point_not_found`. */
+  /** The row of the database in a recovery point. Throws `point_not_found`. */
   async rowIn(pointId: string, accountId: number, databaseId: string): Promise<DatabaseRow> {
     const { pointFiles } = this.#deps;
     const row = await pointFiles.during(pointId, async ({ reads }) =>

@@ -44,7 +44,7 @@ export interface LogTrial {
   readonly verdict: LogVerdict;
 }
 
-/** One server that has room here, chosen at random. Throws CheckSkipped when none can be tried. */
+/** Picks one server at random that fits on this host. Throws CheckSkipped if there is none. */
 export async function tryLog(trial: LogTrial): Promise<string> {
   const all = await candidatesOf(trial);
   if (all.length === 0) throw new CheckSkipped('no server has a complete base copy yet');

@@ -63,7 +63,7 @@ export class Moments {
     await this.#find(row, at);
   }
 
-  /** Dumps the database as of that time. Throws what assertAt() does, `out_of_space`, `data_corrupted`. */
+  /** Dumps the database as of that time. Throws like assertAt(), and `out_of_space`, `data_corrupted`. */
   async dump(row: DatabaseRow, at: number, signal: AbortSignal): Promise<Readable> {
     const { archive, engines, lifecycle, assertSpace } = this.#deps;
     const { line, base } = await this.#find(row, at);
@@ -137,7 +137,7 @@ export class Moments {
   }
 }
 
-/** Everything that was committed by `at` is in them. */
+/** The parts that contain all commits up to `at`. */
 export function partsUntil(line: Pick<LogLine, 'parts'>, base: LogBase, at: number): readonly LogPart[] {
   const { to } = reachOf(base, line);
   const parts = line.parts.filter((part) => part.to > base.from && part.from < to);

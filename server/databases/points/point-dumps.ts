@@ -1,4 +1,4 @@
-/** Databases as a source of recovery points: a dump of each, stored where kept dumps are (refill.ts). */
+/** Databases as a source of recovery points: their dumps, stored as files (refill.ts loads them). */
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Snapshot, Source, SourceFile } from '../../recovery/points/sources.ts';
@@ -53,7 +53,7 @@ function fileOf(deps: PointDumpsDeps, seen: DatabaseRow, signal: AbortSignal): S
     isPacked: false,
     gap: `database ${seen.name} (${seen.database_id})`,
     open: async () => {
-      // The row is read again: the database may have been deleted or undeleted meanwhile.
+      // Read again, because the database may have been deleted or undeleted since.
       const row = await deps.store.find(seen.database_id);
       if (row === undefined || (row.is_dropped === 1 && row.kept_dump_bytes === null)) return undefined;
       const out = new PassThrough();
@@ -86,7 +86,7 @@ async function copy(
           isForPoint: true,
         });
         const opened = await silence.during(dump).catch(async (error) => {
-          // Its deletion may have taken it out of its engine meanwhile, once its last dump was kept.
+          // A concurrent deletion may have removed it from its engine after keeping a last dump.
           const now = await store.find(id);
           if (now === undefined || now.kept_dump_bytes === null) throw error;
           return null;

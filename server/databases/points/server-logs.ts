@@ -10,19 +10,19 @@ export interface LogState {
   readonly line: string | null;
   /** The oldest position that it still has. */
   readonly from: bigint;
-  /** All up to there is durable; commits are from then, ms by the server's clock, or before. */
+  /** Durable up to this position; commits are from this time or earlier (ms, server clock). */
   readonly to: bigint;
   readonly at: number;
 }
 
-/** The server of an account, which runs. Each call rejects when it ends meanwhile. */
+/** A running server of an account. Calls reject if it ends. */
 export interface LogServer {
   readonly accountId: number;
   /** null: it keeps no log as it was started; the next start changes that. */
   state(): Promise<LogState | null>;
-  /** From now on it keeps its log for this line and no other. */
+  /** Keeps its log from now on, only for this line. */
   begin(line: string): Promise<LogState>;
-  /** Bytes of the log from there on, at least one and no more than `to`. */
+  /** Bytes of the log from `from`, at least one, up to `to`. */
   read(from: bigint, to: bigint): Promise<Buffer>;
   /** The server may discard its log before this position. */
   release(to: bigint): Promise<void>;
@@ -46,16 +46,16 @@ export interface ServerTrial {
   readonly databases: number;
   readonly tables: number;
   readonly rows: number;
-  /** The end of what was replayed. */
+  /** Position up to which the log was replayed. */
   readonly to: bigint;
 }
 
 export interface ServerLogs {
   /** Servers that run. */
   running(): readonly LogServer[];
-  /** Has it running while `work` goes on. Throws `engine_unavailable`. */
+  /** Runs `work` with the server running. Throws `engine_unavailable`. */
   using<T>(accountId: number, work: (server: LogServer) => Promise<T>): Promise<T>;
-  /** `work` runs before a server is stopped, when nobody uses it any more. */
+  /** `work` runs before an idle server is stopped. */
   onSleep(work: (server: LogServer) => Promise<void>): void;
   /** Accounts that have a server, running or not, with the sum of the size limits of its databases, bytes. */
   accounts(): ReadonlyMap<number, number>;

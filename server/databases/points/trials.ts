@@ -13,16 +13,16 @@ export interface TrialsDeps {
   readonly refill: Pick<Refill, 'fill'>;
 }
 
-/** Results of one engine. */
+/** Results for one engine. */
 export interface EngineTrials {
   readonly engine: EngineName;
-  /** Databases that were tried, or would have been. */
+  /** Databases tested, or that would have been. */
   readonly databases: number;
   readonly opened: number;
   readonly tables: number;
   /** Estimate of the engine; null: it makes none. */
   readonly rows: number | null;
-  /** Databases that could not be opened, with the reason; the first ones. */
+  /** Databases that could not be opened, with the reason; only the first ones. */
   readonly failures: readonly string[];
   /** Why this host cannot try them; null: it can. */
   readonly unavailable: string | null;
@@ -36,7 +36,7 @@ export async function tryDatabases(deps: TrialsDeps, signal: AbortSignal): Promi
   const byEngine = Map.groupBy(await rowsOf(deps.store), ({ engine }) => engine);
   const trials: EngineTrials[] = [];
   for (const [name, rows] of byEngine) {
-    // One server of an account at a time is up.
+    // Only one server per account runs at a time.
     const ordered = rows.toSorted((one, other) => one.account_id - other.account_id);
     trials.push(await tryEngine(deps, { engine: deps.engines.get(name), rows: ordered, signal }));
   }

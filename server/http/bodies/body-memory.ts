@@ -84,7 +84,7 @@ export class BodyMemory {
     else this.#byAccount.set(accountId, own);
   }
 
-  /** Cuts bodies until so many bytes more fit. Throws `overloaded` when this body would be the next. */
+  /** Aborts bodies to free memory. Throws `overloaded` if this body would be next. */
   #makeRoom(held: Held, bytes: number): void {
     while (!this.#fits(held.accountId, bytes)) {
       const slowest = this.#slowestFor(held, bytes);
@@ -109,7 +109,7 @@ export class BodyMemory {
     return left >= 0 && (own === 0 || own + bytes <= left);
   }
 
-  /** The slowest arriving body of the account that would hold most; null: none that may be cut. */
+  /** The slowest body of the account with the most memory; null: none may be aborted. */
   #slowestFor(held: Held, bytes: number): Held | null {
     const now = this.#clock.monotonic();
     const speed = ({ bytes: arrived, since }: Held) => arrived / Math.max(1, now - since);
@@ -117,7 +117,7 @@ export class BodyMemory {
       (this.#byAccount.get(accountId) ?? 0) + (accountId === held.accountId ? bytes : 0);
     let found: Held | null = null;
     for (const one of this.#arriving) {
-      // A body that holds nothing gives nothing.
+      // A body without memory frees nothing.
       if (one.bytes === 0 && one !== held) continue;
       const more = found === null ? 1 : would(one.accountId) - would(found.accountId);
       if (found === null || more > 0 || (more === 0 && speed(one) < speed(found))) found = one;

@@ -53,7 +53,7 @@ const LINGER_MS = 5000;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Released when the response has ended; null: no body was read. */
+    /** Released when the response ends; null: no body was read. */
     heldBody: HeldBody | null;
   }
 }
@@ -76,7 +76,7 @@ export async function readBody(request: FastifyRequest, bounds: BodyBounds): Pro
   const announced = Number(raw.headers['content-length'] ?? Number.NaN);
   if (announced > maxBytes) throw tooLarge();
   const arriving = Promise.withResolvers<never>();
-  // The body may be cut before anyone waits for it.
+  // The body may be aborted before anyone awaits it.
   arriving.promise.catch(() => {});
   const held = memory.hold(accountId, arriving.reject);
   request.heldBody = held;
@@ -166,9 +166,9 @@ function eachPiece(raw: IncomingMessage, { take, cut }: Reading): Promise<void> 
 class Pieces {
   readonly #held: HeldBody;
   #blocks: Buffer[] = [];
-  /** Bytes of the last block that are used. */
+  /** Used bytes of the last block. */
   #used = 0;
-  /** Length of all blocks. */
+  /** Length of all blocks together. */
   #size = 0;
   bytes = 0;
 
@@ -219,7 +219,7 @@ class Pieces {
   }
 }
 
-/** Makes `app` read JSON, and refuse other bodies. Forms: see multipart.ts. */
+/** Makes `app` accept JSON and refuse other bodies. Forms: see multipart.ts. */
 export function acceptBodies(app: FastifyInstance, memory: BodyMemory): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
@@ -236,7 +236,7 @@ export function acceptBodies(app: FastifyInstance, memory: BodyMemory): void {
     detachBuffer(bytes);
     return body;
   });
-  // Without a body every type is accepted: `curl -X POST -d ''` sends one.
+  // An empty body of any type is accepted: `curl -X POST -d ''` sends one.
   app.addContentTypeParser('*', ({ headers }, _payload, done) =>
     done(announcesBody(headers) ? notJson(headers['content-type']) : null),
   );

@@ -112,7 +112,7 @@ export class FormParser {
     return found + this.#delimiter.length;
   }
 
-  /** The position where the last bytes may begin a delimiter; the end if they do not. */
+  /** Position where a delimiter may begin in the last bytes; the end if none does. */
   #possibleDelimiter(bytes: Buffer, at: number): number {
     const from = Math.max(at, bytes.length - this.#delimiter.length + 1);
     for (let cr = bytes.indexOf(CR, from); cr !== -1; cr = bytes.indexOf(CR, cr + 1)) {

@@ -90,7 +90,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       leave();
       resolve(contents.finish());
     };
-    // Also if the whole body had arrived: unread bytes are lost.
+    // Also after the whole body arrived: unread bytes are lost.
     const onLost = () => fail(new AppError('bad_http', 'The client disconnected before its body was read'));
     const leave = () => {
       request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
@@ -134,7 +134,7 @@ class FormContents implements FormEvents {
     this.#target = target;
   }
 
-  /** Takes the promise that the target returned since the last call. */
+  /** Returns the pending promise of the target, once. */
   takeWaiting(): Promise<void> | undefined {
     const waiting = this.#waiting;
     this.#waiting = undefined;
@@ -179,7 +179,7 @@ class FormContents implements FormEvents {
   }
 }
 
-/** The last segment of a path with slashes of either kind. */
+/** The part after the last slash or backslash. */
 function withoutFolders(path: string): string {
   const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
   return name === '.' || name === '..' ? '' : name;

@@ -44,7 +44,7 @@ export async function sendContent(
     end(reply, { status: 304, headers });
     return;
   }
-  // Range is defined for GET alone (RFC 9110 §14.2).
+  // Range is defined only for GET (RFC 9110 §14.2).
   const range =
     request.method === 'GET' ? requestedRange(request, content.sizeBytes, [etag, lastModified]) : undefined;
   const { start, end: stop } = range ?? { start: 0, end: content.sizeBytes };
@@ -104,7 +104,7 @@ export async function sendStream(
   });
 }
 
-/** Sends the bytes from `read`. The head is written by `begin` before the first of them. */
+/** Sends the bytes of `read`. `begin` writes the head before the first byte. */
 export async function streamBody(raw: ServerResponse, read: Read, begin: () => void): Promise<void> {
   const gone = new AbortController();
   const leave = () => gone.abort(new AppError('bad_http', 'The client disconnected'));
@@ -140,7 +140,7 @@ export async function streamBody(raw: ServerResponse, read: Read, begin: () => v
   }
 }
 
-/** True if a header such as If-Match names `etag`, which has its quotes. */
+/** True if a header such as If-Match contains `etag`, including quotes. */
 function matches(header: string, etag: string): boolean {
   return (
     header === '*' || header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)

@@ -17,18 +17,18 @@ import { type SlowReader, SlowReaders } from './slow-readers.ts';
 export interface GuardDeps extends SlotDeps {
   /** A request body under MIN_BYTES_PER_SECOND for this long is cut. */
   readonly slowSeconds: number;
-  /** A response whose reader takes hardly anything for this long is cut. */
+  /** A response is aborted if its reader takes hardly anything for this long. */
   readonly pauseSeconds: number;
-  /** Memory for whole responses that slow readers leave waiting, of all accounts together. */
+  /** Memory for responses that slow readers have not read yet, of all accounts together. */
   readonly maxWaitingBytes: number;
   readonly log: Pick<Logger, 'warn'>;
 }
 
 const MIN_BYTES_PER_SECOND = 1024;
-/** A transfer goes on that moves so much. */
+/** A transfer that moves this many bytes continues. */
 const MIN_BYTES = 30 * MIN_BYTES_PER_SECOND;
 const CHECK_MS = 1000;
-/** A reader that has hardly moved for so long is cut when there is a shortage. */
+/** A reader this slow is disconnected when there is a shortage. */
 const SLOW_READER_MS = 2000;
 /** Maximum concurrent refusals with a reason; further connections are closed without one. */
 const MAX_REFUSING = 200;
@@ -49,19 +49,19 @@ export class ConnectionGuard {
   readonly #deps: GuardDeps;
   readonly #slots: ConnectionSlots;
   readonly #transfers = new Map<Socket, Transfer>();
-  /** Refused connections: later data on them must have no effect. */
+  /** Refused connections: later data on them is ignored. */
   readonly #turnedAway = new WeakSet<Socket>();
   #refusing = 0;
   #hasWarnedOfTls = false;
   readonly #timer: NodeJS.Timeout;
-  /** Found at the last check. */
+  /** Result of the last check. */
   #slowReaders = new SlowReaders([]);
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
     this.#slots = new ConnectionSlots(deps, {
       close: (socket, { reason, wasUsed }) => {
-        // A client with an earlier response would take a refusal for the response to its next request.
+        // A client with a pending response would take a refusal for that response.
         const isAnswering = this.#transfers.get(socket)?.response?.headersSent === true;
         if (wasUsed || isAnswering || this.#isReceiving(socket)) socket.destroy();
         else this.#turnAway(socket, reason);
@@ -112,7 +112,7 @@ export class ConnectionGuard {
       transfer.request = request;
       transfer.response = response;
     });
-    // Node alone would send 417, without a body; an expectation may be ignored (RFC 9110 §10.1.1).
+    // By default, Node would send 417 without a body; an expectation may be ignored (RFC 9110 §10.1.1).
     server.on('checkExpectation', (request, response) => server.emit('request', request, response));
     // Fastify's own listener would run first, and does not send a problem document.
     server.removeAllListeners('clientError');
@@ -205,7 +205,7 @@ export class ConnectionGuard {
  */
 function movedBytes(socket: Socket, transfer: Transfer): number {
   const settled = socket.bytesRead + socket.bytesWritten - socket.writableLength;
-  // Node's own idle time-out of sockets looks at the same number.
+  // Node's own idle timeout of sockets uses the same number.
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null };
   const queued = handle?.writeQueueSize ?? 0;
   transfer.peak = settled === transfer.settled ? Math.max(transfer.peak, queued) : queued;

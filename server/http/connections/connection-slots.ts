@@ -12,21 +12,21 @@ export interface SlotDeps {
   readonly clock: Clock;
   readonly maxConnections: number;
   readonly maxPerAddress: number;
-  /** Addresses and networks that stand for many callers and have no share of their own. */
+  /** Addresses and networks that many callers share; they have no share of their own. */
   readonly trustedProxies: readonly string[];
-  /** Whether another node of the cluster, which stands for many callers too, is at this address. */
+  /** Whether the address belongs to another node, which many callers share too. */
   readonly isNode?: (address: string) => boolean;
 }
 
 export type Slot =
   | { readonly kind: 'ordinary' | 'reserve' }
-  /** Why there is no free slot. */
+  /** Why no slot is free. */
   | { readonly kind: 'none'; readonly reason: string };
 
 export interface Sockets {
   /** Closes a connection to free its slot; it is no longer counted. */
   close(socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }): void;
-  /** True while the rest of a request is awaited on it. */
+  /** True while a request on the connection is incomplete. */
   isReceiving(socket: Socket): boolean;
   /** A connection whose response waits for its reader, among all or these; reported once. */
   slowReader(of?: ReadonlySet<Socket>): Socket | undefined;
@@ -42,7 +42,7 @@ interface Held {
   readonly isReserve: boolean;
   /** Number of requests that were not answered yet. */
   open: number;
-  /** Whether a request on it was answered. */
+  /** Whether a request on the connection was answered. */
   wasUsed: boolean;
   /** Time when the connection was opened or became idle. */
   since: number;
@@ -97,7 +97,7 @@ export class ConnectionSlots {
     return { kind: 'reserve' };
   }
 
-  /** Call when a request has begun on it. */
+  /** Call when a request begins on the connection. */
   busy(socket: Socket): void {
     const held = this.#held.get(socket);
     if (held === undefined) return;
@@ -106,7 +106,7 @@ export class ConnectionSlots {
     this.#sources.get(held.source)?.idle.delete(socket);
   }
 
-  /** Call when a request on it was answered. */
+  /** Call when a request on the connection was answered. */
   done(socket: Socket): void {
     const held = this.#held.get(socket);
     if (held === undefined) return;
@@ -140,7 +140,7 @@ export class ConnectionSlots {
     if (this.#held.size - this.#reserve.size < maxConnections) return undefined;
     const reason = 'Too many connections are open';
     if (this.#closeOldest(this.#idle, reason) || this.#closeSlowReader(reason)) return undefined;
-    // The callers of a proxy are many: each is taken for one that has none yet.
+    // A proxy has many callers: each is treated as one without a connection.
     return this.#closeReceiving(hasShare ? (own?.all.size ?? 0) : 0, reason) ? undefined : reason;
   }
 
@@ -148,7 +148,7 @@ export class ConnectionSlots {
     for (;;) {
       const socket = this.#control.slowReader(of);
       if (socket === undefined) return false;
-      // The connection may have ended since it was found slow.
+      // The connection may have ended since it was found to be slow.
       if (this.#reserve.has(socket) || !this.#held.has(socket)) continue;
       this.leave(socket);
       this.#control.close(socket, { reason, wasUsed: true });
@@ -167,7 +167,7 @@ export class ConnectionSlots {
     return given !== undefined && this.#closeOldest(given, reason);
   }
 
-  /** Limits an address to a quarter of the reserve: one that floods would take it all. */
+  /** Limits an address to a quarter of the reserve, so that one address cannot exhaust it. */
   #makeReserve(source: string): boolean {
     const own = [...this.#reserve].filter((socket) => this.#held.get(socket)?.source === source);
     const reason = 'This connection is reserved for health checks';

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 
 /** A download has at most this in memory, the largest slot of drivers/blob-frames; more is a whole body. */
 const PIECE_BYTES = 512 * 1024;
-/** Memory for pieces that slow readers hold; drivers/blob-frames/slot-pool.ts has as much for them. */
+/** Memory for the pieces of slow readers; drivers/blob-frames/slot-pool.ts reserves the same. */
 const PIECES_BYTES = 48 * 2 ** 20;
 
 export interface SlowReader {
@@ -15,11 +15,11 @@ export interface SlowReader {
   readonly owner: number | string;
   /** The time since which it has hardly moved, on the monotonic clock. */
   readonly since: number;
-  /** Bytes that wait in memory for it. */
+  /** Bytes that wait in memory for the reader. */
   readonly waitingBytes: number;
 }
 
-/** Slow readers of one owner, the longest waiting one last. */
+/** Slow readers of one account, the longest waiting one last. */
 interface Group {
   readonly readers: SlowReader[];
   waitingBytes: number;
@@ -41,12 +41,12 @@ export class SlowReaders {
     for (const { readers: own } of this.#groups.values()) own.reverse().sort((a, b) => b.since - a.since);
   }
 
-  /** Takes one out, for a connection that somebody waits for. `of`: only of these connections. */
+  /** Removes one, to free its connection. `of`: only from these connections. */
   take(of?: ReadonlySet<Socket>): Socket | undefined {
     return this.#takeOfLargest(({ readers }) => readers.length, of);
   }
 
-  /** Takes readers out until the rest hold no more memory than there is for slow readers together. */
+  /** Removes readers until the rest fit into the memory for slow readers. */
   *takeBeyond(maxBytes: number): Generator<Socket> {
     while (this.#pieceBytes > PIECES_BYTES || this.#wholeBytes > maxBytes) {
       const socket = this.#takeOfLargest(({ waitingBytes }) => waitingBytes);

@@ -1,4 +1,4 @@
-/** Upgrades of connections to other protocols, where several parts of a server take some. */
+/** Upgrades of connections to other protocols, for servers where several components accept some. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { AppError } from '../../platform/errors.ts';
@@ -9,7 +9,7 @@ export interface Upgrades {
   upgrade(request: IncomingMessage, connection: { client: Duplex; head: Buffer }): void;
 }
 
-/** For an ordinary request to the path of a WebSocket. */
+/** Refuses an ordinary request to the path of a WebSocket. */
 export function upgradeRequired(detail: string, hint: string): AppError {
   return new AppError('upgrade_required', detail, { hint, headers: { upgrade: 'websocket' } });
 }

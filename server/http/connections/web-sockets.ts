@@ -56,7 +56,7 @@ export interface SocketRoute {
   readonly permission: Permission;
   /** See Route. */
   readonly livesOn?: 'host';
-  /** It reaches into a machine or database: the audit log has it. */
+  /** The WebSocket opens access to a machine or database, so it is audited. */
   readonly opens?: true;
   /** The session may hold up its client for long: while it does, no answer to a ping is expected. */
   readonly mayHoldUp?: boolean;
@@ -76,7 +76,7 @@ export interface WebSocketsDeps {
   readonly routes: readonly SocketRoute[];
   /** Address of the API behind a proxy; empty without one. */
   readonly publicUrl: string;
-  /** The way to the host node; undefined: it is this one. */
+  /** Forwards to the host node; undefined: this is the host node. */
   readonly forward?: Forward | undefined;
   readonly pingSeconds?: number;
   readonly recheckSeconds?: number;
@@ -87,7 +87,7 @@ const PING_SECONDS = 30;
 const RECHECK_SECONDS = 2;
 const MAX_FRAME_BYTES = 64 * 1024;
 const MAX_WAITING_BYTES = 2 ** 20;
-/** From so many bytes on, write() asks its caller to wait. */
+/** Above this many pending bytes, write() asks its caller to wait. */
 const WINDOW_BYTES = 256 * 1024;
 /** Time from our close frame to the end of the connection, if the other side does not answer. */
 const CLOSE_MS = 5000;
@@ -108,7 +108,7 @@ interface Connection {
   isAlive: boolean;
   /** Frames being received. */
   pending: number;
-  /** The promise that the last one waits for. */
+  /** The pending promise of the last write. */
   received?: Promise<void>;
 }
 
@@ -145,7 +145,7 @@ export class WebSockets {
 
   /** Attaches the routes, after `others`, to a server that does not listen; closes connections with it. */
   serve(app: FastifyInstance, others: readonly Upgrades[] = []): void {
-    // Requests for another protocol (h2c, for example), or for this one elsewhere, stay ordinary requests.
+    // Requests for another protocol (such as h2c), or on other paths, stay ordinary requests.
     const ours: Upgrades = {
       takes: (request) => this.#find(request) !== undefined,
       upgrade: (request, { client, head }) => {
@@ -176,7 +176,7 @@ export class WebSockets {
     return undefined;
   }
 
-  /** The way to the node on which it lives; undefined: it is this one. */
+  /** Forwards to the node of the resource; undefined: it is this node. */
   #forwardOf({ livesOn }: SocketRoute): Forward | undefined {
     return livesOn === 'host' ? this.#deps.forward : undefined;
   }
@@ -185,7 +185,7 @@ export class WebSockets {
     const { door } = this.#deps;
     const forward = this.#forwardOf(target.route);
     const exchange = door.open(request, null, target.route.name);
-    socket.on('error', () => {}); // its close says all we need
+    socket.on('error', () => {}); // 'close' reports the reason
     let session: SocketSession;
     try {
       if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
@@ -240,7 +240,7 @@ export class WebSockets {
       door.limit(exchange, responseHeaders);
     }
     const { principal } = exchange;
-    // A cookie is sent whichever page asks; only browsers have one, and they always send the origin.
+    // Browsers send cookies from any page, but always with the origin.
     if (principal.via === 'session' && !query.has('ticket') && request.headers.origin === undefined) {
       throw crossSite();
     }
@@ -294,14 +294,14 @@ export class WebSockets {
     });
   }
 
-  /** Prefers "credential ended" over the session's own reason: a suspension ends both at once. */
+  /** Prefers "credential ended" over the session's own reason: a suspension causes both. */
   async #end(webSocket: WebSocket, ending: Ending): Promise<void> {
     const principal = this.#connections.get(webSocket)?.exchange.principal;
     const mayStay = principal === undefined || (await this.#isCurrent(principal));
     this.#shut(webSocket, mayStay ? ending : NO_LONGER);
   }
 
-  /** Also true while it cannot be determined. */
+  /** Also true if it cannot be determined. */
   async #isCurrent(principal: Principal): Promise<boolean> {
     try {
       return await this.#deps.accounts.isCurrent(principal);
@@ -320,7 +320,7 @@ export class WebSockets {
 
   /** Frames sent before are still delivered, if the other side reads them in time; nothing more is read. */
   #shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
-    webSocket.resume(); // or its response would not be read
+    webSocket.resume(); // or its response would stay unread
     webSocket.close(code, reason);
     this.#connections.get(webSocket)?.end();
     setTimeout(() => webSocket.terminate(), withinMs).unref();

@@ -26,7 +26,7 @@ const SSH_KEY = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 const CALLBACK = 'http://127.0.0.1:7777/callback';
 const PROGRAM = { name: 'CLI on laptop', scopes: ['storage:read'] };
 
-/** By operationId; a call without one needs neither body nor query. */
+/** By operationId; calls without a body and query have none. */
 export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   register: { body: ADA },
   login: { body: { username: ADA.username, password: ADA.password } },

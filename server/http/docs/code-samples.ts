@@ -1,4 +1,4 @@
-/** How each call is made: by curl, and by the SDK. */
+/** Examples of each call, for curl and the SDK. */
 import { CALL_SAMPLES, type CallSample } from './call-samples.ts';
 
 /** A call and where it goes. */
@@ -52,7 +52,7 @@ function sdkExample(called: Called): string | undefined {
   return `await cloud.${called.operationId}(${args.join(', ')});`;
 }
 
-/** The query of the SDK: with types, and without the members by which it pages itself. */
+/** The query for the SDK: typed, without the paging parameters that the SDK sets. */
 function queryOf({ query }: CallSample): Record<string, unknown> {
   const members = [...new URLSearchParams(query)].filter(([name]) => name !== 'limit' && name !== 'cursor');
   return Object.fromEntries(
@@ -88,7 +88,7 @@ function formLiteral(form: Readonly<Record<string, string>>): string {
   return `{ ${members.join(', ')} }`;
 }
 
-/** Quotes a shell word in single quotes, with variables in double ones. */
+/** Single-quotes a shell word, with variables in double quotes. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`).replace(/\$[A-Z_]+/g, (variable) => `'"${variable}"'`)}'`;
 }

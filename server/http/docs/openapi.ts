@@ -164,7 +164,7 @@ export function renderOpenApi(document: OpenApiDocument): string {
   return `${render(document, 0)}\n`;
 }
 
-/** A value that fits is rendered on one line. */
+/** A value that fits on one line is rendered on one line. */
 function render(value: unknown, indent: number): string {
   const line = JSON.stringify(value, null, 1)?.replace(/\n\s*/g, ' ') ?? 'null';
   if (typeof value !== 'object' || value === null || indent + line.length < 110) return line;
@@ -296,7 +296,7 @@ function failures(route: Route): Record<string, unknown> {
 
 const VERBS = { GET: 'Read', POST: 'Create', PATCH: 'Change', DELETE: 'Delete' };
 
-/** A name such as `AdminReadProblem`, made of everything that determines the common errors. */
+/** A name such as `AdminReadProblem`, derived from everything that determines the common errors. */
 function commonName(route: Route): string {
   const { permission, knowsCaller, method, consumes, body, params, query, livesOn } = route;
   const callers: Readonly<Record<string, string>> = {

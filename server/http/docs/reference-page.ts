@@ -50,7 +50,7 @@ export function referenceHeaders(html: string): Record<string, string> {
   return { 'content-security-policy': `${policy}; font-src 'self'`, 'x-frame-options': 'SAMEORIGIN' };
 }
 
-/** Text as HTML; what stands between backticks becomes code. */
+/** Text as HTML; text in backticks becomes code. */
 function prose(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }

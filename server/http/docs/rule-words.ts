@@ -37,7 +37,7 @@ const TYPES: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-/** The broken rule as "must …"; `schema` is the one that `error` came from. */
+/** The violated rule as "must …"; `schema` is the schema of `error`. */
 export function ruleWords(error: SchemaError, schema: TSchema): string {
   const rules = partOf(schema, error.schemaPath);
   const { minimum: least, maximum: most, minLength: fewest = 0, maxLength: longest } = rules;

@@ -44,7 +44,7 @@ export class DataForward implements Beside, Upgrades {
     const { forward } = this.#deps;
     const door = this.#doorOf(request);
     const { client } = upgraded;
-    client.on('error', () => {}); // its close says all we need
+    client.on('error', () => {}); // 'close' reports the reason
     const exchange = door.open(request, null, ROUTE);
     const pass = async () => {
       door.admit(exchange);

@@ -1,7 +1,7 @@
 /** Header fields that a proxy passes on (RFC 9110 §7.6.1). */
 import type { IncomingMessage } from 'node:http';
 
-/** Fields of one connection, and what only a proxy may say of the client. */
+/** Hop-by-hop headers, and headers that only a trusted proxy may set. */
 const OWN = new Set([
   ...[
     'connection',
@@ -34,7 +34,7 @@ export function endToEnd(raw: readonly string[]): string[] {
     .flat();
 }
 
-/** Node's client would frame the body of a DELETE by nothing. */
+/** Node's client would send the body of a DELETE without framing. */
 export function framing({ headers }: Pick<IncomingMessage, 'headers'>): string[] {
   return headers['transfer-encoding'] === undefined ? [] : ['Transfer-Encoding', 'chunked'];
 }

@@ -27,9 +27,9 @@ export interface NodeRequest {
   readonly isHalfOpen?: boolean;
 }
 
-/** The way to other nodes. */
+/** Connections to other nodes. */
 export interface NodeLinks {
-  /** Begins a request to the node at `url`. One that cannot be connected fails within seconds. */
+  /** Sends a request to the node at `url`. A failed connection is detected within seconds. */
   request(url: string, head: NodeRequest): ClientRequest;
 }
 
@@ -44,11 +44,11 @@ export interface ForwardDeps {
   readonly most: number;
 }
 
-/** A request that came in here. */
+/** A request received by this node. */
 export interface Incoming {
   readonly exchange: Exchange;
   readonly origin: PassedCall['origin'];
-  /** Address by which the client called us, if a proxy says otherwise than `Host`. */
+  /** Host that the client called, if a proxy sent one that differs from `Host`. */
   readonly calledAs?: { readonly host: string; readonly isSecure: boolean };
   /** It can be answered here, with less. */
   readonly isOptional?: boolean;
@@ -66,7 +66,7 @@ export const PORT_PROTOCOL = 'cloudlet-port';
 export const PORT_PATH = '/ports/';
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const CHECK_MS = 500;
-/** A host that has told nothing for so long is not waited for. */
+/** A host without a heartbeat for this long is considered unavailable. */
 const SILENT_MS = 3000;
 
 /** Something that is passed on. */
@@ -74,14 +74,14 @@ interface Passed {
   readonly runId: string;
   /** Nothing of the answer has come. */
   readonly isWaiting: boolean;
-  /** Bytes of its connection at the last look. */
+  /** Bytes transferred up to the last check. */
   readonly moved?: number;
 }
 
 export class Forward {
   readonly #deps: ForwardDeps;
   readonly #underWay = new Map<ClientRequest | Duplex, Passed>();
-  /** All go to one process: nobody can keep others from it. */
+  /** All requests go to one process, so one account must not exhaust its connections. */
   readonly #slots: SharedSlots<number | string>;
   #timer: NodeJS.Timeout | undefined;
 
@@ -173,7 +173,7 @@ export class Forward {
     });
   }
 
-  /** undefined: there is none, or it has told nothing for a while. */
+  /** undefined: there is no host, or it sent no heartbeat recently. */
   #answeringHost(): NodeView | undefined {
     return this.#deps.membership.nodes().find((node) => isLiveHost(node) && node.beatAgeMs < SILENT_MS);
   }
@@ -184,7 +184,7 @@ export class Forward {
     for (const each of this.#underWay.keys()) each.destroy();
   }
 
-  /** A host that stands still, or whose network is gone, closes nothing: we do. */
+  /** A hanging or disconnected host closes nothing, so we close its connections. */
   #note(passed: ClientRequest | Duplex, as: Passed): void {
     this.#underWay.set(passed, as);
     passed.once('close', () => {
@@ -201,14 +201,14 @@ export class Forward {
     const isSilent = this.#answeringHost() === undefined;
     for (const [passed, { runId, isWaiting, ...last }] of this.#underWay) {
       const moved = movedBytes(passed);
-      // A host that takes or sends bytes does not stand still, whatever its beats say.
+      // A host that transfers bytes is alive, whatever its heartbeats say.
       const isStill = isWaiting && moved === last.moved;
       if (membership.isGone(runId) || (isSilent && isStill)) passed.destroy();
       else this.#underWay.set(passed, { runId, isWaiting, moved });
     }
   }
 
-  /** Throws `overloaded`. The place is taken until `client` is closed. */
+  /** Throws `overloaded`. The slot is held until `client` is closed. */
   #begin(
     { exchange, origin, calledAs }: Incoming,
     fields: readonly string[],
@@ -219,7 +219,7 @@ export class Forward {
     if (host === undefined) return undefined;
     let upstream: ClientRequest | undefined;
     const giveWay = () => {
-      // After a switch the request has ended.
+      // After an upgrade, the request has ended.
       if (upstream?.destroyed === false) upstream.destroy(overloaded());
       else client.destroy();
     };
@@ -314,7 +314,7 @@ function answered(
       else reject(isAppError(error, 'overloaded') ? error : hostUnreachable());
     });
     upstream.once('response', (answer) => {
-      // The limits were taken here.
+      // The rate limits were applied at this node.
       relay(answer, response, origin === 'api' ? responseHeaders : {});
       resolve(true);
     });

@@ -7,9 +7,9 @@ import type { PassedTo } from './passed-ports.ts';
 import { type Forwarded, SignedCalls } from './signed-calls.ts';
 
 export interface Forwarding {
-  /** null: this cloud has no other node. */
+  /** null: this cloud has no other nodes. */
   readonly forwarded: Forwarded | null;
-  /** Ports of this host to which other nodes pass connections on. */
+  /** Local ports to which other nodes forward connections. */
   readonly ports: PassedTo;
   /** undefined: machines and databases are here. */
   begin(deps: Pick<ForwardDeps, 'proxies' | 'control' | 'most'>): Forward | undefined;
@@ -18,7 +18,7 @@ export interface Forwarding {
 
 interface ForwardingDeps {
   readonly membership: Membership;
-  /** undefined: none of this host's are passed on to. */
+  /** undefined: other nodes forward no connections to this host. */
   readonly ports: PassedTo | undefined;
   readonly secrets: { get(name: string): Promise<Buffer> };
   readonly clock: Clock;

@@ -9,7 +9,7 @@ import type { Door } from '../exchange.ts';
 import { toAppError } from '../response.ts';
 import { hostUnreachable, PORT_PATH, PORT_PROTOCOL } from './forward.ts';
 
-/** Where the connections go. */
+/** Targets of forwarded connections. */
 export interface PassedTo {
   has(port: number): boolean;
   take(port: number, client: Socket, address: string): boolean;
@@ -17,10 +17,10 @@ export interface PassedTo {
 
 const ROUTE = 'passedPort';
 
-/** Takes them at the host, on the API's port. */
+/** Accepts forwarded connections at the host, on the API's port. */
 export function passedPorts(door: Door, ports: PassedTo): Upgrades[] {
   const upgrade: Upgrades['upgrade'] = (request, { client, head }) => {
-    client.on('error', () => {}); // its close says all we need
+    client.on('error', () => {}); // 'close' reports the reason
     const exchange = door.open(request, null, ROUTE);
     try {
       door.admit(exchange);

@@ -15,14 +15,14 @@ export const FORWARDED_HEADER = 'x-cloudlet-forwarded';
 
 /** Facts of a request that the first node knows. */
 export interface PassedCall {
-  /** Where the request came in. On `api` it has passed authentication and limits; `port` is no request. */
+  /** Origin of the request. On `api` it was authenticated and rate-limited; `port` is a raw connection. */
   readonly origin: 'api' | 'data' | 'port';
   /** The client's. */
   readonly address: string;
   readonly requestId: string;
-  /** It came over the control socket of the first node. */
+  /** The request came over the control socket of the first node. */
   readonly isOperator: boolean;
-  /** Name by which the client called the first node: `cloud.example.org:8080`. */
+  /** Host that the client called at the first node: `cloud.example.org:8080`. */
   readonly host: string;
   readonly isSecure: boolean;
 }
@@ -32,9 +32,9 @@ export interface ForwardedCall extends PassedCall {
   readonly refusal: AppError | null;
 }
 
-/** The requests that other nodes have passed on. */
+/** Requests forwarded by other nodes. */
 export interface Forwarded {
-  /** undefined: it is a client's own, whatever it says. */
+  /** undefined: sent by a client, whatever its headers say. */
   of(request: IncomingMessage): ForwardedCall | undefined;
   /** Whether a node has passed something on from this address. */
   isNode(address: string): boolean;
@@ -74,7 +74,7 @@ export class SignedCalls implements Forwarded {
   readonly #known = new WeakMap<IncomingMessage, { readonly call: ForwardedCall | undefined }>();
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #senders = new Map<string, Sender>();
-  /** Runs of nodes that were senders and live no more. */
+  /** Runs of sending nodes that have ended. */
   readonly #ended = new Set<string>();
   readonly #addresses = new Set<string>();
   #number = 0;
@@ -129,7 +129,7 @@ export class SignedCalls implements Forwarded {
     return sender.numbers.take(number) ? null : refused('The request was already forwarded');
   }
 
-  /** undefined: it has ended. A node that has just come is not listed yet. */
+  /** undefined: the sender has ended. A node that just started is not listed yet. */
   #senderOf(from: string): Sender | undefined {
     if (this.#ended.has(from)) return undefined;
     const now = this.#clock.monotonic();
@@ -156,7 +156,7 @@ function refused(why: string): AppError {
   return new AppError('host_unreachable', `The request did not reach the host node: ${why}`);
 }
 
-/** Requests overtake each other on their connections, by fewer than this. */
+/** Maximum reordering of requests between connections. */
 const WINDOW = 10_000;
 
 /**
@@ -166,7 +166,7 @@ export class SeenNumbers {
   readonly #taken = new Set<number>();
   #highest = 0;
 
-  /** False: it was taken before, or may have been. */
+  /** False: the number was used before, or may have been. */
   take(number: number): boolean {
     const floor = Math.max(this.#highest, number) - WINDOW;
     if (number <= floor || this.#taken.has(number)) return false;

@@ -18,7 +18,7 @@ export const migrations = migrationsIn(FOLDER);
 /** PostgreSQL has: the schema as of migration 21, then a text for each later migration of SQLite. */
 export const postgresqlMigrations = migrationsIn(join(FOLDER, 'postgresql'));
 
-/** `0012-free-plan-databases.sql`. The comment at its top may change; its checksum is that of the rest. */
+/** `0012-free-plan-databases.sql`. The checksum excludes the comment at its top. */
 function migrationsIn(directory: string): readonly Migration[] {
   const files = readdirSync(directory).filter((file) => file.endsWith('.sql'));
   return files.sort().map((file) => ({

@@ -14,7 +14,7 @@ export interface DescriptorsDeps {
 
 /** The reserve is at most this share of a small limit. */
 const RESERVE_SHARE = 4;
-/** Counting takes some milliseconds with thousands of descriptors. */
+/** Counting thousands of descriptors takes some milliseconds. */
 const COUNT_MS = 250;
 
 export class Descriptors {
@@ -24,7 +24,7 @@ export class Descriptors {
   readonly limit: number;
   #counted = 0;
   #countedAt = Number.NEGATIVE_INFINITY;
-  /** Taken since the last count. */
+  /** Descriptors taken since the last count. */
   #taken = 0;
 
   constructor({ clock, reserve, limit = readLimit(), count = countOpen }: DescriptorsDeps) {

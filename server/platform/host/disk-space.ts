@@ -22,7 +22,7 @@ export interface DiskSpaceDeps {
 
 /** Space reserved for one piece of work. Always release it, once the bytes are on disk or will never be. */
 export interface SpaceReservation {
-  /** Turns reserved bytes into admitted ones; beyond the reservation it checks like assertSpace. */
+  /** Turns reserved bytes into admitted ones; beyond the reservation, checks like assertSpace. */
   take(bytes: number): void;
   /** Releases the rest. Idempotent. */
   release(): void;
@@ -38,7 +38,7 @@ const SMALL_SHARE = 1 / 16;
 /** Below this a start cannot work, not even deletes; a small file system needs less. */
 const START_BYTES = 16 * MIB;
 const START_SHARE = 1 / 32;
-/** The reserve is not created again at once, or freeing it would help nobody. */
+/** The reserve is recreated later; otherwise freeing it would not help. */
 const REMAKE_AFTER_MS = 5000;
 const FREE_SPACE_HINT =
   'Delete objects, old versions, databases (?keep=false skips the last dump) or rows, or move ' +
@@ -54,7 +54,7 @@ const FULL_SHARE = 1 / 64;
  */
 const REFUSAL_SHOWN_MS = 15_000;
 
-/** `low`: less than the headroom is free; `out`: less than half of it. */
+/** `low`: less than the headroom is free; `out`: less than half of the headroom. */
 export type DiskLevel = 'ample' | 'scarce' | 'low' | 'out';
 
 type Figures = Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'bfree', number>>;
@@ -140,19 +140,19 @@ export class DiskSpace {
     return this.#freeBytes - this.#admittedBytes < this.headroomBytes();
   }
 
-  /** How much is left for writers that do not call assertSpace: isLow() in steps. */
+  /** Free space in steps, for writers that do not call assertSpace. */
   level(): DiskLevel {
     const [free, headroom] = [this.#freeBytes - this.#admittedBytes, this.headroomBytes()];
     if (free >= headroom) return free < headroom * SCARCE_TIMES ? 'scarce' : 'ample';
     return free < headroom / 2 ? 'out' : 'low';
   }
 
-  /** Low, and the reserve is not on disk: the rest is for commits alone. */
+  /** Low, and the reserve was freed: only commits may use the rest. */
   isOut(): boolean {
     return this.isLow() && !this.#hasReserve;
   }
 
-  /** Space that must stay free, including that of the reserve while it is not on disk. */
+  /** Space that must stay free, including the reserve while it is not on disk. */
   headroomBytes(): number {
     const headroom = Math.min(HEADROOM_BYTES, Math.floor(this.#totalBytes * SMALL_SHARE));
     return headroom + (this.#hasReserve ? 0 : this.#reserveBytes());
@@ -242,7 +242,7 @@ export class DiskSpace {
     return this.#hasReserve;
   }
 
-  /** Checks the disk now. Concurrent calls share one check; a failed one leaves the old figures. */
+  /** Checks the disk now. Concurrent calls share one check; a failed one keeps the old figures. */
   refresh(): Promise<void> {
     this.#checking ??= this.#checkAgain().finally(() => {
       this.#checking = undefined;
@@ -254,12 +254,12 @@ export class DiskSpace {
     const admittedBefore = this.#admittedBytes;
     try {
       const figures = await statfs(this.#deps.directory);
-      // The answer may not include bytes admitted while it was under way.
+      // The result may not include bytes admitted during the check.
       this.#admittedBytes -= admittedBefore;
       this.#applyFigures(figures);
       await this.#keepReserve();
     } catch {
-      // Admissions still count against the last figure, so that a hanging disk ends in a refusal.
+      // Admissions count against the last figure, so a hanging disk leads to refusals.
     }
   }
 
@@ -325,7 +325,7 @@ async function isReserve(path: string, bytes: number): Promise<boolean> {
   }
 }
 
-/** False if the disk had no space for it after all. */
+/** False if the disk had not enough space. */
 async function writeReserve(path: string, bytes: number): Promise<boolean> {
   try {
     const file = await open(path, 'w', 0o600);

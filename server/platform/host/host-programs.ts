@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { pathFolders } from '../../config/config.ts';
 import { AppError } from '../errors.ts';
 
-/** Searched first: root runs the programs here, not others from PATH. */
+/** Searched first: root must not run programs from elsewhere in PATH. */
 const USUAL_FOLDERS: readonly string[] = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/** Programs that are looked up by name, with the Debian package of each. */
+/** Programs that are looked up by name, with their Debian packages. */
 const PACKAGES = {
   bash: 'bash',
   perl: 'perl-base',

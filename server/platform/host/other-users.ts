@@ -14,7 +14,7 @@ export interface UserRange {
   readonly count: number;
 }
 
-/** Rights of this process, from the kernel. */
+/** Rights of this process, as the kernel reports them. */
 export interface OwnRights {
   /** -1: unknown. */
   readonly uid: number;
@@ -78,7 +78,7 @@ export function judgeRights(rights: OwnRights, { first, count }: UserRange): NoO
   return null;
 }
 
-/** Options of `setpriv` for a program that keeps our user: as root it would keep root's capabilities. */
+/** Options of `setpriv` for a program that runs as our user, without root's capabilities. */
 export function withoutPowers({ uid, capabilities } = ownRights()): string[] {
   const mayGiveUp = uid === 0 && capabilities !== '' && has(capabilities, CAP_SETPCAP);
   return mayGiveUp ? ['--bounding-set=-all', '--inh-caps=-all'] : [];

@@ -25,7 +25,7 @@ export function jsonFault(text: string): string {
 class Walk {
   at = 0;
   readonly #text: string;
-  /** Closing brackets of the open ones, innermost last. */
+  /** Closing brackets of open ones, innermost last. */
   readonly #closing: ('}' | ']')[] = [];
   #due: 'value' | 'name' | 'colon' | 'more' = 'value';
   /** The last token if it was a bracket, comma or colon. */
@@ -35,7 +35,7 @@ class Walk {
     this.#text = text;
   }
 
-  /** Takes one token. Returns what was expected if it is wrong. */
+  /** Reads one token. Returns what was expected if the token is wrong. */
   step(): string | undefined {
     this.#match(SPACE);
     const next = this.#text[this.at] ?? '';

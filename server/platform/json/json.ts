@@ -2,7 +2,7 @@
 import { AppError } from '../errors.ts';
 import { jsonFault } from './json-fault.ts';
 
-/** Maximum body size, unless the route declares more. Parsing one blocks all other callers. */
+/** Maximum body size, unless the route declares more. Parsing blocks all other callers. */
 export const JSON_MAX_BYTES = 16 * 1024;
 const JSON_MAX_DEPTH = 64;
 
@@ -49,7 +49,7 @@ function inspect(value: unknown, depth: number): void {
   }
 }
 
-/** Said of a member that has it. */
+/** The message for a member that contains it. */
 export const NUL_MESSAGE = 'must not contain the NUL character (U+0000)';
 const MAX_NULS = 8;
 

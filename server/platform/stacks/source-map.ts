@@ -24,7 +24,7 @@ const VALUE_OF = new Int8Array(128);
 for (const [value, digit] of [...DIGITS].entries()) VALUE_OF[digit.charCodeAt(0)] = value;
 const [COMMA, SEMICOLON] = [44, 59];
 
-/** The origin of each position: of the last mapping at or before it on its line. */
+/** The source of each position: of the last mapping at or before it on its line. */
 export function originsIn(
   { sources, mappings }: SourceMapText,
   positions: readonly Position[],
@@ -35,7 +35,7 @@ export function originsIn(
   let [line, field, value, shift] = [1, 0, 0, 0];
   const lines = new Set(positions.map((position) => position.line));
   const last = Math.max(0, ...lines);
-  // A mapping of one field begins what has no source.
+  // A mapping with one field begins a section without a source.
   const note = () => {
     if ((field !== 1 && field !== 4) || !lines.has(line)) return;
     const [built = 0, source = 0, sourceLine = 0, sourceColumn = 0] = state;

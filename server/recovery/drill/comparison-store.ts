@@ -32,7 +32,7 @@ export class ComparisonStore {
     return Number((await this.#reads.get<{ starts: number }>('SELECT starts FROM identity'))?.starts ?? 0);
   }
 
-  /** Rows of those of its tables that a restore leaves as they are. */
+  /** Rows of the tables that a restore does not change. */
   async tables(names: readonly string[]): Promise<Named> {
     const rows = new Map<string, string>();
     for (const name of names.filter((one) => TABLE.test(one) && !CHANGED.has(one))) {
@@ -42,7 +42,7 @@ export class ComparisonStore {
     return rows;
   }
 
-  /** Credits and numbers of resources of each account. */
+  /** Credits and resource counts of each account. */
   accounts(): Promise<Named> {
     return this.#named(
       `SELECT username || ' (' || id || ')' AS name, (credits_micro / 1e6) || ' credits, ' || storage_bytes || ' bytes stored, ' ||

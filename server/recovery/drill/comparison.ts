@@ -32,12 +32,12 @@ export interface ComparedMetadata {
   readonly tables: readonly string[];
 }
 
-/** Differences that are named; others are counted. */
+/** Maximum differences listed; others are counted. */
 const NAMED = 100;
 const METADATA = 'metadata';
 const PROGRESS = { isPartial: false, onProgress: () => {} };
 
-/** Thrown when nothing can be said. */
+/** Thrown if no comparison is possible. */
 class NotCompared extends Error {}
 
 /** Throws NotCompared, Damaged, or an Error when the point or the directory cannot be read. */
@@ -102,7 +102,7 @@ interface FilesOptions extends ComparisonOptions {
   readonly store: ComparisonStore;
 }
 
-/** Every byte of the files, or of some, against the pieces. */
+/** Compares every byte of the files, or of a sample, with the pieces. */
 async function compareFiles(checks: DrillChecks, options: FilesOptions): Promise<void> {
   const { repository, component, directory, progress, sampled, store, holesOf } = options;
   const chosen = await chooseFiles(entriesOf(repository, component), sampled);

@@ -11,11 +11,11 @@ import type { DrillCheck } from './drill.ts';
 /** Thrown by a check that this host cannot do, with the reason. */
 export class CheckSkipped extends Error {}
 
-/** Runs checks one after the other, and keeps their results. */
+/** Runs checks in order and keeps their results. */
 export class DrillChecks {
   readonly all: DrillCheck[] = [];
 
-  /** `work` resolves with what was found, and rejects with what differs. True: it passed. */
+  /** `work` resolves with the finding, and rejects with the difference. True: passed. */
   async run(name: string, work: () => Promise<string>): Promise<boolean> {
     try {
       this.all.push({ name, state: 'passed', detail: await work() });
@@ -103,7 +103,7 @@ async function* blobNames(reads: Reads): AsyncGenerator<string> {
   }
 }
 
-/** Files chosen uniformly among all that are offered. */
+/** Uniform random sample of the offered files. */
 class Sample {
   readonly #chosen: Entry[] = [];
   #offered = 0;
@@ -114,7 +114,7 @@ class Sample {
     if (at < SAMPLED_FILES) this.#chosen[at] = entry;
   }
 
-  /** Without those that would be too many bytes; one is always taken. */
+  /** Skips files that would exceed the byte limit, but takes at least one. */
   taken(): Pick<ObjectSample, 'files' | 'bytes'> {
     const files: string[] = [];
     let bytes = 0;

@@ -31,7 +31,7 @@ export async function chooseMachine(
   return best ?? null;
 }
 
-/** Whether a file of the point is of that machine or its image. */
+/** Whether a file of the recovery point belongs to that machine or its image. */
 export function isOfMachine({ vm_id, image_id }: RestoredMachine, path: string): boolean {
   return path.startsWith(`vms/${vm_id}/`) || path.startsWith(`images/${image_id}.`);
 }

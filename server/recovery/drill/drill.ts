@@ -14,7 +14,7 @@ export interface DrillRequest {
   readonly heads: readonly LogHead[] | null;
 }
 
-/** `skipped`: could not be tried on this host; `detail` says why. */
+/** `skipped`: not possible on this host; `detail` says why. */
 export type CheckState = 'passed' | 'failed' | 'skipped';
 
 export interface DrillCheck {
@@ -25,7 +25,7 @@ export interface DrillCheck {
   readonly detail: string;
 }
 
-/** Results of the other process. */
+/** Results of the drill process. */
 export interface DrillFindings {
   readonly checks: readonly DrillCheck[];
   /** Damaged files of the repository. */
@@ -41,7 +41,7 @@ export interface DrillFindings {
 /** A link of a chain of hashes: a transfer of the ledger, or a sealed range of the audit log. */
 export interface ChainHead {
   readonly chain: 'ledger' | 'audit log';
-  /** Its place in the chain, from 1. */
+  /** Position in the chain, from 1. */
   readonly number: number;
   readonly hash: string;
 }
@@ -59,11 +59,11 @@ export interface DrillGround {
     request: DrillRequest,
     how: { readonly signal: AbortSignal; readonly onStage: (stage: string) => void },
   ): Promise<DrillFindings>;
-  /** Ends and removes what killed drills of this cloud left. */
+  /** Ends and removes leftovers of killed drills of this cloud. */
   sweep(): Promise<void>;
 }
 
-/** The last drill of a point, as it is stored. */
+/** The stored result of a point's last drill. */
 export interface DrillRecord {
   readonly result: CheckState;
   /** ms since 1970. */

@@ -1,4 +1,4 @@
-/** Restore drills of recovery points, one at a time: begun by people, and weekly by themselves. */
+/** Restore drills of recovery points, one at a time: on request and scheduled. */
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { invalidField, isAppError } from '../../platform/errors.ts';
@@ -32,12 +32,12 @@ export interface DrillsDeps {
   readonly keys: () => Promise<RepositoryKeys>;
   /** Name of this cloud, as in manifests. */
   readonly cloud: () => Promise<string>;
-  /** Hash of that link of this cloud's chain; null: there is none. */
+  /** Hash of the entry in this cloud's chain; null: there is none. */
   readonly chainHash: (link: Pick<ChainHead, 'chain' | 'number'>) => Promise<string | null>;
   readonly logs: Pick<LogArchive, 'heads' | 'note'>;
   /** Path of the target. */
   readonly location: string;
-  /** Between drills that begin by themselves, ms; 0: none do. */
+  /** Interval of scheduled drills, ms; 0: none. */
   readonly everyMs: number;
   readonly onError: (pointId: string, error: unknown) => void;
   /** Called when a drill has ended. */
@@ -54,7 +54,7 @@ interface Asked {
 
 export class Drills {
   readonly #deps: DrillsDeps;
-  /** With the stage of the drill. */
+  /** Progress is the stage of the drill. */
   readonly #work: PointWork<string>;
 
   constructor(deps: DrillsDeps) {
@@ -63,7 +63,7 @@ export class Drills {
     this.#work = new PointWork({ noun: 'drill', participle: 'drilled', first: 'preparing', onError, onEnd });
   }
 
-  /** Stage of the drill of that point; null: it is not being drilled. */
+  /** Stage of the point's drill; null: no drill is running. */
   stageOf(pointId: string): string | null {
     return this.#work.progressOf(pointId);
   }
@@ -164,7 +164,7 @@ export class Drills {
     }
   }
 
-  /** The links of a point of this cloud are still the first of its chains. */
+  /** Verifies that the chains of the recovery point are a prefix of this cloud's chains. */
   async #compareChains({ cloud, chainHeads }: DrillFindings): Promise<DrillCheck[]> {
     if (chainHeads.length === 0 || cloud !== (await this.#deps.cloud())) return [];
     const checks: DrillCheck[] = [];
@@ -185,7 +185,7 @@ export class Drills {
     await changes.run(BACKGROUND, async (change) => {
       const verdict = findings?.verdict;
       const isDamaged = verdict !== undefined && verdict.damagedFiles > 0;
-      // Everything was read: damage found before is there no more.
+      // All data was read: damage found earlier no longer exists.
       const isRead = isDamaged || record.result === 'passed';
       if (isRead && verdict !== undefined) change.add(store.setVerdict(pointId, verdict, clock.now()));
       change.add(drillStore.record(pointId, record, clock.now()));

@@ -22,7 +22,7 @@ export interface ComparedFile {
   readonly holesOf: HolesOf;
 }
 
-/** null: they are the same. Throws Damaged when the point cannot be read. */
+/** null: equal. Throws Damaged if the recovery point cannot be read. */
 export async function differenceOf(
   entry: Entry,
   { repository, path, holesOf }: ComparedFile,
@@ -59,7 +59,7 @@ export async function differenceOf(
   }
 }
 
-/** Reads a file in order, with one buffer. */
+/** Reads a file sequentially with one buffer. */
 class OwnBytes {
   readonly #file: FileHandle;
   #buffer: Buffer = Buffer.alloc(0);
@@ -68,7 +68,7 @@ class OwnBytes {
     this.#file = file;
   }
 
-  /** The first of these bytes that the file does not have there, if any. */
+  /** Offset of the first byte that differs from the file; undefined: none. */
   async differAt(bytes: Buffer, from: number): Promise<number | undefined> {
     if (this.#buffer.length < bytes.length) this.#buffer = Buffer.allocUnsafe(bytes.length);
     const { bytesRead } = await this.#file.read(this.#buffer, 0, bytes.length, from);
@@ -88,7 +88,7 @@ class Holes {
     this.#extents = extents;
   }
 
-  /** Whether one of them has all bytes from `start` to `end`. */
+  /** Whether one range covers `start` to `end`. */
   cover(start: number, end: number): boolean {
     while (endOf(this.#extents[this.#at]) <= start) this.#at++;
     const extent = this.#extents[this.#at];

@@ -4,7 +4,7 @@ import { plural } from '../../platform/plural.ts';
 import { type LogVerdict, type LogVerifyOptions, verifyLogs } from '../logs/log-verification.ts';
 import { CheckSkipped, type DrillChecks, inMib } from './drill-checks.ts';
 
-/** `withinMs`: no more files are read afterwards. null: there are no logs. */
+/** `withinMs`: time limit for reading. null: there are no logs. */
 export async function readLogs(
   checks: DrillChecks,
   options: Omit<LogVerifyOptions, 'isLate'> & { readonly withinMs: number },

@@ -38,12 +38,12 @@ export class PointWork<Progress> {
     return this.#running !== undefined || this.#beginning !== undefined;
   }
 
-  /** null: nobody works on that point. */
+  /** null: no work on the point is running. */
   progressOf(pointId: string): Progress | null {
     return this.#running?.pointId === pointId ? this.#progress : null;
   }
 
-  /** Of the work in progress. */
+  /** Sets the progress of the running work. */
   note(progress: Progress): void {
     this.#progress = progress;
   }
@@ -84,7 +84,7 @@ export class PointWork<Progress> {
     clearTimeout(timer);
   }
 
-  /** False when nobody works on the point. The previous result stays. */
+  /** False if no work on the point is running. The previous result stays. */
   async cancel(pointId: string): Promise<boolean> {
     if (this.#running?.pointId !== pointId) return false;
     await this.close();

@@ -23,22 +23,22 @@ import { chooseMachine, type DrillMachine, isOfMachine } from './drill-machine.t
 import { readLogs } from './log-check.ts';
 import { PieceSet, type Verdict, verifyPoint } from './verification.ts';
 
-/** Databases of one engine, tried in the second cloud. */
+/** Results of testing the databases of one engine in the drill cloud. */
 export interface DatabaseTrials {
   readonly engine: string;
-  /** Databases that were tried, or would have been. */
+  /** Databases tested, or that would have been. */
   readonly databases: number;
   readonly opened: number;
   readonly tables: number;
   /** Estimate of the engine; null: it makes none. */
   readonly rows: number | null;
-  /** Databases that could not be opened, with the reason; the first ones. */
+  /** Databases that could not be opened, with the reason; only the first ones. */
   readonly failures: readonly string[];
   /** Why this host cannot try them; null: it can. */
   readonly unavailable: string | null;
 }
 
-/** The second cloud. What it cannot do on this host rejects with CheckSkipped. */
+/** The cloud started by the drill. Rejects with CheckSkipped if the host cannot do something. */
 export interface DrillCloud {
   readonly reads: Reads;
   /** Its own word on itself, by its API. Rejects when it does not answer. */
@@ -46,24 +46,24 @@ export interface DrillCloud {
   /** Reads these files of objects and compares them with their rows. Resolves with their bytes. */
   readObjects(names: readonly string[]): Promise<number>;
   tryDatabases(): Promise<readonly DatabaseTrials[]>;
-  /** Recovers one database server to the end of its log; resolves with what it had. */
+  /** Recovers one database server to the end of its log; resolves with a summary. */
   tryLog(verdict: LogVerdict): Promise<string>;
   /** Boots a machine; resolves with its first sign of life. */
   tryMachine(machine: DrillMachine): Promise<string>;
   close(): Promise<void>;
 }
 
-/** What a rehearsal needs of the host, and of the code of other domains. */
+/** What a rehearsal needs from the host and from other domains. */
 export interface RehearsalDeps {
   readonly repository: Repository;
   readonly folder: RestoreFolder & { readonly path: string };
-  /** No more files of logs are read afterwards, ms. */
+  /** Time limit for reading logs, ms. */
   readonly logsWithinMs: number;
-  /** Lends the metadata in the folder as they are, of any schema. */
+  /** Opens the metadata in the folder as they are, with any schema version. */
   withReads<T>(work: (reads: Reads) => Promise<T>): Promise<T>;
   /** See prepareFirstStart(). */
   prepareFirstStart(first: FirstStart): Promise<unknown>;
-  /** Starts a cloud on the folder. It listens nowhere and serves nobody. */
+  /** Starts a cloud on the folder, without listeners. */
   startCloud(): Promise<DrillCloud>;
   readonly say: (stage: string) => void;
 }
@@ -74,11 +74,11 @@ interface Rehearsal extends RehearsalDeps {
   readonly sound: PieceSet;
 }
 
-/** Components that are restored first; what else is, is chosen by what they say. */
+/** Components restored first; the metadata decides which others are needed. */
 const FIRST = ['keys', 'metadata'];
 const SIGNAL = new AbortController().signal;
 
-/** Throws DrillSkipped when there is no room. */
+/** Throws DrillSkipped if there is not enough disk space. */
 export async function rehearse(
   { pointId, heads }: Pick<DrillRequest, 'pointId' | 'heads'>,
   deps: RehearsalDeps,
@@ -180,7 +180,7 @@ interface Chosen {
   readonly machine: (DrillMachine & { readonly hasRoom: boolean }) | null;
 }
 
-/** Restores the chosen files. Throws DrillSkipped when there is no room. */
+/** Restores the selected files. Throws DrillSkipped if there is not enough disk space. */
 async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<Chosen> {
   const { repository, folder, checks } = rehearsal;
   const write = (takes: (path: string, component: string) => boolean) =>
@@ -209,7 +209,7 @@ async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<Chosen
   await assertRoom(folder, sample.bytes + 2 * sizeOf('databases'));
   const sampled = new Set(sample.files);
   await write((path, component) => component === 'databases' || sampled.has(path));
-  // Databases come first, and take as much again once they are loaded.
+  // Databases are counted first, and twice, because loading takes the same space again.
   const hasRoom = machine !== null && machine.bytes + sizeOf('databases') <= (await folder.freeBytes());
   if (hasRoom) await write((path) => isOfMachine(machine, path));
   await checks.run('first start', async () => {

@@ -13,7 +13,7 @@ export interface DamagedFile {
 }
 
 export interface Verdict {
-  /** The first ones. */
+  /** The first damaged files. */
   readonly damage: readonly DamagedFile[];
   readonly damagedFiles: number;
 }
@@ -30,7 +30,7 @@ export interface VerifyOptions {
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
 }
 
-/** Number of damaged files listed; others are only counted. */
+/** Maximum damaged files listed; others are counted. */
 const NAMED = 1000;
 const AT_ONCE = 8;
 

@@ -26,7 +26,7 @@ export interface VerificationsDeps {
 
 export class Verifications {
   readonly #deps: VerificationsDeps;
-  /** With the progress in percent. */
+  /** Progress is in percent. */
   readonly #work: PointWork<number>;
 
   constructor(deps: VerificationsDeps) {

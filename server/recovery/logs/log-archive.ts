@@ -11,9 +11,9 @@ import { type LogHead, type LogReport, type LogVerdict, uselessFiles } from './l
 
 /** The archive that writes the logs. */
 export interface LogWriter {
-  /** Its lines, as far as they are archived by now. */
+  /** The archived logs, as of now. */
   heads(): readonly LogHead[];
-  /** These files are of no use: what they protected now must be archived anew. Never rejects. */
+  /** Starts over the archiving of logs with these damaged files. Never rejects. */
   mend(useless: ReadonlySet<string>): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export interface LogArchiveDeps {
   /** undefined: none yet, because no point was created. Throws `target_unavailable`. */
   readonly find: () => Promise<Repository | undefined>;
   readonly lease: Pick<Lease, 'during'>;
-  /** Held by whoever removes pieces that nothing refers to. */
+  /** Held while unreferenced pieces are removed. */
   readonly sweeping: Semaphore;
   readonly clock: Pick<Clock, 'now' | 'uptime'>;
   readonly store: Pick<RecoveryStore, 'damagedFiles'>;
@@ -65,7 +65,7 @@ export class LogArchive {
     return this.#deps.verdicts.logs();
   }
 
-  /** Files that the last verification found to be of no use. */
+  /** Damaged files found by the last verification. */
   async useless(): Promise<ReadonlySet<string>> {
     return uselessFiles((await this.report()) ?? { damage: [] });
   }

@@ -59,13 +59,13 @@ interface StoredBase {
   readonly earlier?: readonly LineExtent[];
 }
 
-/** How much of the log is kept. */
+/** Retention of the log. */
 export interface Keeping {
   /** The log since this time stays, ms. */
   readonly since: number;
-  /** Most bytes of one server; beyond, the oldest is removed. */
+  /** Maximum bytes per server; beyond, the oldest part is removed. */
   readonly maxBytes: bigint;
-  /** The server is gone: nothing stays of it after that time. */
+  /** The server was deleted: everything is removed after that time. */
   readonly isGone: boolean;
 }
 
@@ -125,7 +125,7 @@ export class LogLines {
     return this.#open(partFile(server, line, part));
   }
 
-  /** Stores a base copy. No sweep may run meanwhile: nothing refers to its pieces before the end. */
+  /** Stores a base copy. No sweep may run: its pieces are unreferenced until the end. */
   async putBase(
     server: string,
     line: string,
@@ -149,7 +149,7 @@ export class LogLines {
     return { facts, sizeBytes, pieces, earlier, read: () => this.#deps.read(pieces) };
   }
 
-  /** Pieces of all base copies; those whose list is damaged are of no use to anybody. */
+  /** Pieces of all base copies, except those with a damaged list. */
   async *pieces(): AsyncGenerator<string> {
     for await (const name of this.#deps.target.list(FOLDER)) {
       if (FILE.exec(fileOf(name))?.[2] === undefined) continue;
@@ -161,7 +161,7 @@ export class LogLines {
     }
   }
 
-  /** Removes what is not kept, where the credentials may. What stays can still be recovered. */
+  /** Removes expired files if the credentials allow it. The rest stays recoverable. */
   async trim(server: string, keeping: Keeping): Promise<void> {
     const lines = await this.lines(server);
     for (const each of surplus(lines, keeping)) {

@@ -19,7 +19,7 @@ import {
   partFile,
 } from './log-lines.ts';
 
-/** The line that a server's log is archived in now, with its newest base copy alone. */
+/** The current log of a server, with only its newest base copy. */
 export interface LogHead extends LineExtent {
   readonly server: string;
 }
@@ -57,7 +57,7 @@ interface Flaw extends DamagedFile {
 }
 
 const AT_ONCE = 4;
-/** Damaged files that are listed; others are only counted. */
+/** Maximum damaged files listed; others are counted. */
 const NAMED = 1000;
 /** Old logs that are being removed are fewer after this. */
 const SETTLE_MS = 3000;
@@ -113,7 +113,7 @@ class LogReading {
       };
       await Promise.all(Array.from({ length: AT_ONCE }, each));
     }
-    // Old files were perhaps removed meanwhile, and new parts came.
+    // Old files may have been removed, and new parts added, in the meantime.
     const now = await this.#logs.lines(server);
     const there = new Set(now.flatMap((line) => filesOfLine(server, line)));
     this.flaws.push(...flaws.filter(({ owner }) => there.has(owner)));
@@ -190,7 +190,7 @@ async function flawOf<T>(
   }
 }
 
-/** Parts that are missing between others. */
+/** Missing parts between existing ones. */
 function gapsOf(server: string, { line, bases, parts }: LogLine): Flaw[] {
   const gaps: Flaw[] = [];
   let end = bases[0]?.from ?? parts[0]?.from ?? 0n;
@@ -211,7 +211,7 @@ class Lacking {
   readonly orphans: Flaw[] = [];
   readonly #server: string;
   readonly #lines: readonly LogLine[];
-  /** Times of the base copies that are there. */
+  /** Times of the existing base copies. */
   readonly #times: readonly number[];
 
   constructor(server: string, lines: readonly LogLine[]) {
@@ -228,7 +228,7 @@ class Lacking {
       if (line.bases.some(({ at }) => at === base.at)) continue;
       const flaw = this.#missing(extent.line, base);
       const kept = line.bases[0]?.from;
-      // The oldest goes first, and with it the log up to the first base copy that stays.
+      // Removes the oldest base copy and the log up to the next one.
       if (this.#times.some((at) => at < base.at)) this.flaws.push(flaw);
       else if (line.parts.some(({ to }) => to > base.from && (kept === undefined || to <= kept)))
         this.orphans.push(flaw);
@@ -249,7 +249,7 @@ class Lacking {
 
   #tail({ line, parts }: LogLine, extent: LineExtent): void {
     const to = BigInt(extent.to);
-    // A line that was only begun has nothing yet.
+    // A log that has only begun has no parts yet.
     const first = parts[0]?.from ?? basesOf(extent)[0]?.from ?? to;
     const from = parts.reduce((most, part) => (part.to > most ? part.to : most), first);
     const at = parts.at(-1)?.at ?? 0;

@@ -68,7 +68,7 @@ interface Origin {
   readonly work: Work | undefined;
 }
 
-/** Ends the whole restore: to try the other resources makes no sense. */
+/** Errors that end the whole restore, because retrying other resources is pointless. */
 const OF_ALL: readonly ErrorCode[] = [
   'shutting_down',
   'operation_cancelled',
@@ -196,7 +196,7 @@ export class AccountRestores {
         accountId: old.id,
         resource,
       });
-      // A bucket is whole only now; one that lacks something is tried again.
+      // A bucket is complete only now; an incomplete one is retried.
       if (resource.kind === 'bucket' && lacks.length === 0) await changes.store([noted(id)]);
       return itemOf(resource, { made_id: id, lacks });
     } catch (error) {
@@ -241,7 +241,7 @@ function accountOf(made: MadeAccount | undefined): NewAccount {
   return { accountId, username, canonicalId, email };
 }
 
-/** Throws `username_taken` for an account that was restored from another one, or another point. */
+/** Throws `username_taken` if the account was restored from another account or point. */
 function assertSame(
   there: { readonly username: string; readonly point_id: string; readonly made: string },
   { pointId, old }: { readonly pointId: string; readonly old: OldAccount },

@@ -14,7 +14,7 @@ const BLOB_TRIES = 3;
 export interface CloudData {
   readonly files: DataFiles;
   readonly blobs: Pick<BlobStore, 'raw'>;
-  /** Components of other domains. */
+  /** Components from other domains. */
   readonly more: readonly Source[];
 }
 

@@ -31,7 +31,7 @@ export class Components {
     this.#pace = new Pace(deps);
   }
 
-  /** `before`: the same component of a sound earlier point, whose pieces exist. */
+  /** `before`: the same component in an earlier intact point, whose pieces exist. */
   async write(source: Source, snapshot: Snapshot, before: Component | undefined): Promise<Component> {
     const { repository, clock, signal, onProgress } = this.#deps;
     const readAt = formatTime(clock.now());
@@ -179,7 +179,7 @@ async function* severalAhead<T, R>(
   }
 }
 
-/** Files of an earlier point, iterated side by side with the new ones, in their order. */
+/** Files of an earlier point, iterated in step with the new ones. */
 class Earlier {
   readonly #entries: AsyncGenerator<Entry> | undefined;
   readonly #keyOf: (path: string) => string;
@@ -204,7 +204,7 @@ class Earlier {
   }
 }
 
-/** Limits the read rate of all files together. */
+/** Limits the total read rate. */
 export interface PaceDeps {
   readonly clock: Clock;
   readonly bytesPerSecond: number;

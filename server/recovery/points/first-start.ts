@@ -15,7 +15,7 @@ export interface FirstStartDeps {
 }
 
 export interface FirstStart {
-  /** The journal of the point's cloud, or why there is none. */
+  /** The journal of the point's cloud, or the reason why there is none. */
   readonly journal: Journal | string;
   readonly isAllRevoked: boolean;
   /** Time of the point, ms since 1970. */

@@ -42,7 +42,7 @@ export interface Manifest {
   readonly cloud?: string;
   /** The version of Cloudlet. */
   readonly version: string;
-  /** Number of the last metadata migration. */
+  /** Number of the newest metadata migration. */
   readonly schema: number;
   /** Time of the metadata snapshot. */
   readonly cut_at: string;

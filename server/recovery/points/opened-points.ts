@@ -41,7 +41,7 @@ interface Opened {
 interface Slot {
   users: number;
   readonly opening: Promise<Opened>;
-  /** Closes it when it was idle for a while. */
+  /** Closes the point after some idle time. */
   timer?: NodeJS.Timeout;
 }
 
@@ -75,7 +75,7 @@ export class OpenedPoints implements StoragePoints {
     return this.#deps.files().points();
   }
 
-  /** A file of any component of a sound point. */
+  /** A file of any component of an intact point. */
   find(...of: Parameters<PointFiles['find']>): Promise<PointFile | undefined> {
     return this.#deps.files().find(...of);
   }
@@ -95,7 +95,7 @@ export class OpenedPoints implements StoragePoints {
     }
   }
 
-  /** Removes what a killed process left; points are opened after that. */
+  /** Removes leftovers of a killed process; no point may be open yet. */
   sweep(): Promise<unknown> {
     if (this.#slots.size === 0) this.#clear(rm(this.#deps.directory, { recursive: true, force: true }));
     return this.#cleared;
@@ -107,7 +107,7 @@ export class OpenedPoints implements StoragePoints {
     await this.#cleared;
   }
 
-  /** Nobody passes those in line: a point that somebody always uses would never be left. */
+  /** Callers queue in order: otherwise a busy point would never be closed. */
   async #enter(pointId: string): Promise<Slot> {
     const slot = this.#line.size === 0 ? this.#take(pointId) : undefined;
     if (slot !== undefined) return slot;
@@ -145,7 +145,7 @@ export class OpenedPoints implements StoragePoints {
     }
   }
 
-  /** undefined: other points are in use. */
+  /** undefined: all slots are in use. */
   #take(pointId: string): Slot | undefined {
     const known = this.#slots.get(pointId);
     if (known !== undefined) {
@@ -233,7 +233,7 @@ export class OpenedPoints implements StoragePoints {
 interface Fetching {
   readonly blobs: OpenedFolder['blobs'];
   readonly findAll: (paths: ReadonlySet<string>) => Promise<Map<string, PointFile>>;
-  /** Two objects may have the same bytes. */
+  /** Two objects may have equal bytes. */
   readonly turns: KeyedMutex;
   readonly assertSpace: (bytes: number) => void;
 }

@@ -16,7 +16,7 @@ export interface PointFilesDeps {
   readonly location: string;
 }
 
-/** A point whose data is all there, as far as is known. */
+/** A point whose data is complete, as far as known. */
 export interface SoundPoint {
   readonly pointId: string;
   /** Time of the snapshot, ms. */
@@ -26,7 +26,7 @@ export interface SoundPoint {
 
 export interface PointFile {
   readonly sizeBytes: number;
-  /** Space that it takes when it is written, without holes. */
+  /** Allocated space, without holes. */
   readonly spaceBytes: number;
   /** Writes it to a file of this host, of mode 0600; its folder exists. Throws what read() does. */
   writeTo(path: string): Promise<void>;

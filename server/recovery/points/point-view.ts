@@ -98,7 +98,7 @@ export class PointEvents {
     return this.#of(type, { ...data, ...drill });
   }
 
-  /** `data`: the code, and of one that was raised what is wrong, and the fix. */
+  /** `data`: the code; for an alarm that was raised also the problem and the fix. */
   ofAlarm(type: AlarmEvent, data: Readonly<Record<string, string>>): Promise<Statement[]> {
     return this.#of(type, data);
   }

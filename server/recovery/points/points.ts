@@ -39,7 +39,7 @@ export interface PointsDeps {
   readonly abortSweep: () => Promise<void>;
   /** Removes pieces that no point references. */
   readonly sweep: (holding: Holding) => Promise<unknown>;
-  /** Other work on the point. */
+  /** Other running work on the point. */
   readonly workOn: (pointId: string) => PointWork;
   /** Path of the target, for people. */
   readonly location: string;
@@ -127,7 +127,7 @@ export class Points {
     return this.#making !== undefined || this.#isBeginning;
   }
 
-  /** Runs `work` exclusively: no point is created meanwhile. Throws `point_in_progress`. */
+  /** Runs `work` while no point is being created. Throws `point_in_progress`. */
   async apart<T>(work: () => Promise<T>): Promise<T> {
     await this.settled();
     if (this.#isMaking) throw inProgress(this.making);
@@ -241,7 +241,7 @@ export class Points {
     const ended = this.#make(making, { ...materials, signal })
       .catch(async (error: unknown) => {
         await this.#fail(making, { error, isCancelled: cancel.signal.aborted });
-        // Otherwise the stored pieces would fill the target forever.
+        // Otherwise, the stored pieces would never be freed.
         const isFull = isAppError(error) && error.code === 'out_of_space';
         if (isFull) await this.#deps.sweep(holding);
       })

@@ -18,7 +18,7 @@ import { type PointEvents, presentPoint } from './point-view.ts';
 import type { Points } from './points.ts';
 import { lostPoint, reconcile } from './reconcile.ts';
 
-/** Files of one answer. */
+/** Maximum files in one response. */
 const MOST_FILES = 100_000;
 
 export interface RemovalsDeps {
@@ -26,7 +26,7 @@ export interface RemovalsDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly lease: Lease;
-  /** Held while pieces are removed that nothing refers to. */
+  /** Held while unreferenced pieces are removed. */
   readonly sweeping: Semaphore;
   readonly news: PointEvents;
   /** Opens the repository, or creates it. Throws `target_unavailable`. */

@@ -17,9 +17,9 @@ import { type Entry, entriesOf, type Manifest, readManifest } from './manifest.t
 export interface RestoreFolder {
   /** Free space, bytes. */
   freeBytes(): Promise<number>;
-  /** True when an earlier attempt for that point found all pieces intact and has begun to write. */
+  /** True if an earlier attempt found all pieces intact and began writing. */
   isChecked(pointId: string): Promise<boolean>;
-  /** Marks the restore as begun. Throws when another point's restore is in progress. */
+  /** Marks the restore as begun. Throws if a restore of another point is in progress. */
   begin(pointId: string, isChecked: boolean): Promise<void>;
   /** True when an earlier attempt wrote this file completely. */
   has(path: string, sizeBytes: number): Promise<boolean>;

@@ -1,4 +1,4 @@
-/** SQL of accounts that were restored as new ones, and of their origins in recovery points. */
+/** SQL of accounts restored as new ones, and of their origins. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
 export interface OldAccount {
@@ -42,7 +42,7 @@ export class RestoredResourcesStore {
     );
   }
 
-  /** The live account of that name, if a restore made it. */
+  /** The live account with that name, if a restore created it. */
   restored(username: string): Awaitable<(NewAccount & Omit<RestoredResourceRow, 'source'>) | undefined> {
     return this.#reads.get(
       `SELECT a.id AS "accountId", a.username, a.canonical_id AS "canonicalId", a.email,
@@ -54,7 +54,7 @@ export class RestoredResourcesStore {
     );
   }
 
-  /** Id of what was made of it; undefined: nothing yet. */
+  /** Id of the restored resource; undefined: not restored yet. */
   async made(accountId: number, source: string): Promise<string | undefined> {
     const sql = 'SELECT made FROM restored_things WHERE account_id = ? AND source = ?';
     return (await this.#reads.get<{ made: string }>(sql, accountId, source))?.made;

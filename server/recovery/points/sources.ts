@@ -16,7 +16,7 @@ export interface Snapshots {
   sweep(): Promise<void>;
 }
 
-/** One file of a component: a file of this host, or bytes from elsewhere. */
+/** One file of a component: a file on this host, or bytes from elsewhere. */
 export type SourceFile = SourceFacts & (PlainFile | OpenedFile);
 
 export interface PlainFile {
@@ -33,7 +33,7 @@ interface SourceFacts {
   readonly path: string;
   /** Permission bits. */
   readonly mode: number;
-  /** How the file changes between points: never, block by block, or by insertion. */
+  /** How the file changes between points: never, in place, or by insertion. */
   readonly changes: 'never' | 'in_place' | 'by_insertion';
   /** Whether it is compressed or encrypted already. */
   readonly isPacked: boolean;
@@ -67,6 +67,6 @@ export interface DataFiles {
   readonly images: string;
   /** Absolute path of a file. */
   pathOf(path: string): string;
-  /** Names in a folder; empty when there is no such folder. */
+  /** Names in a folder; empty if the folder does not exist. */
   list(folder: string): Promise<readonly string[]>;
 }

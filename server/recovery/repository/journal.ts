@@ -161,7 +161,7 @@ export class Journals {
   }
 }
 
-/** The last journal of the point's cloud, or why there is none. */
+/** The newest journal of the point's cloud, or the reason why there is none. */
 export async function findJournal(
   repository: Repository,
   { cloud, cut_at: cutAt }: Manifest,

@@ -50,7 +50,7 @@ export class Lease {
   readonly #session = randomName(16);
   #users = 0;
   #held: Promise<HeldLease> | undefined;
-  /** Content of another writer's file when it was first seen. */
+  /** Content of another writer's file when first seen. */
   #sighting: { readonly text: string; readonly at: number } | undefined;
 
   constructor(deps: LeaseDeps) {

@@ -12,7 +12,7 @@ import type { Repository } from './repository.ts';
 const DAY_MS = 86_400_000;
 const AT_ONCE = 8;
 
-/** Days for which pieces are locked where points are for `lockDays`. */
+/** Days for which pieces are locked if points are locked for `lockDays`. */
 function heldDays(lockDays: number): number {
   return lockDays + Math.ceil(lockDays / 2);
 }
@@ -33,7 +33,7 @@ export interface PieceLocksDeps {
   readonly signal: AbortSignal;
   /** Components of the new point. */
   readonly written: readonly Component[];
-  /** The point whose pieces were taken over without a look at them. */
+  /** The point whose pieces were reused without checking them. */
   readonly earlier: Manifest | undefined;
   /** The new point, made before the first of its pieces was stored. */
   readonly row: { readonly created_at: number };

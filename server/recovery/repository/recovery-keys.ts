@@ -62,7 +62,7 @@ export class RecoveryKeys {
     const recoveryKey = await secrets.get(RECOVERY_KEY);
     const created = await Repository.create(target, { key, recoveryKey });
     if (created !== undefined) return new Repository(target, created);
-    // Somebody was faster: a copy of this cloud, or another cloud.
+    // Another process created the repository first.
     const other = await this.find();
     if (other !== undefined) return other;
     throw new AppError('target_unavailable', `${target.location} has just been emptied`, {

@@ -27,7 +27,7 @@ import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Removal, Ta
 const FORMAT = 1;
 const HEAD = 'repository.json';
 const PIECE_NAME = /^[0-9a-f]{64}$/;
-/** Reads of the head, of which two in a row must agree. */
+/** Maximum reads of the head; two consecutive ones must be equal. */
 const MOST_READS = 6;
 /** Concurrent pieces of one file: bounds memory to as many MiB. */
 const AT_ONCE = 4;
@@ -84,7 +84,7 @@ export class Repository {
     return new LogLines({ target: this.#target, box: this.#box, ...work });
   }
 
-  /** Creates a repository; `key`: 32 bytes. undefined: there is one, perhaps since a moment ago. */
+  /** Creates a repository; `key`: 32 bytes. undefined: one already exists. */
   static async create(
     target: Target,
     { key, recoveryKey }: { readonly key: Uint8Array; readonly recoveryKey: Uint8Array },
@@ -124,7 +124,7 @@ export class Repository {
     return { key: openKey(sealed, { repositoryId, recoveryKey }), repositoryId };
   }
 
-  /** Digest of the slot that the recovery key opens. Throws when there is no repository. */
+  /** Digest of the key slot. Throws if there is no repository. */
   static async slotDigest(target: Target): Promise<string> {
     const head = await readHead(target);
     if (head === undefined) throw new Error(`${target.location} contains no recovery points of Cloudlet`);
@@ -171,7 +171,7 @@ export class Repository {
     this.#pieces.prepare();
   }
 
-  /** Stores the next bytes of a file of this host. */
+  /** Stores the next bytes of a local file. */
   storePart(part: FilePart, isPacked: boolean): Promise<KeptPart> {
     return this.#pieces.keepPart(part, isPacked);
   }
@@ -226,7 +226,7 @@ export class Repository {
     return this.#target.removal;
   }
 
-  /** Files that stand for a point, in the order of their removal. */
+  /** Files that mark a point, in the order of their removal. */
   async filesOf(pointId: string): Promise<string[]> {
     return [manifestFile(pointId), ...(await this.#marks.of(pointId))];
   }
@@ -255,7 +255,7 @@ export class Repository {
     return sealed && { bytes: this.#box.openManifest(pointId, sealed), sealed };
   }
 
-  /** Replaces the journal of that cloud; durable some time later. */
+  /** Replaces the journal of that cloud; it becomes durable later. */
   async putJournal(cloud: string, bytes: Uint8Array): Promise<void> {
     const file = journalFile(cloud);
     await this.#target.put(file, this.#box.sealManifest(file, bytes));
@@ -295,7 +295,7 @@ export class Repository {
     for (const id of pointIds) await this.#marks.remove(id);
   }
 
-  /** Names of all pieces, unordered. Copies beside a piece under other names are ignored. */
+  /** Names of all pieces, unordered. Files with other names are ignored. */
   async *pieces(): AsyncGenerator<string> {
     for await (const file of this.#target.list('pieces')) {
       const name = file.slice(file.lastIndexOf('/') + 1);

@@ -11,7 +11,7 @@ import { Damaged } from './piece-box.ts';
 import type { Repository } from './repository.ts';
 
 export interface Swept {
-  /** Points whose index cannot be read: while there are any, nothing is removed. */
+  /** Points with an unreadable index: while any exists, nothing is removed. */
   readonly unreadable: readonly string[];
   /** Points that reference missing pieces. */
   readonly incomplete: readonly string[];
@@ -112,7 +112,7 @@ async function namesOneOf(
   return false;
 }
 
-/** All pieces of a point, those of its indexes included. Throws Damaged. */
+/** All pieces of a point, including those of its indexes. Throws Damaged. */
 async function* piecesOf(repository: Repository, { components }: Manifest): AsyncGenerator<string> {
   for (const component of components) {
     yield* component.index;

@@ -14,7 +14,7 @@ export interface Target {
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** Same as put(), and resolves when this file is durable, which is faster than sync() for a single file. */
   putSynced(name: string, bytes: Uint8Array): Promise<void>;
-  /** False when a file of that name exists: of several that try, one succeeds. */
+  /** False if the file exists: of several concurrent callers, one succeeds. */
   create(name: string, bytes: Uint8Array): Promise<boolean>;
   /** undefined: none. Throws when the file cannot be read. */
   get(name: string): Promise<Buffer | undefined>;
@@ -28,15 +28,15 @@ export interface Target {
   readonly removal: Removal;
   /** Resolves with the bytes freed, 0 when there was none. Throws NotRemovable. */
   remove(name: string): Promise<number>;
-  /** Removes the unfinished files of killed put() calls from a folder. No put() may run meanwhile. */
+  /** Removes unfinished files of killed put() calls. No put() may run at the same time. */
   removeUnfinished(folder: string): Promise<number>;
   /** Resolves when all stored files are durable. */
   sync(): Promise<void>;
   /** Days for which a new point cannot be removed, as far as is known; 0: it can be. See piece-locks.ts. */
   readonly lockDays: number;
-  /** Locks a file anew for as long as a new piece. */
+  /** Extends the lock of a file to that of a new piece. */
   renewLock(name: string): Promise<void>;
-  /** From now on, rather fails than waits: Cloudlet stops. */
+  /** Cloudlet is stopping: fail instead of waiting. */
   hurry(): void;
 }
 
@@ -63,7 +63,7 @@ export interface PieceStore {
   distrust(pieces: ReadonlySet<string>): void;
   /** Takes ownership of the bytes. */
   keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece>;
-  /** Stores the next bytes of a file of this host, in blocks of one length. */
+  /** Stores the next bytes of a local file, in blocks of equal length. */
   keepPart(part: FilePart, isPacked: boolean): Promise<KeptPart>;
   /** Throws Damaged. */
   read(piece: string): Promise<Buffer>;
@@ -74,7 +74,7 @@ export interface PieceStore {
   writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void>;
   /** Throws Damaged. `isQuick`: checks the seal only. */
   check(piece: string, isQuick: boolean): Promise<void>;
-  /** Locks it anew for as long as a new one, where the target locks pieces. */
+  /** Extends the lock to that of a new piece, if the target locks pieces. */
   renewLock(piece: string): Promise<void>;
 }
 

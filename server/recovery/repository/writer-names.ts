@@ -1,4 +1,4 @@
-/** The names by which writers of a repository know each other. */
+/** Names that identify the writers of a repository. */
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { WRITER } from '../store.ts';
@@ -7,7 +7,7 @@ interface WriterSecret {
   get(name: typeof WRITER): Promise<Buffer>;
 }
 
-/** Stays the same if the data directory is moved; a restored cloud has another one. */
+/** Unchanged if the data directory is moved; a restored cloud has another name. */
 export async function cloudName(secrets: WriterSecret): Promise<string> {
   return nameOf('cloudlet journal ', await secrets.get(WRITER));
 }

@@ -20,7 +20,7 @@ export interface RecoveryAlarm {
   readonly fix: string;
 }
 
-/** Every code that alarmsOf() gives. */
+/** Every code that alarmsOf() can return. */
 export const POINT_ALARMS = [
   'recovery_point_failed',
   'recovery_schedule_failed',
@@ -36,14 +36,14 @@ type Code = (typeof POINT_ALARMS)[number];
 /** Number of gaps named in the alarm. */
 const SHOWN = 5;
 
-/** Time that drills which begin by themselves may be late. */
+/** Grace period of scheduled drills. */
 const DRILL_GRACE_MS = DAY_MS;
 
 /** Facts beside the points and the schedule. */
 interface Circumstances {
   /** ms. */
   readonly now: number;
-  /** Between drills that begin by themselves; 0: none do. */
+  /** Interval of scheduled drills; 0: none. */
   readonly drillMs: number;
   /** The last verification of archived logs; null: none yet. */
   readonly logs: LogReport | null;
@@ -109,7 +109,7 @@ export function alarmsOf(
   return alarms;
 }
 
-/** The first drill begins within an hour of the first point. Without points: never. */
+/** The first drill is due within an hour of the first point. Without points: never. */
 function drillDueAt({ drilled_at, oldest_at }: RecoverySummary, drillMs: number): number {
   if (oldest_at === null) return Number.POSITIVE_INFINITY;
   return drilled_at === null ? oldest_at : drilled_at + drillMs;
@@ -128,7 +128,7 @@ export interface AlarmNewsDeps {
 
 const IS_OURS = /^recovery_/;
 
-/** Tells the webhooks of administrators when an alarm of recovery appears, and when it is over. */
+/** Notifies administrators' webhooks when a recovery alarm appears or ends. */
 export class AlarmNews {
   readonly #deps: AlarmNewsDeps;
   #last: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** SQL of the schedule of recovery points, and of how far it is. */
+/** SQL of the schedule of recovery points and its progress. */
 import type { Reads, Statement } from '../../metadata/metadata.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -19,7 +19,7 @@ export interface Progress {
   readonly failedReason: string | null;
   /** Why points that the keep rules let go were not deleted; null: they were. */
   readonly retentionFailure: string | null;
-  /** The last point that was made. */
+  /** The newest scheduled point. */
   readonly lastPointId: string | null;
   readonly lastAt: number | null;
 }
@@ -43,7 +43,7 @@ export class ScheduleStore {
     this.#reads = reads;
   }
 
-  /** undefined: nobody has set one. */
+  /** undefined: no schedule was set. */
   schedule(): Promise<Schedule | undefined> {
     return this.#read<Schedule>(SCHEDULE);
   }

@@ -14,7 +14,7 @@ export const WEEKDAYS = [
 ] as const;
 type Weekday = (typeof WEEKDAYS)[number];
 
-/** Retention keeps so many points of each kind, see keepers(). */
+/** Retention keeps this many points of each kind, see keepers(). */
 export const RULES = ['last', 'hourly', 'daily', 'weekly', 'monthly'] as const;
 export type Rule = (typeof RULES)[number];
 export type KeepRules = Readonly<Record<Rule, number>>;
@@ -37,7 +37,7 @@ const PERIODS_MS: Readonly<Record<Rhythm, number>> = {
   weekly: 7 * DAY_MS,
 };
 
-/** The schedule until somebody sets one; `off` for the target inside the data directory. */
+/** The default schedule; `off` if the target is in the data directory. */
 export function defaultSchedule(isTargetSet: boolean): Schedule {
   return {
     every: isTargetSet ? 'daily' : 'off',
@@ -65,7 +65,7 @@ export function overdueMs({ every }: Schedule): number {
   return periodMs + Math.min(periodMs, DAY_MS);
 }
 
-/** Throws `invalid_request` for a schedule that would keep nothing it made. */
+/** Throws `invalid_request` for a schedule that would keep none of its points. */
 export function assertSchedule({ every, keep }: Schedule): void {
   if (every === 'off' || RULES.some((rule) => keep[rule] > 0)) return;
   const message = `must keep at least one point: set one of ${RULES.join(', ')} above 0`;

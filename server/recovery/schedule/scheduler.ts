@@ -22,7 +22,7 @@ export interface SchedulerDeps {
   readonly retention: { apply(...of: Parameters<Retention['apply']>): Promise<unknown> };
   /** Path of the target. */
   readonly location: string;
-  /** False: it is in the data directory, where nothing is made until somebody asks for it. */
+  /** False: the target is in the data directory, where points are created only on request. */
   readonly isTargetSet: boolean;
   /** Free space of the target, bytes. */
   readonly freeBytes: () => Promise<number>;
@@ -36,7 +36,7 @@ export interface ScheduleChanges extends Partial<Omit<Schedule, 'keep'>> {
 /** A schedule with its state. */
 export interface Planned {
   readonly schedule: Schedule;
-  /** Nobody has set it. */
+  /** The default schedule applies. */
   readonly isDefault: boolean;
   readonly progress: Progress;
 }
@@ -49,7 +49,7 @@ const MAX_RETRY_MS = 3_600_000;
 export class Scheduler {
   readonly #deps: SchedulerDeps;
   #last: Promise<unknown> = Promise.resolve();
-  /** The last attempt to delete points, on the uptime clock. */
+  /** Time of the last retention run (uptime clock). */
   #retainedAt = Number.NEGATIVE_INFINITY;
   /** False before start() and after close(): operator's commands set a schedule, and create no point. */
   #isRunning = false;
@@ -64,7 +64,7 @@ export class Scheduler {
     return { schedule: set ?? defaultSchedule(isTargetSet), isDefault: set === undefined, progress };
   }
 
-  /** Throws `invalid_request`. The first point of a cloud that has none is due at once. */
+  /** Throws `invalid_request`. If there is no point, the first is due immediately. */
   async set(call: Recorder, changed: ScheduleChanges): Promise<Planned> {
     const { store, changes, clock, rows, location } = this.#deps;
     const planned = await this.#inTurn(() =>
@@ -121,7 +121,7 @@ export class Scheduler {
     await this.#begin(schedule, { ...progress, nextAt });
   }
 
-  /** One at a time: each reads the progress and writes it. */
+  /** Serializes runs: each reads and writes the progress. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const run = this.#last.then(work);
     this.#last = run.catch(() => {});
@@ -142,14 +142,14 @@ export class Scheduler {
       const { point_id: pointId } = await points.create(BACKGROUND, { scheduledAt: dueAt, storesAtMost });
       await this.#write({ ...progress, dueAt, pointId });
     } catch (error) {
-      // Somebody was faster; the next tick waits for its end.
+      // Another point is being created; the next tick waits for its end.
       if (isAppError(error, 'point_in_progress')) return;
       this.#deps.onError('', error);
       await this.#failed(schedule, { ...progress, dueAt }, reasonOf(error));
     }
   }
 
-  /** Takes note of the end of the point. */
+  /** Records the outcome of the point. */
   async #settle(schedule: Schedule, progress: Progress, pointId: string): Promise<void> {
     const { rows, clock } = this.#deps;
     const row = await rows.find(pointId);
@@ -159,7 +159,7 @@ export class Scheduler {
       return;
     }
     const ended = { ...NO_PROGRESS, nextAt: nextAfter(schedule, clock.now()) };
-    // Cancelled or removed: that was somebody's wish, so it is not tried again.
+    // Cancelled or removed on purpose, so it is not retried.
     const isMade = row !== undefined && row.state !== 'cancelled';
     const { lastAt, lastPointId } = progress;
     const last = isMade ? { lastPointId: pointId, lastAt: row.created_at } : { lastPointId, lastAt };

@@ -29,9 +29,9 @@ export interface WatchDeps {
   readonly clock: Clock;
   readonly alarms: Pick<Alarms, 'raise' | 'clear' | 'list'>;
   readonly planned: () => Promise<Planned>;
-  /** Between drills that begin by themselves, ms; 0: none do. */
+  /** Interval of scheduled drills, ms; 0: none. */
   readonly drillMs: number;
-  /** Tells webhooks of the alarms that appeared or are over. */
+  /** Notifies webhooks of alarms that appeared or ended. */
   readonly tell: (alarms: readonly Alarm[]) => Promise<void>;
   /** Rejects with the reason why points cannot be stored there, a TargetProblem where the fix is known. */
   readonly probe: () => Promise<TargetFact>;

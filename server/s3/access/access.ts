@@ -34,7 +34,7 @@ import { Effort } from './pattern.ts';
 import { policyOf } from './policy.ts';
 import { type RequestFacts, requestValues, type TagFacts, withTags } from './request-values.ts';
 
-/** The row of what is asked for, as far as access depends on it. */
+/** The columns of the target that access depends on. */
 export interface Subject {
   readonly acl: string | null;
   readonly tags: string | null;
@@ -46,10 +46,10 @@ export interface Asked {
   /** undefined: the bucket itself. */
   readonly key?: string | undefined;
   readonly prefix?: string | undefined;
-  /** The version that is there. */
+  /** The existing version. */
   readonly subject?: Subject | undefined;
   readonly requestedTags?: TagFacts['requested'];
-  /** Values that the request says elsewhere than in headers and query, such as in a form. */
+  /** Values that the request sends outside headers and query, such as in a form. */
   readonly values?: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -73,7 +73,7 @@ export class Access {
       'owner_id' in bucket
         ? { id: bucket.owner_id, name: bucket.owner_name }
         : { id: caller.canonicalId, name: caller.username };
-    // A suspended account serves nobody.
+    // A suspended account gives access to nobody.
     if ('owner_id' in bucket && bucket.owner_is_active === 0) throw new S3Error('AccessDenied');
   }
 
@@ -81,7 +81,7 @@ export class Access {
     return this.caller.via !== 'nobody' && this.caller.accountId === this.bucket.account_id;
   }
 
-  /** False for a key that is limited to other buckets, which are always the account's own. */
+  /** False for a key limited to other buckets of its own account. */
   get mayEnter(): boolean {
     const { bucketLimits } = this.caller;
     if (bucketLimits === null) return true;
@@ -103,7 +103,7 @@ export class Access {
     };
   }
 
-  /** The owner of what others upload, and whether lists can be set. */
+  /** Who owns objects that others upload, and whether ACLs are enabled. */
   get ownership(): Ownership {
     return settingsOf(this.bucket).ownership ?? 'ObjectWriter';
   }
@@ -112,7 +112,7 @@ export class Access {
     return this.ownership !== 'BucketOwnerEnforced';
   }
 
-  /** The list of a version, or the one that holds in its place. */
+  /** The ACL of a version, or the default one. */
   aclOf(text: string | null): Required<Acl> {
     return aclOf(this.hasLists ? text : null, this.owner);
   }
@@ -141,7 +141,7 @@ export class Access {
     throw new S3Error('AccessDenied');
   }
 
-  /** Whether the caller may learn that there is no such object: whoever may list it may. */
+  /** Whether the caller may learn that an object does not exist: only callers who may list it. */
   mayMiss(asked: Asked): boolean {
     const question = this.#question(asked);
     const list = { action: 's3:ListBucket', permission: asked.permission } as const;
@@ -179,7 +179,7 @@ export class Access {
     };
   }
 
-  /** One for all questions of the request. */
+  /** Shared by all access decisions of the request. */
   get #effort(): Effort {
     this.#spent ??= new Effort();
     return this.#spent;
@@ -206,7 +206,7 @@ export class Access {
 /** Requests without a signature have no scopes to keep to. */
 const EVERYONE: Principal = { ...NOBODY, scopes: ['storage:*'] };
 
-/** Whether `text` is one of the names by which requests say whose bucket they expect. */
+/** Whether `text` is a valid name of the expected bucket owner. */
 function isNamedOwner(text: string, { id }: AccountName, accountId: number): boolean {
   return text === id || text.replace(/^0+(?=\d)/, '') === String(accountId);
 }
@@ -252,7 +252,7 @@ export async function authorizeContent(
   call.content = await permittedContent(call, accessOf(call), wanted);
 }
 
-/** The action that must be allowed: for a version it may be another one. */
+/** The action to check; some actions differ for versions. */
 function wantedOf({ target }: S3Request, { action, versionAction, permission }: Wanted) {
   return { action: target.query.has('versionId') ? (versionAction ?? action) : action, permission };
 }
@@ -271,7 +271,7 @@ export async function openBucket(
   const bucket = account
     ? await storage.buckets.ofAccount(account, own)
     : await storage.buckets.named(account === undefined ? caller.accountId : 0, own);
-  // Names that are not global are nobody else's business.
+  // Bucket names that are not global are private to the account.
   if (bucket === undefined && account) throw new S3Error('AccessDenied');
   if (bucket === undefined) throw new S3Error('NoSuchBucket', undefined, { fields: { BucketName: name } });
   const access = new Access(bucket, facts);

@@ -1,4 +1,4 @@
-/** Conditions of policies: operators, and the names of what they compare. */
+/** Conditions of policies: operators, and the keys that they compare. */
 import { BlockList, isIP } from 'node:net';
 import {
   type Asking,
@@ -19,11 +19,11 @@ export interface Condition {
   /** Meets requests that do not say the key. */
   readonly ifExists: boolean;
   readonly quantifier: 'all' | 'any' | undefined;
-  /** Whether one of the request's values meets one of the policy's. */
+  /** Whether one of the request's values matches one of the policy's. */
   readonly accepts: (value: string, asking: Asking) => boolean;
   /** `Null`: whether the key must be absent. */
   readonly isNull?: boolean;
-  /** Values without wildcards, by which a policy can be told from a public one. */
+  /** Values without wildcards, which can make a policy non-public. */
   readonly fixed: readonly string[];
 }
 
@@ -87,7 +87,7 @@ function keyOf(name: string): string {
 }
 
 type Accepts = Condition['accepts'];
-/** Makes the comparison of one value of a policy. Throws PolicyProblem. */
+/** Creates the comparison for one value of a policy. Throws PolicyProblem. */
 type Comparison = (value: string, hasVariables: boolean) => Accepts;
 
 const byPattern =
@@ -173,7 +173,7 @@ function operatorOf(name: string): { readonly isNegated: boolean; readonly compa
   throw new PolicyProblem(`Policy has an invalid condition operator - ${name}`);
 }
 
-/** One operator and key with the values of a policy. Throws PolicyProblem. */
+/** One operator and key with its policy values. Throws PolicyProblem. */
 // biome-ignore lint/complexity/useMaxParams: the parts of one line of a document
 export function readCondition(
   operator: string,

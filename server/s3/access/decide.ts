@@ -12,14 +12,14 @@ import { arnOf, isPublic, type Policy, type Statement } from './policy.ts';
 
 export interface Question {
   readonly action: Action;
-  /** A key needs it, whoever's the bucket is. */
+  /** The permission that a key needs, in buckets of any account. */
   readonly permission: Permission;
   readonly bucket: string;
   /** undefined: the bucket itself. */
   readonly key: string | undefined;
-  /** For lists: the names asked for begin with it. */
+  /** For lists: the prefix of the listed names. */
   readonly prefix?: string | undefined;
-  /** NOBODY: the request is not signed. */
+  /** NOBODY: an unsigned request. */
   readonly caller: Principal;
   readonly values: ConditionValues;
   readonly effort: Effort;
@@ -34,11 +34,11 @@ export interface Rules {
   readonly publicAccess: PublicAccess | undefined;
   /** The bucket's; null: lists are not used. */
   readonly bucketGrants: readonly Grant[] | null;
-  /** The object's; null: there is none, or lists are not used. */
+  /** The object's ACL; null: no object, or ACLs are disabled. */
   readonly objectGrants: readonly Grant[] | null;
 }
 
-/** `effort`: the policy takes too long. */
+/** `effort`: the policy takes too long to evaluate. */
 export type Reason = 'scope' | 'limits' | 'policy' | 'effort' | 'owner' | 'list' | 'nothing';
 
 export interface Decision {
@@ -63,7 +63,7 @@ const BY_BUCKET: Readonly<Record<string, GrantPermission>> = {
   's3:ListBucketMultipartUploads': 'READ',
   's3:PutObject': 'WRITE',
   's3:DeleteObject': 'WRITE',
-  // For uploads that the caller began: see initiator.ts.
+  // For uploads begun by the caller: see initiator.ts.
   's3:AbortMultipartUpload': 'WRITE',
   's3:ListMultipartUploadParts': 'WRITE',
   's3:GetBucketAcl': 'READ_ACP',
@@ -102,7 +102,7 @@ export function isDenied(question: Question, rules: Pick<Rules, 'policy'>): bool
   return applying(question, rules)?.some(({ effect }) => effect === 'Deny') ?? true;
 }
 
-/** The statements that say something about it; undefined: the policy takes too long. */
+/** The statements that apply; undefined: the policy takes too long to evaluate. */
 function applying(question: Question, { policy }: Pick<Rules, 'policy'>): Statement[] | undefined {
   try {
     return policy?.statements.filter((statement) => applies(statement, question)) ?? [];

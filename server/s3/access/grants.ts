@@ -1,4 +1,4 @@
-/** Access control lists: what they grant to whom. */
+/** Access control lists: who is granted what. */
 import type { AccountName, Acl, Grant, GrantPermission } from '../../storage/buckets/bucket-settings.ts';
 
 export type Group = 'all' | 'authenticated' | 'logs';
@@ -55,7 +55,7 @@ export function grantsToOthers(grants: readonly Grant[], { id }: AccountName): b
   return grants.some((grant) => 'group' in grant || grant.id !== id);
 }
 
-/** `caller`: canonical id; null: nobody. */
+/** `caller`: canonical id; null: anonymous. */
 export function isGranted(
   grants: readonly Grant[],
   caller: string | null,

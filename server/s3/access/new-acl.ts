@@ -36,7 +36,7 @@ export async function newAcl(call: S3Call): Promise<string | null> {
   const { accounts } = call.tools;
   const canned = headers['x-amz-acl'];
   const bucketOwner = access.owner;
-  // An upload by nobody in particular is the owner's, who pays for it.
+  // An anonymous upload belongs to the bucket owner, who pays for it.
   const writer: AccountName =
     caller.via === 'nobody' ? bucketOwner : { id: caller.canonicalId, name: caller.username };
   const yields = access.ownership === 'BucketOwnerPreferred' && canned === 'bucket-owner-full-control';
@@ -85,7 +85,7 @@ function assertMayGrant(call: S3Call, grants: readonly Grant[], owner: AccountNa
   access.assert({ action: 's3:PutObjectAcl', permission: 'storage:admin', key: keyOf(call.what) });
 }
 
-/** For a row; null: its owner is the bucket's, and nobody else is granted anything. */
+/** For a row; null: owned by the bucket's owner, without other grants. */
 export function aclText(
   owner: AccountName,
   grants: readonly Grant[] | undefined,
@@ -97,7 +97,7 @@ export function aclText(
   return JSON.stringify({ ...(owner.id !== bucketOwner.id && { owner }), grants: grants ?? [own] });
 }
 
-/** Whether a list only says that its owner may do everything. */
+/** Whether an ACL only grants full control to its owner. */
 export function isOnly(grants: readonly Grant[], { id }: AccountName): boolean {
   const [first, ...rest] = grants;
   return (
@@ -192,7 +192,7 @@ function granteesOf(header: string): Grantee[] {
   });
 }
 
-/** A grant as JSON has it. */
+/** A grant in JSON. */
 export interface WrittenGrant {
   /** Canonical id. */
   readonly account?: string;
@@ -237,7 +237,7 @@ async function resolve(
     if (group === undefined) throw refused('Invalid group uri', 'uri');
     return { group: group as Group };
   }
-  // Whatever the address: the answer would tell whether it has an account, and whose.
+  // Always refused: the answer would reveal whether the address has an account.
   if (kind === 'emailAddress') {
     throw new S3Error('UnresolvableGrantByEmailAddress', undefined, { fields: { EmailAddress: value } });
   }

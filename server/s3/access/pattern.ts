@@ -15,7 +15,7 @@ export class TooMuchEffort extends Error {}
  */
 const MAX_STEPS = 500_000;
 
-/** The work that one request may still cause. */
+/** Remaining matching work that one request may cause. */
 export class Effort {
   #steps: number;
 
@@ -30,13 +30,13 @@ export class Effort {
   }
 }
 
-/** The request that a pattern is held against. */
+/** The request that a pattern is matched against. */
 export interface Asking {
   readonly variables: Variables;
   readonly effort: Effort;
 }
 
-/** Stands for `?` within a piece: keys and headers have no such character. */
+/** Represents `?` within a piece: keys and headers cannot contain this character. */
 const ANY_CHARACTER = '\0';
 const ANY_CODE = 0;
 

@@ -1,4 +1,4 @@
-/** Policies of buckets, and what is public about a bucket. */
+/** Bucket policies, and the public status of a bucket. */
 
 import { S3Error, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../../accounts/directory.ts';
@@ -59,7 +59,7 @@ export const POLICY_OPERATIONS: readonly S3Operation[] = [
   },
 ];
 
-/** Policies are the owner's alone, whatever they allow others. Throws S3Error MethodNotAllowed. */
+/** Only the owner may access policies, whatever they allow. Throws S3Error MethodNotAllowed. */
 function ownBucket(call: S3Call) {
   const access = accessOf(call);
   if (!access.isOwner) throw new S3Error('MethodNotAllowed');
@@ -113,7 +113,7 @@ export async function newPolicy(
   return { text, principals };
 }
 
-/** Throws S3Error MalformedPolicy with what is not understood. */
+/** Throws S3Error MalformedPolicy with the parser's message. */
 function understood<T>(read: () => T): T {
   try {
     return read();
@@ -123,7 +123,7 @@ function understood<T>(read: () => T): T {
   }
 }
 
-/** Canonical ids by the names in the policy; names of nobody are left out, and refused later. */
+/** Canonical ids by the names in the policy; unknown names are omitted, and refused later. */
 async function principalsOf(
   directory: AccountDirectory,
   { accounts }: PolicyDraft,

@@ -13,7 +13,7 @@ type Principals = 'everyone' | ReadonlySet<string>;
 export interface Statement {
   readonly effect: 'Allow' | 'Deny';
   readonly principals: Principals;
-  /** All but `principals`. */
+  /** All principals except `principals`. */
   readonly isNotPrincipal: boolean;
   readonly actions: readonly Pattern[];
   readonly isNotAction: boolean;
@@ -43,11 +43,11 @@ type Json = Readonly<Record<string, unknown>>;
 export interface PolicyDraft {
   readonly version: string | undefined;
   readonly statements: readonly Json[];
-  /** All names of accounts, without `*`. */
+  /** All account names, without `*`. */
   readonly accounts: readonly string[];
 }
 
-/** Throws PolicyProblem for what is no policy. */
+/** Throws PolicyProblem if the text is not a policy. */
 export function readPolicy(text: string): PolicyDraft {
   let document: unknown;
   try {
@@ -66,7 +66,7 @@ export function readPolicy(text: string): PolicyDraft {
   if (statements.length === 0 || !statements.every(isObject)) {
     throw new PolicyProblem('Could not parse the policy: Statement is empty!');
   }
-  // MinIO's clients write an empty one into each statement.
+  // MinIO's clients write an empty Sid into each statement.
   const ids = statements.map(({ Sid }) => Sid).filter((id) => id !== undefined && id !== '');
   if (!ids.every((id) => typeof id === 'string') || new Set(ids).size < ids.length) {
     throw new PolicyProblem('Statement IDs (SID) in a single policy must be unique');
@@ -177,7 +177,7 @@ function compileStatement(json: Json, place: Place): Statement {
   };
 }
 
-/** The one of two members that a statement has. */
+/** The member that a statement has, of a pair such as Action and NotAction. */
 function either(json: Json, plain: string, negated: string): [isNegated: boolean, value: unknown] {
   const [isPlain, isNegated] = [json[plain] !== undefined, json[negated] !== undefined];
   if (isPlain === isNegated) throw new PolicyProblem(`Missing required field ${plain} cannot be empty!`);
@@ -247,7 +247,7 @@ function conditionText(value: unknown): string {
   throw new PolicyProblem('Policy has an invalid condition value');
 }
 
-/** A text, or a list of some. */
+/** A string or an array of strings. */
 function textsOf(value: unknown, what: string): string[] {
   const texts = Array.isArray(value) ? value : [value];
   if (texts.length > 0 && texts.every((text) => typeof text === 'string' && text !== '')) return texts;
@@ -265,12 +265,12 @@ function isObject(value: unknown): value is Json {
 
 const invalidPrincipal = () => new PolicyProblem('Invalid principal in policy');
 
-/** The name of a bucket or of an object in it. */
+/** The ARN of a bucket or of an object in it. */
 export function arnOf(bucket: string, key: string | undefined): string {
   return key === undefined ? `${ARN}${bucket}` : `${ARN}${bucket}/${key}`;
 }
 
-/** Conditions that narrow `everyone` down to what is not public, by their keys. */
+/** Condition keys that make a grant to `everyone` non-public. */
 const NARROW = new Set([
   'aws:sourceip',
   'aws:principalaccount',

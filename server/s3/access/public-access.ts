@@ -1,4 +1,4 @@
-/** Two settings in XML: who owns what others upload, and what is kept from the public. */
+/** Two settings in XML: object ownership and the public access block. */
 
 import { child, children, parseXml, S3Error, textOf, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import type { Ownership, PublicAccess } from '../../storage/buckets/bucket-settings.ts';

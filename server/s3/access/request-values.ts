@@ -1,4 +1,4 @@
-/** The facts of a request, by the names that conditions of policies have for it. */
+/** The values of a request for the condition keys of policies. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Principal } from '../../calls/principal.ts';
 import type { ConditionValues } from './conditions.ts';
@@ -24,7 +24,7 @@ export interface RequestFacts {
 
 export type Tags = Readonly<Record<string, string>>;
 
-/** Tags that count for one question: of the object that is there, and of the request. */
+/** Tags relevant for one decision: of the existing object and of the request. */
 export interface TagFacts {
   readonly existing?: Tags | undefined;
   readonly requested?: Tags | undefined;
@@ -91,7 +91,7 @@ function copySourceOf({ 'x-amz-copy-source': header }: IncomingHttpHeaders): str
   }
 }
 
-/** With the tags of one object. */
+/** Adds the tags of one object. */
 export function withTags(
   values: ReadonlyMap<string, readonly string[]>,
   { existing = {}, requested = {} }: TagFacts,

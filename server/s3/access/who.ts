@@ -19,7 +19,7 @@ import { isPublic, type Policy, policyOf, type Statement } from './policy.ts';
 
 export type Answer = 'yes' | 'no' | 'conditional';
 
-/** One kind of caller, and what it may do. */
+/** One kind of caller and its permissions. */
 export interface Reach {
   readonly who: 'everyone' | 'signed' | 'account';
   /** Canonical id, and the name that the policy or the list has for it; null: a kind of callers. */
@@ -36,7 +36,7 @@ export interface WhoAsked {
   readonly settings: BucketSettings;
   /** The object that is read, written and deleted. */
   readonly key: string;
-  /** The list of that object, if it is there; null: none holds. */
+  /** The ACL of the object, if it exists; null: none applies. */
   readonly objectGrants: readonly Grant[] | null;
   readonly effort: Effort;
 }
@@ -48,12 +48,12 @@ const DEEDS = {
   delete: ['s3:DeleteObject', 'storage:append'],
 } as const satisfies Record<string, readonly [Action, Permission]>;
 
-/** Not the account of anybody. */
+/** An id of no account. */
 const OTHER = -1;
 /** Ten requests' worth: each kind of caller is put to several questions. */
 const EFFORT = 5_000_000;
 
-/** Everyone, everyone with a key of some account, and each account that policy or lists name. */
+/** Everyone, every account, and each account that the policy or ACLs name. */
 export function whoMay(whole: Omit<WhoAsked, 'effort'>): Reach[] {
   const asked = { ...whole, effort: new Effort(EFFORT) };
   const otherAccount: Principal = { ...NOBODY, via: 'key', accountId: OTHER, scopes: ['*'] };
@@ -142,13 +142,13 @@ function chosen(
   return { statements: counting.flatMap(choose) };
 }
 
-/** Takes no condition of an Allow as met, and each of a Deny. */
+/** Treats each condition of an Allow as unmet, and each of a Deny as met. */
 function strictly(statement: Statement): Statement[] {
   if (statement.conditions.length === 0) return [statement];
   return statement.effect === 'Allow' ? [] : [{ ...statement, conditions: [] }];
 }
 
-/** The other way round. */
+/** The opposite of strictly(). */
 function loosely(statement: Statement): Statement[] {
   if (statement.conditions.length === 0) return [statement];
   return statement.effect === 'Deny' ? [] : [{ ...statement, conditions: [] }];

@@ -1,4 +1,4 @@
-/** Operations on the service and on buckets, without the lists of what is in them. */
+/** Operations on the service and on buckets, except lists of their content. */
 
 import {
   child,
@@ -186,7 +186,7 @@ async function createBucket(call: S3Call): Promise<S3Answer> {
   return { headers: { location: `/${name}` } };
 }
 
-/** The tags that the document of a new bucket gives it. */
+/** The tags in the document of a new bucket. */
 function firstTags(root: XmlElement): BucketSettings {
   const list = child(root, 'Tags');
   return list === undefined ? {} : { tags: tagsFrom(tagPairs(list), MAX_BUCKET_TAGS) };

@@ -1,4 +1,4 @@
-/** Answers of S3 to scripts of other origins: preflights, and the headers of every other answer. */
+/** CORS in S3: preflights, and the headers of other responses. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { type BucketSettings, settingsOf } from '../../storage/buckets/bucket-settings.ts';

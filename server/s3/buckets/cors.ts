@@ -99,7 +99,7 @@ export interface CorsAsked {
   readonly headers: readonly string[];
 }
 
-/** Each is held against all patterns of a rule; scripts of real pages send a few. */
+/** Each is matched against all patterns of a rule; real pages send a few. */
 const MAX_HEADERS = 100;
 
 /** The names in `Access-Control-Request-Headers`, each once. Throws S3Error BadRequest for too many. */
@@ -110,7 +110,7 @@ export function headerNames(text: string): string[] {
   throw new S3Error('BadRequest', `Access-Control-Request-Headers names more than ${MAX_HEADERS} headers`);
 }
 
-/** Whether one of the patterns, whose `*` stands for anything, is that of a text. */
+/** Whether a pattern, with `*` as a wildcard, matches a text. */
 type Matcher = (text: string) => boolean;
 
 function matcherOf(patterns: readonly string[]): Matcher {

@@ -1,4 +1,4 @@
-/** Operations that list what is in a bucket. */
+/** Operations that list the content of a bucket. */
 
 import { encodeKey, S3Error, type XmlNode, xmlDocument } from '../../../libs/s3-wire/index.ts';
 import { isId } from '../../platform/ids.ts';
@@ -100,7 +100,7 @@ async function listObjects(call: S3Call): Promise<S3Answer> {
       ['Name', bucket.name],
       ['Prefix', isReadAlike(asked.prefix) ? asked.prefix : name(asked.prefix)],
       ['Marker', name(marker)],
-      // Without a delimiter the last key of the page is the marker of the next one.
+      // Without a delimiter, the last key of the page is the next marker.
       ['NextMarker', next === null || asked.delimiter === '' ? undefined : name(next)],
       ['MaxKeys', asked.limit],
       ['Delimiter', asked.delimiter === '' ? undefined : name(asked.delimiter)],
@@ -144,7 +144,7 @@ async function listObjectsV2(call: S3Call): Promise<S3Answer> {
   };
 }
 
-/** The continuation token of a page that ended with a name. */
+/** The continuation token after a page that ended with this name. */
 export function writeToken(name: string): string {
   return Buffer.from(`1${name}`).toString('base64url');
 }

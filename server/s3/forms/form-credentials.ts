@@ -1,4 +1,4 @@
-/** The signer of a form: its policy is what is signed, in version 4 or 2. */
+/** The signer of a form, whose policy is signed with version 4 or 2. */
 import { createHmac } from 'node:crypto';
 import { type Claim, deriveKey, isSameText, readFormScope, S3Error } from '../../../libs/s3-wire/index.ts';
 

@@ -20,7 +20,7 @@ export const FORM_OPERATIONS: readonly S3Operation[] = [
   },
 ];
 
-/** Fields that are headers of an upload; all others are the form's own. */
+/** Form fields that are upload headers; all others belong to the form. */
 const HEADERS =
   /^(?:cache-control|content-(?:type|md5|disposition|encoding|language)|expires|x-amz-(?:meta-.+|storage-class|checksum-.+|sdk-checksum-algorithm|server-side-encryption.*|grant-.+|object-lock-.+|website-redirect-location))$/;
 
@@ -29,7 +29,7 @@ export function isForm({ method, headers }: Pick<IncomingMessage, 'method' | 'he
   return method === 'POST' && /^multipart\/form-data\b/i.test(headers['content-type'] ?? '');
 }
 
-/** The upload that a form asks for. */
+/** The upload described by a form. */
 export interface FormUpload {
   readonly fields: ReadonlyMap<string, string>;
   readonly key: string;
@@ -72,7 +72,7 @@ function headersOf(fields: ReadonlyMap<string, string>): IncomingHttpHeaders {
   return headers;
 }
 
-/** From the XML of the field to the form of the header. */
+/** Converts the XML of the field to the format of the header. */
 function tagPairs(xml: string): string {
   const pairs = readTags(Buffer.from(xml));
   return pairs.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
@@ -110,7 +110,7 @@ function statusOf(text: string | undefined): number {
   return text === '200' || text === '201' ? Number(text) : 204;
 }
 
-/** Where the browser goes afterwards; an address that is none counts as not given. */
+/** The redirect target; an invalid URL is ignored. */
 function pageOf(fields: ReadonlyMap<string, string>): URL | undefined {
   const text = fields.get('success_action_redirect') ?? fields.get('redirect') ?? '';
   const url = URL.parse(text);

@@ -42,7 +42,7 @@ const FIELD_BYTES = 64;
 export class FormReader implements FormEvents {
   readonly #fields = new Map<string, string>();
   readonly #head = Promise.withResolvers<FormHead>();
-  /** Resolves when there is a sink for the file. */
+  /** Resolves when the sink of the file is set. */
   readonly #opened = Promise.withResolvers<void>();
   #fieldBytes = 0;
   #part: PartHead | undefined;
@@ -50,7 +50,7 @@ export class FormReader implements FormEvents {
   #state: 'fields' | 'file' | 'after' = 'fields';
   #ended: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
-  /** Bytes of the file that came with its head. */
+  /** Bytes of the file that arrived with its head. */
   #early: Buffer[] = [];
   #sink: Sink | undefined;
 

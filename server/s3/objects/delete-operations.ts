@@ -20,7 +20,7 @@ import { deleteCondition } from './object-headers.ts';
 
 const DELETE_MAX_BYTES = 2 * 2 ** 20;
 const MAX_DELETES = 1000;
-/** Names of one request that are deleted at a time. */
+/** Objects of one request deleted concurrently. */
 const DELETES_AT_ONCE = 16;
 
 const PERMISSION = 'storage:append';
@@ -69,7 +69,7 @@ async function deleteObject(call: S3Call): Promise<S3Answer> {
   return { status: 204, headers: answer };
 }
 
-/** Throws S3Error InvalidArgument for what is not of its kind. */
+/** Throws S3Error InvalidArgument if the value is invalid. */
 function read(parse: (text: string) => number, name: string, text: string): number {
   const value = text.trim() === '' ? Number.NaN : parse(text);
   if (value >= 0) return value;
@@ -85,7 +85,7 @@ async function removeOne(call: S3Call, bucketName: string, removal: Removal) {
   const bucket = await bucketOf(call);
   const { versionId } = removal;
   const removed = await call.tools.storage.removals.removeNamed(call, bucketName, removal).catch((error) => {
-    // A version that is gone already is no error, unless one was expected.
+    // A missing version is fine, unless the request expects one.
     if (toS3Error(error).code !== 'NoSuchVersion') throw error;
     removal.condition?.(undefined);
     return null;
@@ -105,7 +105,7 @@ async function deleteObjects(call: S3Call): Promise<S3Answer> {
   const body = await call.what.body.whole(DELETE_MAX_BYTES);
   if (call.what.headers['content-md5'] === undefined && !hasChecksum(call.what))
     throw new S3Error('InvalidRequest', 'Missing required header for this request: Content-MD5');
-  // Keys may have any character, and clients such as boto3 write it as it is.
+  // Keys may contain any character, and clients such as boto3 send it unescaped.
   const root = parseXml(body, DELETE_MAX_BYTES, true);
   const named = children(root, 'Object');
   if (root.name !== 'Delete' || named.length === 0 || named.length > MAX_DELETES)

@@ -69,7 +69,7 @@ export function customerKeyOf(call: S3Call, side: Side = ''): CustomerKey | unde
   return new CustomerKey(key);
 }
 
-/** The encryption that an upload asks for in its headers; undefined: the bucket's. Throws S3Error. */
+/** The encryption that upload headers request; undefined: the bucket's. Throws S3Error. */
 export async function askedEncryption(call: S3Call, bucket: BucketRow): Promise<Encryption | undefined> {
   const key = customerKeyOf(call);
   const algorithm = header(call, SSE);
@@ -162,12 +162,12 @@ export function unlocked(call: S3Call, content: Content, side: Side = ''): Conte
         'to retrieve the object.',
     );
   }
-  // Amazon's text says 403 AccessDenied; the suites that clients are tested with expect 400.
+  // Amazon documents 403 AccessDenied; the common test suites expect 400.
   if (!key.fits(customer)) throw wrongKey();
   return call.tools.storage.downloads.unlock(content, key);
 }
 
-/** The client's key for a part of that upload. Throws S3Error InvalidRequest. */
+/** The customer-provided key for a part of the upload. Throws S3Error InvalidRequest. */
 export function partKey(call: S3Call, { customer }: PartUploadRow): CustomerKey | undefined {
   const key = customerKeyOf(call);
   if (customer === null) {

@@ -23,7 +23,7 @@ const RETENTION = { level: 'object', query: ['retention'], reads: true } as cons
 const HOLD = { level: 'object', query: ['legal-hold'], reads: true } as const;
 const READ = { method: 'GET', permission: 'storage:read' } as const;
 
-/** Retention without the right to bypass it only grows, so that whoever may upload may set it. */
+/** Without the bypass permission, retention can only be extended, so every uploader may set it. */
 export const LOCK_OPERATIONS: readonly S3Operation[] = [
   { ...RETENTION, ...READ, name: 'GetObjectRetention', action: 's3:GetObjectRetention', run: getRetention },
   {
@@ -45,7 +45,7 @@ export const LOCK_OPERATIONS: readonly S3Operation[] = [
   },
 ];
 
-/** True for a caller who asks to remove what GOVERNANCE keeps, and may. */
+/** True if the caller requests a bypass of GOVERNANCE and may use it. */
 export function bypassesGovernance(call: S3Call, key: string): boolean {
   const asked = call.what.headers['x-amz-bypass-governance-retention']?.toString().toLowerCase() === 'true';
   const bypass = { action: 's3:BypassGovernanceRetention', permission: 'storage:admin', key } as const;

@@ -30,7 +30,7 @@ export function assertLockable(bucket: BucketRow): void {
   throw new S3Error('InvalidRequest', 'Bucket is missing Object Lock Configuration');
 }
 
-/** The end of a retention, ms. Throws S3Error InvalidArgument for one that is past. */
+/** The end of a retention, ms. Throws S3Error InvalidArgument if it is in the past. */
 export function readUntil(text: string, now: number): number {
   const until = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(until)) throw invalidLock('The retain until date must be provided in ISO 8601 format');

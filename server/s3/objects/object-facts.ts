@@ -126,7 +126,7 @@ async function getAttributes(call: S3Call): Promise<S3Answer> {
   };
 }
 
-/** Throws S3Error InvalidArgument for an attribute that there is not, InvalidRequest for none. */
+/** Throws S3Error InvalidArgument for an unknown attribute, InvalidRequest if none is given. */
 function wantedAttributes({ headers }: S3Request): string[] {
   const text = String(headers['x-amz-object-attributes'] ?? '');
   if (text.trim() === '') {

@@ -18,11 +18,11 @@ import { type Tags, tagText } from './tags.ts';
 const LOCK = 'x-amz-object-lock-';
 const META = 'x-amz-meta-';
 const MAX_META_BYTES = 2048;
-/** Headers that are stored with an object and sent with it. */
+/** Headers that are stored with an object and returned with it. */
 const STORED = ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'];
 /** Stored and shown too; no website here follows it. */
 const REDIRECT = 'x-amz-website-redirect-location';
-/** `response-…` parameters that replace a header of one answer. */
+/** `response-…` parameters that override a response header. */
 const OVERRIDES = [...STORED, 'content-type'].map((name) => [name, `response-${name}`] as const);
 const UNKNOWN_TYPE = 'binary/octet-stream';
 const TYPE_MAX_LENGTH = 255;
@@ -39,7 +39,7 @@ export function describedBy(headers: IncomingHttpHeaders): Omit<Naming, 'name' |
   if (type.length > TYPE_MAX_LENGTH) throw new S3Error('InvalidArgument', 'The Content-Type is too long');
   const storageClass = headers['x-amz-storage-class'];
   if (storageClass !== undefined && storageClass !== 'STANDARD') throw new S3Error('InvalidStorageClass');
-  // No object: `x-amz-meta-__proto__` is a name like any other.
+  // A Map, because `x-amz-meta-__proto__` is a valid header.
   const meta = new Map<string, string>();
   let bytes = 0;
   for (const [name, value] of Object.entries(headers)) {
@@ -65,7 +65,7 @@ function storedHeaders(headers: IncomingHttpHeaders): string | null {
   return Object.keys(stored).length === 0 ? null : JSON.stringify(stored);
 }
 
-/** Stored headers of a copy that keeps those of its source, but for its redirect. */
+/** Stored headers of a copy, like the source's except for the redirect. */
 export function redirected(source: string | null, headers: IncomingHttpHeaders): string | null {
   const { [REDIRECT]: _, ...kept } = source === null ? {} : (JSON.parse(source) as Record<string, string>);
   const own = storedHeaders({ [REDIRECT]: headers[REDIRECT] });
@@ -79,7 +79,7 @@ function withoutChunked(value: string | undefined): string | undefined {
   return codings?.filter((coding) => coding.toLowerCase() !== 'aws-chunked').join(', ');
 }
 
-/** JSON for the row: a checksum of all bytes. */
+/** JSON for the row: a checksum of the whole object. */
 export function fullObject({ algorithm, value }: { algorithm: ChecksumAlgorithm; value: string }): string {
   return JSON.stringify({ algorithm, type: 'FULL_OBJECT', value } satisfies StoredChecksum);
 }
@@ -109,7 +109,7 @@ export function newVersionHeader(bucket: BucketRow, versionId: string): Record<s
   return bucket.versioning === VERSIONING.on ? { 'x-amz-version-id': versionId } : {};
 }
 
-/** All headers of an object but those that depend on the part of it that is sent. */
+/** All headers of an object except those of the requested range. */
 export function objectHeaders(
   bucket: BucketRow,
   { row, etag, mimeType, createdAt }: Content,
@@ -282,13 +282,13 @@ export function tagsOf(headers: IncomingHttpHeaders): string | null {
   return tagText(pairs);
 }
 
-/** The tags that a request gives its object, for who decides about it. */
+/** The tags that a request assigns, for the access decision. */
 export function requestedTags(headers: IncomingHttpHeaders): Tags | undefined {
   const tags = tagsOf(headers);
   return tags === null ? undefined : (JSON.parse(tags) as Tags);
 }
 
-/** The header that says when a current version goes; none if no rule says so. */
+/** The expiration header of a current version; none if no rule applies. */
 export function expirationHeader(
   bucket: Pick<BucketRow, 'settings'>,
   object: Filtered,
@@ -300,7 +300,7 @@ export function expirationHeader(
   return { 'x-amz-expiration': `expiry-date="${date}", rule-id="${encodeURIComponent(expiry.ruleId)}"` };
 }
 
-/** The headers that say when an upload in parts is aborted; none if no rule says so. */
+/** The headers with the abort date of a multipart upload; none if no rule applies. */
 export function abortHeaders(
   bucket: Pick<BucketRow, 'settings'>,
   upload: Pick<Filtered, 'name' | 'created_at'>,

@@ -106,7 +106,7 @@ async function prepare(call: S3Call): Promise<Reading | S3Answer> {
   const whole = { start: 0, end: content.sizeBytes };
   const part = query.has('partNumber') ? await partOf(call, content) : undefined;
   const range = part?.range ?? rangeOf(call.what, content) ?? whole;
-  // No range says that there are no bytes.
+  // An empty range cannot be expressed.
   const isPartial = (part !== undefined || range !== whole) && range.end > range.start;
   const withChecksum = call.what.headers['x-amz-checksum-mode'] === 'ENABLED';
   const headers = {
@@ -134,7 +134,7 @@ function rangeOf({ headers }: S3Request, { sizeBytes, etag, createdAt }: Content
   });
 }
 
-/** The part that `partNumber` asks for, and how many there are. Throws S3Error InvalidPartNumber. */
+/** The part with `partNumber`, and the number of parts. Throws S3Error InvalidPartNumber. */
 async function partOf(call: S3Call, { row, sizeBytes }: Content) {
   const text = call.what.target.query.get('partNumber') ?? '';
   const number = Number(text);

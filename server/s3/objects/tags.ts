@@ -1,4 +1,4 @@
-/** Tags of objects and buckets, in XML and in a row; object-headers.ts has those of a header. */
+/** Tags of objects and buckets, in XML and in rows; object-headers.ts parses the header. */
 import {
   child,
   parseXml,
@@ -50,7 +50,7 @@ export function readTags(body: Buffer): Pair[] {
   return tagPairs(set);
 }
 
-/** Key and value of each `Tag` in an element, which holds nothing else. Throws S3Error MalformedXML. */
+/** Key and value of each `Tag` in an element that contains nothing else. Throws S3Error MalformedXML. */
 export function tagPairs(set: XmlElement): Pair[] {
   return set.children.map((tag) => {
     const [name, value] = [textOf(tag, 'Key'), textOf(tag, 'Value')];

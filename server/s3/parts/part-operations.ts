@@ -252,7 +252,7 @@ async function complete(call: S3Call): Promise<S3Answer> {
   const row = await storage.partUploads.lookUp(named.uploadId);
   if (row?.bucket_id === bucket.id) assertInitiator(call, row);
   const announced = row === undefined ? undefined : announcedOf(row);
-  // Amazon asks for the key where a checksum of the plaintext is made.
+  // Amazon requires the key if a checksum of the plaintext is computed.
   const isKeyNeeded = announced?.isAsked === true || customerKeyOf(call) !== undefined;
   const key = row && isKeyNeeded ? partKey(call, row) : undefined;
   const claimed = claimOf(call.what, announced);

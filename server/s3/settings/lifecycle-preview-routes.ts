@@ -1,4 +1,4 @@
-/** Lifecycle rules before they are set: the objects that they would remove. */
+/** Previews lifecycle rules: the objects that they would remove. */
 import { mayTouch } from '../../calls/principal.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
@@ -16,7 +16,7 @@ export interface LifecyclePreviewDeps {
   readonly clock: Clock;
 }
 
-/** Objects that are looked at: the work is bounded, however many there are. */
+/** Maximum objects inspected, to bound the work. */
 const LOOKED_AT = 1000;
 const SHOWN = 100;
 

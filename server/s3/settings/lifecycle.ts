@@ -1,4 +1,4 @@
-/** Lifecycle rules as S3 clients say them, in XML; object-headers.ts tells when an object goes. */
+/** Lifecycle rules in the XML of S3; object-headers.ts computes expirations. */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   child,
@@ -17,13 +17,13 @@ import { DAY_MS, type Lifecycle, type LifecycleRule } from '../../storage/lifecy
 export const LIFECYCLE_MAX_BYTES = 512 * 1024;
 const MAX_RULES = 1000;
 const ID_MAX_LENGTH = 255;
-/** Length of an id that we give to a rule without one. */
+/** Length of a generated rule id. */
 const ID_LENGTH = 32;
 const MAX_DAYS = 2 ** 31 - 1;
 const MAX_NEWER = 100;
 const MINIMUM_SIZE = 'x-amz-transition-default-minimum-object-size';
 const MINIMUM_SIZES = ['all_storage_classes_128K', 'varies_by_storage_class'] as const;
-/** AWS' names of what objects may become. */
+/** Storage classes of AWS for transitions. */
 const CLASSES = ['STANDARD_IA', 'ONEZONE_IA', 'INTELLIGENT_TIERING', 'GLACIER', 'GLACIER_IR', 'DEEP_ARCHIVE'];
 const CONDITIONS = ['Prefix', 'Tag', 'ObjectSizeGreaterThan', 'ObjectSizeLessThan', 'And'];
 
@@ -121,7 +121,7 @@ function readConditions(element: XmlElement): Omit<Conditions, 'form'> {
   };
 }
 
-/** Throws S3Error MalformedXML for no number, InvalidArgument for one out of range. */
+/** Throws S3Error MalformedXML if not a number, InvalidArgument if out of range. */
 function numberOf(
   element: XmlElement,
   name: string,
@@ -148,7 +148,7 @@ function readExpiration(element: XmlElement | undefined): Actions {
   return { expiresMarkers: markers === 'true' };
 }
 
-/** Throws S3Error MalformedXML, InvalidArgument: what is wrong is told before what is not offered. */
+/** Throws S3Error MalformedXML, InvalidArgument: errors take precedence over missing support. */
 function assertTransition(element: XmlElement): void {
   const days = numberOf(element, 'Days', { min: 0, max: MAX_DAYS, in: 'Transition' });
   const noncurrent = numberOf(element, 'NoncurrentDays', { min: 0, max: MAX_DAYS, in: element.name });

@@ -1,4 +1,4 @@
-/** Settings of a bucket that are one document each: read, replaced and removed as a whole. */
+/** Bucket settings that are one document each: read, replaced and removed as a whole. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { type S3Code, S3Error } from '../../../libs/s3-wire/index.ts';
 import { isAppError } from '../../platform/errors.ts';
@@ -44,7 +44,7 @@ export interface Setting<N extends SettingName> {
   readonly headers?: (value: NonNullable<BucketSettings[N]>) => Record<string, string>;
   /** After PUT; default 200. */
   readonly status?: number;
-  /** Throws where the other settings do not allow it. */
+  /** Throws if the other settings do not allow it. */
   readonly check?: (
     value: NonNullable<BucketSettings[N]>,
     present: BucketSettings,

@@ -87,7 +87,7 @@ interface Given {
   readonly body: BucketSettingsChange;
 }
 
-/** The settings in their stored form. Throws `invalid_request` with every one that is not valid. */
+/** The settings in stored form. Throws `invalid_request` that lists every invalid one. */
 async function checked({ accounts, bucket, owner, body }: Given): Promise<SettingsChange> {
   const fields: FieldProblem[] = [];
   const attempt = async (field: string, read: () => unknown) => {
@@ -142,7 +142,7 @@ interface Fit {
   readonly present: BucketSettings;
 }
 
-/** Throws `invalid_request` where the settings do not allow each other. */
+/** Throws `invalid_request` if the settings conflict. */
 function assertAllowed({ bucket, owner, changed, present }: Fit): void {
   const { policy, acl, ownership } = changed;
   const after = <N extends keyof SettingsChange>(name: N) => (name in changed ? changed : present)[name];

@@ -33,7 +33,7 @@ export interface BodyReaderDeps {
   readonly hold: () => Pick<HeldBody, 'add'>;
 }
 
-/** The bytes of a request, as its operation takes them: see BodyReader. */
+/** The body of a request for its operation: see BodyReader. */
 export type Body = Pick<BodyReader, 'whole' | 'into'>;
 
 /** The checksum that the client sent with the bytes, which they have. */
@@ -46,7 +46,7 @@ export interface SentChecksum {
 /** The receiver of the bytes of an object or a part. */
 export type Receiver = Pick<Upload, 'digest' | 'hashPieces' | 'write' | 'finish'>;
 
-/** The most bytes that one request may bring; larger objects come in parts. */
+/** Maximum bytes of one request; larger objects are uploaded in parts. */
 export const MAX_BODY_BYTES = 5 * 2 ** 30;
 
 export interface ReceivedBody {
@@ -62,7 +62,7 @@ export class BodyReader {
     this.#deps = deps;
   }
 
-  /** True once the body was taken. */
+  /** True once the body was read. */
   get isTaken(): boolean {
     return this.#isTaken;
   }
@@ -101,7 +101,7 @@ export class BodyReader {
     const checks = new BodyChecks(this.#stated, fallback);
     upload.digest(checks.names);
     const frames = this.#frames(checks.sent);
-    // Threads hash the signed chunks where they can, so that nobody else waits for that.
+    // Worker threads hash the signed chunks if possible, so that other requests need not wait.
     const isShared = frames?.isSigned && upload.hashPieces((hashes) => frames.tookHashes(hashes));
     if (isShared) frames.leaveHashing();
     let bytes = 0;
@@ -217,7 +217,7 @@ export class BodyChecks {
     return [...names];
   }
 
-  /** Throws S3Error for digests that are not those of the headers and trailers. */
+  /** Throws S3Error if the digests differ from those in headers and trailers. */
   assertMet(digests: Digests, trailers: ReadonlyMap<string, string>): SentChecksum | null {
     const base64 = (name: DigestName) => base64Digest(digests, name);
     if (this.#md5 !== undefined && base64('MD5') !== this.#md5) throw new S3Error('BadDigest');
@@ -241,7 +241,7 @@ function assertMd5(text: string): string {
   throw new S3Error('InvalidDigest');
 }
 
-/** A promise asks to wait before the next chunk, whose memory is then free. */
+/** A promise delays the next chunk until the memory of this one is free. */
 export type Sink = (chunk: Uint8Array) => Promise<void> | undefined;
 
 /** Bytes after which other requests get a turn. */
@@ -254,7 +254,7 @@ async function later(before: Promise<void>, chunk: Uint8Array, sink: Sink): Prom
   await sink(copy);
 }
 
-/** Hands the pieces of a body to `take`, one at a time. Rejects when the client goes. */
+/** Passes the pieces of a body to `take`, one at a time. Rejects if the client disconnects. */
 export function pump(
   request: IncomingMessage,
   take: (piece: Buffer) => Promise<void> | undefined,

@@ -1,4 +1,4 @@
-/** The initiator of a multipart upload: only the bucket's owner may touch the uploads of others. */
+/** The initiator of a multipart upload: only the bucket owner may access uploads of others. */
 
 import { S3Error } from '../../../libs/s3-wire/index.ts';
 import { onlyAppends } from '../../calls/principal.ts';

@@ -40,12 +40,12 @@ const TIMEOUT_MS = 5000;
 const REGION = 'us-east-1';
 const ANSWER_MAX_BYTES = 64 * 1024;
 const TRIED_NAME = 'cloudlet-key-test';
-/** Nobody's: a write on the condition that an object has this ETag does nothing. */
+/** No object has this ETag, so a conditional write with it does nothing. */
 const NO_ETAG = '"00000000000000000000000000000000"';
-/** Refusals of that condition. */
+/** Error codes of an unmet condition. */
 const UNMET = ['PreconditionFailed', 'NoSuchKey'];
 
-/** Tries the steps in order, until one fails that the others need. */
+/** Runs the steps in order, until a required one fails. */
 export async function tryKey(trial: KeyTrial): Promise<KeyTrialResult> {
   const { endpoint } = trial;
   const steps: KeyTrialStep[] = [];
@@ -77,7 +77,7 @@ async function* stepsOf(trial: KeyTrial): AsyncGenerator<KeyTrialStep> {
   yield* stepsInBucket(trial, send);
 }
 
-/** Tries a list and a write in one bucket. */
+/** Tests a list and a write in one bucket. */
 async function* stepsInBucket({ key, bucket }: KeyTrial, send: Send): AsyncGenerator<KeyTrialStep> {
   const { bucketLimits } = key.principal;
   const limit = bucketLimits?.find((each) => bucket === undefined || each.bucket === bucket);
@@ -99,7 +99,7 @@ async function* stepsInBucket({ key, bucket }: KeyTrial, send: Send): AsyncGener
 const said = (message: string, code: string | null = null) => ({ code, message });
 const refusal = ({ code, message }: Answer) => ({ code, message });
 
-/** Says whether an answer is what the rights of the key promise. */
+/** Compares a response with the permissions of the key. */
 function judged(answer: Answer, isPromised: boolean, isDone: boolean): Omit<KeyTrialStep, 'step'> {
   if (isDone === isPromised)
     return { ok: true, ...said(isPromised ? 'Works' : 'Refused: the key is not allowed to do this') };

@@ -1,4 +1,4 @@
-/** Folders, and files that were chosen, as one zip. */
+/** Downloads folders and selected files as one zip. */
 import { sendStream } from '../../http/bodies/send-content.ts';
 import { contentDisposition } from '../../http/response.ts';
 import { defineRoute, type Route, TicketField } from '../../http/route.ts';

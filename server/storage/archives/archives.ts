@@ -29,7 +29,7 @@ interface Contents {
   readonly bucketId: number;
   /** The name of the bucket. */
   readonly name: string;
-  /** The folder that paths in the zip begin in. */
+  /** The folder that paths in the zip are relative to. */
   readonly root: string;
   /** Folders and objects; empty is the whole bucket. */
   readonly names: readonly string[];
@@ -59,7 +59,7 @@ interface Added {
 }
 
 const PAGE = 1000;
-/** Names read at a time: reads are synchronous, and other requests run between them. */
+/** Names read per batch: reads are synchronous, and other requests run between batches. */
 const SCANNED_AT_ONCE = 20_000;
 /** Bytes of central directories that an account's zips may hold at a time, per file of the largest zip. */
 const SHARE_PER_FILE = 300;
@@ -162,7 +162,7 @@ export class Archives {
     for (const name of names) yield* this.#files(bucketId, name);
   }
 
-  /** The objects of a folder, or the one of that name. */
+  /** The objects of a folder, or the single object with that name. */
   async *#files(bucketId: number, of: string): AsyncGenerator<BrowsedRow> {
     const view = { bucketId, isDeleted: false, order: 'asc' } as const;
     const limit = isFolder(of) ? PAGE : 1;

@@ -19,11 +19,11 @@ export interface SelectionsDeps {
 
 export interface Selection {
   readonly bucketId: number;
-  /** Names of objects; one that ends with "/" is a folder, whole. Sorted, and none within another. */
+  /** Object names, sorted and without overlaps; a name that ends with "/" is a whole folder. */
   readonly names: readonly string[];
 }
 
-/** A download that broke off is begun again by the browser. */
+/** Browsers retry an interrupted download. */
 const LIFE_MS = 15 * 60_000;
 /** A list may be a MiB: beyond this many, the account's oldest ends. */
 const ROOM = { maxAll: 200, maxPerOwner: 10 };
@@ -55,7 +55,7 @@ export class Selections {
     return { id, endsAt: clock.now() + LIFE_MS };
   }
 
-  /** The caller's selection. Throws `selection_not_found`, for an ended one too. */
+  /** The caller's selection. Throws `selection_not_found`, also for an expired one. */
   async find(principal: Principal, id: string): Promise<Selection> {
     const hash = hashOf(String(principal.accountId), id);
     const row = await this.#deps.tokens.find({ kind: KIND, hash });
@@ -71,7 +71,7 @@ function hashOf(owner: string, id: string): string {
   return createHash('sha256').update(`${owner}/${id}`).digest('base64url');
 }
 
-/** Sorted, each once, and without what a chosen folder contains anyway. */
+/** Sorted, without duplicates and without objects in a selected folder. */
 function withoutInner(names: readonly string[]): string[] {
   let folder: string | undefined;
   return [...new Set(names)].sort().filter((name) => {

@@ -48,7 +48,7 @@ export class ZipWriter {
     return this.#directory.length * BLOCK_BYTES;
   }
 
-  /** Writes one file, which must end before the next begins. Throws what `read` does. */
+  /** Writes one file; the previous one must be complete. Passes on errors of `read`. */
   async add(file: ZipFile): Promise<void> {
     const offset = this.#at;
     const name = Buffer.from(file.name);

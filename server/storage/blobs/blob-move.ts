@@ -32,7 +32,7 @@ export interface MovedBlobs extends MoveFigures {
 const PAGE = 200;
 /** Each holds a part of up to 8 MiB. */
 const AT_ONCE = 8;
-/** One of so many blobs is read back whole. */
+/** One in this many blobs is read back completely. */
 const SAMPLE = 20;
 const SHOWN = 5;
 
@@ -80,7 +80,7 @@ async function copy({ from, to }: BlobMoveDeps, { name }: NamedBlobRow): Promise
   return true;
 }
 
-/** Opened when the first byte is asked for: often the copy is there already. */
+/** Opened lazily: often the copy already exists. */
 async function* bytesOf(raw: RawBlob): AsyncIterable<Uint8Array> {
   const bytes = await raw.open();
   if (bytes !== undefined) yield* bytes;

@@ -80,7 +80,7 @@ export class BlobSql {
     return (await this.#reads.get(sql)) !== undefined;
   }
 
-  /** Number and bytes of all that namedPage() gives. */
+  /** Number and total bytes of the blobs that namedPage() returns. */
   async namedTotal(): Promise<{ blobs: number; bytes: number }> {
     const total = await this.#reads.get<{ blobs: number; bytes: number }>(
       `SELECT count(*) AS blobs, coalesce(sum(size_bytes), 0) AS bytes FROM blobs

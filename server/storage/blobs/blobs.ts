@@ -21,7 +21,7 @@ export interface NewBlobOptions {
   readonly owner?: number;
   /** Computed while the bytes are stored; default: none. */
   readonly digests?: readonly DigestName[];
-  /** Called with the SHA-256 of each piece that write() ends, hex, in order. Must not throw. */
+  /** Called with the SHA-256 (hex) of each piece that write() completes, in order. Must not throw. */
   readonly onPieces?: ((hashes: readonly string[]) => void) | undefined;
 }
 
@@ -86,7 +86,7 @@ export interface StoredBlob {
 export interface RawBlob {
   /** The path of its file in a data directory that has its blobs as files. */
   readonly path: string;
-  /** Its file on this host, if it is one; it may be gone by then. */
+  /** Path of the file on this host, if the blob is a file; it may be removed later. */
   readonly absolutePath?: string;
   /** undefined: the blob is gone. */
   open(): Promise<AsyncIterable<Uint8Array> | undefined>;
@@ -118,7 +118,7 @@ export interface BlobStore {
   remove(name: string): Promise<void>;
   /** Every stored blob, finished or not, in no order, at constant memory. */
   list(): AsyncIterable<StoredBlob>;
-  /** True while the stored blobs are known to be those of this cloud. */
+  /** True while the stored blobs are known to belong to this cloud. */
   isOurs(): Promise<boolean>;
   /**
    * Removes what writes left that ended without a blob, and that list() does not show. Only what was begun
@@ -127,7 +127,7 @@ export interface BlobStore {
   removeUnfinished(before: number): Promise<number>;
   /** The stored bytes of a blob; they are not verified. */
   raw(name: string): RawBlob;
-  /** Length of the bytes that raw() gives; undefined: there is no such blob. */
+  /** Number of bytes that raw() returns; undefined: there is no such blob. */
   storedBytes(name: string): Promise<number | undefined>;
   /**
    * Stores bytes from raw() under their name; durable when it resolves. A blob of that name and length is

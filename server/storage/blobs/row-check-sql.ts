@@ -68,7 +68,7 @@ export class RowCheckSql {
     );
   }
 
-  /** One row of page(), as it is now. */
+  /** One row of page(), as currently stored. */
   row(id: number): Awaitable<CheckedRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS}, ${IS_LINKED} FROM versions v JOIN objects o ON o.id = v.object WHERE v.id = ?`,
@@ -86,7 +86,7 @@ export class RowCheckSql {
     const statements: Statement[] = [];
     const fill = (sql: string, ...params: (string | number | null)[]) => statements.push({ sql, params });
     if (row.row_crc === null) fill(FILL.row, row_crc, row.id);
-    // A value that was changed meanwhile has its checksum by that change.
+    // The change that altered the value also stored its checksum.
     if (row.tags_crc !== tags_crc) fill(FILL.tags, tags_crc, row.id, row.tags);
     if (row.acl_crc !== acl_crc) fill(FILL.acl, acl_crc, row.id, row.acl);
     if (row.lock_crc !== lock_crc)
@@ -104,7 +104,7 @@ export class RowCheckSql {
     );
   }
 
-  /** One row of buckets(), as it is now. */
+  /** One row of buckets(), as currently stored. */
   bucket(id: number): Awaitable<CheckedBucketRow | undefined> {
     return this.#reads.get(`SELECT ${BUCKET_COLUMNS} FROM buckets WHERE id = ?`, id);
   }

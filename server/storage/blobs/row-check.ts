@@ -1,4 +1,4 @@
-/** Verifies the rows of all objects and buckets against their checksums, as a part of the scrub. */
+/** Part of the scrub: verifies the rows of all objects and buckets against their checksums. */
 import type { Changes } from '../../metadata/change.ts';
 import type { Awaitable, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -14,7 +14,7 @@ export interface RowCheckDeps {
   readonly clock: Clock;
 }
 
-/** One kind of rows. */
+/** A kind of row, such as buckets. */
 interface Kind<R extends { readonly id: number }> {
   page(after: number, limit: number): Awaitable<R[]>;
   /** Statements about a row that was read. */
@@ -63,7 +63,7 @@ export class RowCheck {
     if (row !== undefined) await this.#store(this.#after(row));
   }
 
-  /** The same for the row of a bucket. */
+  /** Like lookAt(), for the row of a bucket. */
   async lookAtBucket(id: number): Promise<void> {
     const row = await this.#deps.rows.bucket(id);
     if (row !== undefined) await this.#store(this.#afterBucket(row));

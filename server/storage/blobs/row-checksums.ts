@@ -33,7 +33,7 @@ export interface CheckedRow extends FixedFacts, LockRow, RowChecksums, Pick<Obje
   readonly acl: string | null;
   /** Row id. */
   readonly object: number;
-  /** 0: its version or its bytes are not those that belong to it. */
+  /** 0: the version or the bytes do not belong to this row. */
   readonly is_linked: number;
 }
 
@@ -66,7 +66,7 @@ export function checksumsOf(row: FixedFacts & LockRow & Pick<VersionRow, 'tags' 
   };
 }
 
-/** False: a value of the row is not what was written. A missing checksum proves nothing. */
+/** False: a value of the row was altered. A missing checksum proves nothing. */
 export function isSound(row: CheckedRow): boolean {
   const wanted = checksumsOf(row);
   return (

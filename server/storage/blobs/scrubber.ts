@@ -28,9 +28,9 @@ export interface ScrubberDeps {
   readonly metadataDamage: () => Promise<string | null>;
 }
 
-/** Data of other domains that a run verifies too. */
+/** Data of another domain that the scrub verifies too. */
 export interface OtherData {
-  /** Verifies all of it; resolves to the number of items. Throws the reason of `signal`. */
+  /** Verifies all of the data; resolves to the number of items. Throws the abort reason of `signal`. */
   run(signal: AbortSignal): Promise<number>;
   /** Problems, by the id of the damaged item. */
   damage(): ReadonlyMap<string, string>;
@@ -128,13 +128,13 @@ export class Scrubber {
     await this.#tellAlarm();
   }
 
-  /** The same for the row of a version, by its row id. */
+  /** Like the method above, for the row of a version. */
   async noteDamagedRow(version: number): Promise<void> {
     await this.#deps.rowCheck.look(version);
     await this.#tellAlarm();
   }
 
-  /** The same for the row of a bucket, by its row id. */
+  /** Like the method above, for the row of a bucket. */
   async noteDamagedBucket(bucket: number): Promise<void> {
     await this.#deps.rowCheck.lookAtBucket(bucket);
     await this.#tellAlarm();
@@ -205,7 +205,7 @@ export class Scrubber {
     else alarms.raise('metadata_damaged', `The metadata database is damaged: ${damage}`, fix);
   }
 
-  /** Throws the reason of a stop that happens meanwhile. */
+  /** Throws the reason if the scrub is stopped during the pause. */
   async #pause(ms: number): Promise<void> {
     const { signal } = this.#stop;
     await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());

@@ -26,7 +26,7 @@ export interface SweeperDeps {
 }
 
 const PAGE = 200;
-/** Files of an orphan walk between which other work runs. */
+/** Files of the walk for orphans between pauses for other work. */
 const WALK_STEP = 200;
 
 export class Sweeper {

@@ -1,4 +1,4 @@
-/** The buckets of an account in a recovery point, made again for another account. */
+/** Restores the buckets of an account from a recovery point for another account. */
 
 import type { AccountResource, AccountResources } from '../../calls/account-resources.ts';
 import type { Reads } from '../../metadata/metadata.ts';

@@ -19,10 +19,10 @@ interface BucketEmptierDeps {
   readonly lockTime: () => LockTime;
 }
 
-/** Objects that are removed at once. */
+/** Objects removed concurrently. */
 const AT_ONCE = 64;
 const TRIES = 10;
-/** Versions whose locks are looked at in one read. */
+/** Versions whose locks are checked in one read. */
 const LOCKS_AT_ONCE = 1000;
 
 export class BucketEmptier {
@@ -68,9 +68,9 @@ export class BucketEmptier {
     return this.#remove(call, bucket, () => partUploads.abortAll(call.principal, bucket));
   }
 
-  /** Throws `object_locked`. A version that is locked later is found by the commit that would remove it. */
+  /** Throws `object_locked`. The commit that removes a version detects a lock that was set later. */
   async #assertUnlocked(bucket: BucketRow): Promise<void> {
-    // The settings of a damaged row prove nothing, so the versions are asked.
+    // The settings of a damaged row prove nothing, so the versions are checked.
     if (isSoundBucket(bucket) && settingsOf(bucket).lock === undefined) return;
     const { store, lockTime } = this.#deps;
     let last = { name: '', id: 0 };

@@ -1,4 +1,4 @@
-/** Buckets over REST, and what comes back into them from recovery points. */
+/** Buckets over REST, and restoring them from recovery points. */
 import { listPage, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';

@@ -16,7 +16,7 @@ export interface CorsRule {
   readonly maxAgeSeconds?: number;
 }
 
-/** The default as the client said it, which is one of the two. */
+/** The retention period in the unit that the client used, days or years. */
 export interface ObjectLockDefault {
   readonly mode: LockMode;
   readonly days?: number;
@@ -26,7 +26,7 @@ export interface ObjectLockDefault {
 /** Rights that an access control list gives its grantee. */
 export type GrantPermission = 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL';
 
-/** An account as others see it. */
+/** An account as other accounts see it. */
 export interface AccountName {
   /** Its canonical id. */
   readonly id: string;
@@ -46,7 +46,7 @@ export interface Acl {
   readonly grants: readonly Grant[];
 }
 
-/** The owner of what others upload; `BucketOwnerEnforced` ends access control lists. */
+/** Who owns objects that others upload; `BucketOwnerEnforced` disables access control lists. */
 export type Ownership = 'BucketOwnerEnforced' | 'BucketOwnerPreferred' | 'ObjectWriter';
 
 /** Four switches: grants that are refused or ignored where they are true. */
@@ -57,20 +57,20 @@ export interface PublicAccess {
   readonly ignoreAcls: boolean;
   /** New policies that grant to everyone. */
   readonly blockPolicy: boolean;
-  /** Rights of other accounts by a policy that grants to everyone. */
+  /** Blocks access of other accounts through a policy that grants access to everyone. */
   readonly restrict: boolean;
 }
 
 export interface BucketPolicy {
   /** The text as it was sent. */
   readonly text: string;
-  /** Canonical ids of the accounts that it names, by the names in it. */
+  /** Canonical ids of the accounts in the policy, by the names used in the policy. */
   readonly principals: Readonly<Record<string, string>>;
-  /** The owner said that the policy may keep out its own keys too. */
+  /** The owner confirmed that the policy may exclude the owner's own keys. */
   readonly holdsForOwner?: true;
 }
 
-/** By name of the setting, in the form in which it is used; absent: not set. */
+/** Settings by name, in the form used at run time; absent: not set. */
 export interface BucketSettings {
   readonly cors?: readonly CorsRule[];
   readonly lifecycle?: Lifecycle;
@@ -79,7 +79,7 @@ export interface BucketSettings {
   readonly policy?: BucketPolicy;
   readonly publicAccess?: PublicAccess;
   readonly ownership?: Ownership;
-  /** The list of the bucket itself; absent: its owner, alone. */
+  /** The access control list of the bucket; absent: only the owner. */
   readonly acl?: readonly Grant[];
   readonly tags?: Readonly<Record<string, string>>;
   /** The named key that encrypts uploads, where the bucket encrypts them. */
@@ -92,7 +92,7 @@ export type SettingName = Exclude<keyof BucketSettings, 'namedKey'>;
 /** Settings to replace; undefined removes one. */
 export type SettingsChange = { readonly [N in keyof BucketSettings]?: BucketSettings[N] | undefined };
 
-/** Texts that were parsed lately, most recent last: at most so many characters in all. */
+/** Recently parsed settings, most recent last, bounded by their total length. */
 const parsed = new Map<string, BucketSettings>();
 const KEPT_CHARACTERS = 4 * 2 ** 20;
 let keptCharacters = 0;
@@ -113,7 +113,7 @@ export function settingsOf({ settings }: { readonly settings: string | null }): 
   return document;
 }
 
-/** The text for the row with some settings changed; undefined removes one. */
+/** The JSON for the row after changing some settings; undefined removes one. */
 export function withSettings(
   row: { readonly settings: string | null },
   changed: SettingsChange,

@@ -84,7 +84,7 @@ export const NO_CONTENT = Object.fromEntries(columnsOf('counter').map((column) =
 >;
 
 export const BUCKET_COLUMNS = columnsOf('identity', 'setting', 'counter', 'checksum').join(', ');
-/** Those that checksums protect, with them. */
+/** The columns that checksums protect, and the checksums. */
 export const CHECKED_COLUMNS = columnsOf('identity', 'setting', 'checksum').join(', ');
 
 const GIVEN_COLUMNS = columnsOf('identity', 'setting').filter((column) => column !== 'id');
@@ -127,12 +127,12 @@ export class BucketSql {
     );
   }
 
-  /** The bucket that other accounts reach by that name, unless its owner's account is closed. */
+  /** The bucket with that name as other accounts see it, unless its owner's account is closed. */
   holder(name: string): Awaitable<HeldBucketRow | undefined> {
     return this.#reads.get(`${WITH_OWNER} AND b.global_name = ?`, name);
   }
 
-  /** The bucket of an account; `id`: its row's, or its canonical one. */
+  /** The bucket of an account, by its row id or canonical id. */
   ofAccount(id: number | string, name: string): Awaitable<HeldBucketRow | undefined> {
     const column = typeof id === 'number' ? 'id' : 'canonical_id';
     return this.#reads.get(`${WITH_OWNER} AND b.name = ? AND a.${column} = ?`, name, id);
@@ -150,7 +150,7 @@ export class BucketSql {
     return found?.closed_at;
   }
 
-  /** Takes a global name from the bucket of a closed account, which nobody reaches. */
+  /** Releases a name held by the bucket of a closed account. */
   freeName(name: string): Statement {
     return {
       sql: `UPDATE buckets SET global_name = NULL WHERE global_name = ?
@@ -199,7 +199,7 @@ export class BucketSql {
     };
   }
 
-  /** Has the rules run from the start, from `due` on; null: there are none. */
+  /** Schedules a run of the lifecycle rules at `due`; null: there are no rules. */
   scheduleLifecycle(id: number, due: number | null): Statement {
     return {
       sql: 'UPDATE buckets SET lifecycle_due = ?, lifecycle_cursor = NULL WHERE id = ?',
@@ -247,7 +247,7 @@ export const crcOfBucket = ({ name, region, created_at }: BucketFacts) =>
 export const crcOfModes = ({ versioning, encryption, settings }: BucketModes) =>
   crc32(settings ?? '', crc32(`${versioning},${encryption},`));
 
-/** False: a value of the row is not what was written. A missing checksum proves nothing. */
+/** False: a value of the row was altered. A missing checksum proves nothing. */
 export function isSoundBucket(row: CheckedBucket): boolean {
   const { row_crc, settings_crc } = row;
   return (

@@ -75,7 +75,7 @@ export class Buckets {
     input: NewBucket & {
       readonly isGlobal?: boolean;
       readonly settings?: BucketSettings;
-      /** Its settings, instead of those above. */
+      /** Settings to copy from another bucket, instead of those above. */
       readonly like?: BucketLike;
     },
   ): Promise<Bucket> {
@@ -146,7 +146,7 @@ export class Buckets {
     throw damagedBucket(row);
   }
 
-  /** Whether the account has a bucket of that name, or gave the name up and it rests. */
+  /** Whether the account has a bucket with that name, or released the name recently. */
   async wasOf({ accountId }: Principal, name: string): Promise<boolean> {
     const { store, resting, clock } = this.#deps;
     if ((await store.find(accountId, name)) !== undefined) return true;
@@ -294,7 +294,7 @@ export class Buckets {
     return changes.run(call, async (change) => {
       const row = await this.findAny(call.principal, name);
       change.addAll(resting.restBucket(row, clock.now()), 'retry');
-      // An upload that begins at another node changes the bucket's row, too.
+      // An upload at another node changes the bucket's row too.
       change.add(turnAt('buckets', row.id));
       change.add(store.delete(row.id), async () => {
         const isThere = (await store.find(row.account_id, name))?.id === row.id;
@@ -363,7 +363,7 @@ export function limitedKey(): AppError {
   );
 }
 
-/** Leaves out the settings of a damaged row: they may be no JSON at all. */
+/** Omits the settings of a damaged row, which may not be JSON. */
 function presentAny(row: BucketRow): Bucket {
   return present(isSoundBucket(row) ? row : { ...row, settings: null });
 }

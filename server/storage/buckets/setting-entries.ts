@@ -112,7 +112,7 @@ export interface Restoring {
   readonly then: BucketSettings;
   readonly from: string;
   readonly to: string;
-  /** The caller may give the rights of others back. */
+  /** Whether the caller may restore access of other accounts. */
   readonly mayShare: boolean;
   readonly hasKey: (keyId: string) => Promise<boolean>;
   /** Notes what does not come back as it was. */
@@ -126,13 +126,13 @@ type Restore<N extends keyof BucketSettings> = (
 ) => Value<N> | undefined | Promise<Value<N> | undefined>;
 
 interface Entry<N extends SettingName, S extends TSchema> {
-  /** Of the JSON API; there, a setting that is not set is null. */
+  /** Schema of the setting in the JSON API, where null means not set. */
   readonly schema: S;
-  /** From the JSON API, not checked yet. Null: `s3/` reads it, because it names accounts. */
+  /** Converts the value of the JSON API, unchecked. Null: `s3/` does it, because it names accounts. */
   readonly stored: N extends 'acl' | 'policy' ? null : (value: Static<S>) => Value<N>;
-  /** For the JSON API. `owner`: canonical id. */
+  /** Converts the stored value for the JSON API. `owner`: canonical id. */
   readonly shown: (value: Value<N>, owner: string) => Static<S> | null;
-  /** Of the restored bucket; undefined: not set. */
+  /** The value in a restored bucket; undefined: not set. */
   readonly restored: Restore<N>;
 }
 
@@ -144,7 +144,7 @@ const asItWas = <T>(value: T): T => value;
 
 const CLOSED: PublicAccess = { blockAcls: true, ignoreAcls: true, blockPolicy: true, restrict: true };
 
-/** By name. `namedKey` is none of them, because it belongs to the bucket's encryption. */
+/** By name. `namedKey` is missing because it belongs to the bucket's encryption. */
 const ENTRIES = {
   acl: entry('acl', {
     schema: AclShape,
@@ -273,11 +273,11 @@ export function shown(settings: BucketSettings, owner: string): BucketSettingsSh
   return Object.fromEntries(members) as BucketSettingsShown;
 }
 
-/** Settings that the JSON API takes as they are written, as S3's documents state them. */
+/** Settings whose JSON has the members of S3's XML. */
 export type PlainName = Exclude<SettingName, 'acl' | 'policy'>;
 export const isPlain = (name: SettingName): name is PlainName => ENTRIES[name].stored !== null;
 
-/** From the JSON API; not checked yet. */
+/** Converts a value of the JSON API, unchecked. */
 export function storedOf<N extends PlainName>(name: N, value: unknown): Value<N> {
   return ENTRIES[name].stored(value as never) as Value<N>;
 }

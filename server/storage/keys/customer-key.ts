@@ -22,7 +22,7 @@ export class CustomerKey {
     this.#key = key;
   }
 
-  /** A new record, to be stored beside bytes that are encrypted with it. */
+  /** Creates a record, which is stored beside the bytes encrypted with the key. */
   record(): Buffer {
     const salt = randomSecret(SALT_BYTES);
     return Buffer.concat([salt, this.#check(salt)]);
@@ -35,7 +35,7 @@ export class CustomerKey {
     return check.length === own.length && timingSafeEqual(check, own);
   }
 
-  /** For bytes from `offset` on, each of which goes in once and in order. */
+  /** Cipher for bytes from `offset` on, in order. */
   cipher(record: Uint8Array, offset = 0): ByteCipher {
     const key = this.#derived('bytes', record.subarray(0, SALT_BYTES));
     // Each record has a key of its own, so the counter may begin at zero.
@@ -46,7 +46,7 @@ export class CustomerKey {
     return (bytes) => cipher.update(bytes);
   }
 
-  /** The key by which bytes beside that record are told alike: see etagKey of Upload. */
+  /** The key for ETags of bytes with that record: see etagKey of Upload. */
   etagKey(record: Uint8Array): Buffer {
     return this.#derived('etag', record.subarray(0, SALT_BYTES));
   }

@@ -6,14 +6,14 @@ import type { CustomerKey } from './customer-key.ts';
 import { NamedKeySql } from './named-key-sql.ts';
 import { type NamedKey, NamedKeyring } from './named-keyring.ts';
 
-/** `cloud`: a data key under the master key. The others are explained where their keys are. */
+/** `cloud`: a data key under the master key. The other kinds are explained in their files. */
 export type Encryption =
   | { readonly kind: 'none' }
   | { readonly kind: 'cloud' }
   | { readonly kind: 'named'; readonly key: NamedKey }
   | { readonly kind: 'customer'; readonly key: CustomerKey };
 
-/** The data key of a blob, as its row has it. */
+/** The sealed data key in the row of a blob. */
 export interface SealedDataKey {
   /** null: the blob is not encrypted. */
   readonly wrapped_key: Uint8Array | null;
@@ -53,7 +53,7 @@ export class DataKeys {
     return named_key === null ? opened : this.#openNamed(opened, named_key);
   }
 
-  /** Like open(), for who asks for the bytes. Rejects also with `encryption_key_disabled`. */
+  /** Like open(), for callers who want the bytes. Also rejects with `encryption_key_disabled`. */
   openEnabled(sealed: SealedDataKey): Awaitable<Uint8Array | null> {
     return sealed.named_key === null ? this.open(sealed) : this.#openIfEnabled(sealed, sealed.named_key);
   }

@@ -19,7 +19,7 @@ export class KeyedDigest {
 
   update(bytes: Uint8Array): void {
     this.#bytes += bytes.length;
-    // Additional data of no length would be an error.
+    // GMAC does not accept empty additional data.
     if (bytes.length > 0) this.#gmac.setAAD(bytes);
   }
 

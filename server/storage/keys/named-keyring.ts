@@ -15,7 +15,7 @@ export interface NamedKey {
   readonly wrap: (dataKey: Uint8Array) => Uint8Array;
   /** Throws `data_corrupted`. */
   readonly unwrap: (wrapped: Uint8Array) => Uint8Array;
-  /** The key by which bytes of that upload are told alike: see etagKey of Upload. */
+  /** The key for ETags of that upload: see etagKey of Upload. */
   readonly etagKey: (uploadId: string) => Uint8Array;
 }
 
@@ -53,12 +53,12 @@ export class NamedKeyring {
     return enabled({ ...(await this.#opened.get(row.id)), isDisabled: row.disabled_at !== null });
   }
 
-  /** By row id, for who asks for bytes or sends some. Throws `encryption_key_disabled`, `data_corrupted`. */
+  /** The key for reading or writing. Throws `encryption_key_disabled`, `data_corrupted`. */
   async enabledByRow(id: number): Promise<NamedKey> {
     return enabled(await this.byRow(id));
   }
 
-  /** By row id, also while it is disabled: what is stored is verified and kept. Throws `data_corrupted`. */
+  /** The key even while disabled, for verification. Throws `data_corrupted`. */
   async byRow(id: number): Promise<NamedKey> {
     return this.#opened.get(id);
   }

@@ -22,7 +22,7 @@ export interface LifecycleRule {
   /** Removes delete markers that hide nothing. */
   readonly expiresMarkers?: boolean;
   readonly noncurrentDays?: number;
-  /** Older versions that stay, the newest of them. */
+  /** Number of newest older versions to keep. */
   readonly newerNoncurrent?: number;
   readonly abortDays?: number;
 }
@@ -50,7 +50,7 @@ export interface Filtered {
   readonly created_at: number;
 }
 
-/** The moment at which something goes, and the rule that says so. */
+/** When an object expires, and the rule that says so. */
 export interface Expiry {
   readonly at: number;
   readonly ruleId: string;

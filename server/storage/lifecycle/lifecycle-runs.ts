@@ -30,7 +30,7 @@ import {
 } from './lifecycle-rules.ts';
 import type { AgedRow, DueRow, LifecycleSql } from './lifecycle-sql.ts';
 
-/** Counts of a slice, told to the account's webhooks. */
+/** Number of removals in a batch, reported to the account's webhooks. */
 export interface LifecycleEvent {
   readonly accountId: number;
   readonly type: 'bucket.objects_expired';
@@ -57,16 +57,16 @@ interface Position {
   readonly id: number;
   /** Row id of the object; 0: none yet. */
   readonly object: number;
-  /** Older versions that were seen of it. */
+  /** Number of older versions of the name seen so far. */
   readonly newer: number;
   /** When the next older version was replaced, ms. */
   readonly since: number;
 }
 
-/** A version with its place among the older ones of its name. */
+/** A version with its index among the older versions of its name. */
 type Placed = AgedRow & Pick<Position, 'newer' | 'since'>;
 
-/** Versions of one name that are to go. */
+/** Versions of one name to remove. */
 interface Removal {
   readonly name: string;
   readonly kind: Expired['kind'];
@@ -131,7 +131,7 @@ export class LifecycleRuns {
 
   async #slice(bucket: DueRow): Promise<void> {
     const { store, changes, clock, announce } = this.#deps;
-    // Rules of a damaged row remove nothing; the scrub tells of it.
+    // The rules of a damaged row remove nothing; the scrub reports the damage.
     const lifecycle = isSoundBucket(bucket) ? settingsOf(bucket).lifecycle : undefined;
     const from = bucket.lifecycle_cursor === null ? START : (JSON.parse(bucket.lifecycle_cursor) as Position);
     const slice = lifecycle && (await this.#work(bucket, lifecycle, from));
@@ -204,7 +204,7 @@ export class LifecycleRuns {
     return rows.reduce(pass, from);
   }
 
-  /** The versions among these that the rules remove; the one beyond the slice is only looked at. */
+  /** The versions in the batch that expire; the one after the batch is only inspected. */
   #due(lifecycle: Lifecycle, rows: readonly AgedRow[], from: Position): Removal[] {
     const { clock, dayMs, lockTime } = this.#deps;
     const [now, time] = [clock.now(), lockTime()];
@@ -266,7 +266,7 @@ function expiryOf(
   return noncurrentExpiry(lifecycle, row, { dayMs });
 }
 
-/** The state after a version, for the next one. */
+/** The position after a version. */
 function pass(before: Position, row: AgedRow): Position {
   const isNewest = row.object !== before.object;
   const newer = isNewest ? 0 : before.newer + 1;
@@ -288,7 +288,7 @@ function ownerOf({ account_id }: BucketRow): Principal {
 
 type Code = Parameters<typeof isAppError>[1];
 
-/** Another came first, or object lock keeps it: nothing was removed. */
+/** Another request was first, or object lock protects the version: nothing was removed. */
 function ignore(...codes: Code[]) {
   return (error: unknown): number => {
     if (codes.some((code) => isAppError(error, code))) return 0;

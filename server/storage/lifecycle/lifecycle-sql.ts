@@ -1,4 +1,4 @@
-/** SQL of lifecycle runs: the buckets whose rules are due, and their versions one after the other. */
+/** SQL of lifecycle runs: buckets with rules that are due, and their versions in order. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 import { BUCKET_COLUMNS, type BucketRow } from '../buckets/bucket-sql.ts';
 import { LOCK_COLUMNS, type LockRow } from '../objects/object-lock.ts';
@@ -31,7 +31,7 @@ export class LifecycleSql {
     this.#reads = reads;
   }
 
-  /** At most one bucket of each account, by account, those after `after`. */
+  /** At most one due bucket per account, ordered by account, after `after`. */
   due(now: number, after: number, limit: number): Awaitable<DueRow[]> {
     return this.#reads.all(
       `SELECT ${BUCKET_COLUMNS}, lifecycle_due, lifecycle_cursor FROM buckets WHERE id IN (

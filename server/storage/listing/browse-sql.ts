@@ -53,7 +53,7 @@ export class BrowseSql {
     this.#reads = reads;
   }
 
-  /** By name (UTF-8 byte order); deleted ones with their last bytes, and only if they have any. */
+  /** By name (UTF-8 byte order); deleted objects only if a version with bytes remains. */
   entries(view: View, from: From, limit: number): Awaitable<BrowsedRow[]> {
     return this.#reads.all(
       `SELECT ${ENTRY_COLUMNS}, ${view.isDeleted ? 0 : 1} AS is_latest, o.changed_at
@@ -85,7 +85,7 @@ export class BrowseSql {
     );
   }
 
-  /** The last of the next `scan` names; undefined: there are fewer. */
+  /** The last of the next `scan` names; undefined: fewer names remain. */
   lastName(view: View, from: From, scan: number): Awaitable<{ name: string } | undefined> {
     return this.#reads.get(
       `SELECT o.name FROM objects o WHERE ${member(view)} AND ${position(view, from)}
@@ -209,7 +209,7 @@ export class BrowseSql {
     );
   }
 
-  /** The live objects of these ids, in any order. */
+  /** The live objects with these ids, in any order. */
   byIds(bucketId: number, ids: readonly number[]): Awaitable<BrowsedRow[]> {
     return this.#reads.all(
       `SELECT ${ENTRY_COLUMNS}, 1 AS is_latest, o.changed_at

@@ -7,7 +7,7 @@ import type { LockRow } from '../objects/object-lock.ts';
 import type { EntryRow, ObjectRow, VersionRow } from '../objects/object-sql.ts';
 import type { ObjectEntry, ObjectLock, Uploaded } from '../schema.ts';
 
-/** One entry; with `versions`, the members that tell versions apart. */
+/** One entry; with `versions`, it includes the fields of the version. */
 export function presentEntry(
   row: EntryRow,
   accessTimes: WriteBehind<number, number>,
@@ -68,7 +68,7 @@ export function present(
   };
 }
 
-/** A version that is about to be committed as the current one of its name. */
+/** A version that is about to become the current one of its name. */
 export interface Published {
   readonly objectId: string;
   readonly bucket: BucketRow;
@@ -106,7 +106,7 @@ export function presentUpload(version: Published): Uploaded {
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 
-/** From here on two decimals would show 1024.00. */
+/** From this value on, two decimals would show 1024.00. */
 const ROUNDS_UP = 1023.995;
 
 /** `1.50 KB`: 1024-based, two decimals. A value that would round to 1024.00 moves to the next unit. */

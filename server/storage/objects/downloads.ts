@@ -242,7 +242,7 @@ export class Downloads {
   }
 }
 
-/** Takes what a client's key did off. */
+/** Decrypts bytes encrypted with a customer-provided key. */
 function decrypting(
   sink: BlobSink,
   { key, customer, offset }: Pick<ContentRow, 'customer'> & { key: CustomerKey | undefined; offset: number },

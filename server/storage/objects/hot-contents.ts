@@ -23,7 +23,7 @@ export class HotContents {
   #young = emptyGeneration();
   #old = emptyGeneration();
   #youngBytes = 0;
-  /** Counts calls of forget(): content that was read before one must not be kept after it. */
+  /** Counts calls of forget(): content read before such a call must not be cached after it. */
   #epoch = 0;
 
   get epoch(): number {

@@ -44,7 +44,7 @@ export class NamedSql {
       : this.#reads.get(`${select} AND v.version_id = ?`, bucketId, name, versionId);
   }
 
-  /** The marker that hides a name; undefined: there is no such object, or it is live. */
+  /** The delete marker of a name; undefined: there is no such object, or it is live. */
   markerOn(bucketId: number, name: string): Awaitable<MarkerRow | undefined> {
     return this.#reads.get(
       `SELECT v.version_id, v.is_null, v.created_at FROM objects o JOIN versions v ON v.object = o.id

@@ -58,7 +58,7 @@ export function markerOf(
   return { versionId, object, createdAt, isNull, ...nothing };
 }
 
-/** The texts that users give with an object. A delete marker has only the name. */
+/** The user-supplied texts of an object. A delete marker has only the name. */
 type Texts = { readonly name: string } & Pick<
   VersionRow,
   'mime_type' | 'metadata' | 'headers' | 'tags' | 'acl'

@@ -37,7 +37,7 @@ export interface Naming {
   readonly headers?: string | null;
   readonly tags?: string | null;
   readonly acl?: string | null;
-  /** Default: that of the bucket. */
+  /** Default: the bucket's lock. */
   readonly lock?: WantedLock | undefined;
 }
 
@@ -75,7 +75,7 @@ interface PlacedVersion {
   readonly target: UploadTarget;
 }
 
-/** A version or marker of the past, to be the newest one of a name. */
+/** An earlier version or marker that becomes the newest of its name. */
 export interface PastVersion {
   readonly bucket: BucketRow;
   readonly name: string;
@@ -106,11 +106,11 @@ interface BucketDelta {
   readonly metadataBytes: number;
   /** Bytes among them that the account was charged for before. */
   readonly countedBytes?: number;
-  /** Something is removed, which no quota refuses, though a marker is longer than what goes. */
+  /** The change removes something, so no quota refuses it, though a marker may be longer. */
   readonly isRemoval?: boolean;
 }
 
-/** The common steps of all changes of a name. */
+/** The common steps of all changes to an object name. */
 export class ObjectChanges {
   readonly #deps: ObjectChangesDeps;
   readonly #locks = new KeyedMutex();
@@ -128,13 +128,13 @@ export class ObjectChanges {
     return this.#locks.run(`${bucketId}/${name}`, () => this.#deps.changes.run(recorder, build));
   }
 
-  /** The same for changes of several names, in one commit. */
+  /** Like inTurn(), for several names in one commit. */
   inTurns<T>(
     recorder: Recorder,
     places: readonly { readonly bucketId: number; readonly name: string }[],
     build: (change: Change) => Promise<T>,
   ): Promise<T> {
-    // In one order, so that two never wait for each other.
+    // Always in the same order, to avoid deadlocks.
     const keys = [...new Set(places.map(({ bucketId, name }) => `${bucketId}/${name}`))].sort();
     const work = () => this.#deps.changes.run(recorder, build);
     return keys.reduceRight<() => Promise<T>>((inner, key) => () => this.#locks.run(key, inner), work)();
@@ -225,7 +225,7 @@ export class ObjectChanges {
     return versionId;
   }
 
-  /** The version or marker that a new null version takes the place of. */
+  /** The version or marker that a new null version replaces. */
   async replaced({
     object,
     previous,
@@ -288,7 +288,7 @@ export class ObjectChanges {
     change.addAll(await this.#deps.billing.bytesKept(bucket, kept, { isRemoval }), 'retry');
   }
 
-  /** Counts the metadata of versions and markers, in which nothing else changes. */
+  /** Counts the bytes of changed metadata; nothing else changes. */
   countMetadata(
     change: Change,
     bucket: Pick<BucketRow, 'id' | 'account_id'>,

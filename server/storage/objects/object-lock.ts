@@ -32,7 +32,7 @@ export interface DefaultRetention {
   readonly days: number;
 }
 
-/** The lock that an upload asks for. */
+/** The lock requested for an upload. */
 export interface WantedLock {
   readonly retention?: Retention;
   readonly legalHold?: boolean;
@@ -41,9 +41,9 @@ export interface WantedLock {
 /** The lock of a version, as its columns. */
 export interface LockRow {
   readonly lock_mode: LockMode | null;
-  /** ms since 1970, as the client said. */
+  /** ms since 1970, as the client sent it. */
   readonly retain_until: number | null;
-  /** The same in steady time. */
+  /** The same time on the monotonic clock. */
   readonly locked_until: number | null;
   /** 1: on, 0: off, null: never set. */
   readonly legal_hold: number | null;
@@ -58,7 +58,7 @@ export const UNLOCKED: LockRow = {
   legal_hold: null,
 };
 
-/** One moment on both clocks. */
+/** One moment on the wall clock and on the monotonic clock. */
 export interface LockTime {
   readonly wallMs: number;
   readonly steadyMs: number;
@@ -75,7 +75,7 @@ function isRetained({ retain_until, locked_until }: LockRow, { wallMs, steadyMs 
   return (retain_until ?? 0) > wallMs || (locked_until ?? 0) > steadyMs;
 }
 
-/** True for a version that nobody may remove without a bypass. */
+/** True for a version that cannot be removed without a bypass. */
 export function isLocked(row: LockRow, time: LockTime): boolean {
   return row.legal_hold === 1 || isRetained(row, time);
 }
@@ -174,7 +174,7 @@ export function assertMayReplace(
   throw appendsOnly('replace an object');
 }
 
-/** Throws `scope_required` where a delete would remove something for good. */
+/** Throws `scope_required` if a delete would be permanent. */
 export function assertMayRemove(
   principal: Principal,
   { versioning }: Pick<BucketRow, 'versioning'>,

@@ -265,7 +265,7 @@ function placeRoutes({ relocations }: ObjectRoutesDeps): Route[] {
   ];
 }
 
-/** True if the version named in the body is the current one and `more` holds. */
+/** True if the version in the body is current and `more` holds. */
 function seen(versionId: string | undefined, more: Condition): Condition {
   const isNamed = conditionOf({ 'if-match': versionId === undefined ? undefined : `"${versionId}"` });
   return (current) => {

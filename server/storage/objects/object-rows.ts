@@ -2,7 +2,7 @@
 import type { RowIdOf } from '../../metadata/metadata.ts';
 import type { LockRow } from './object-lock.ts';
 
-/** Null: there is nothing to cover, or the row was written before there were checksums. */
+/** Null: nothing to cover, or the row is older than the checksums. */
 export interface VersionChecksums {
   /** CRC-32 of what never changes. */
   readonly row_crc: number | null;
@@ -50,7 +50,7 @@ export interface VersionRow extends LockRow {
   readonly tags: string | null;
   /** JSON of a StoredChecksum. */
   readonly checksum: string | null;
-  /** JSON of an Acl; null: the bucket's owner, alone. */
+  /** JSON of an Acl; null: only the bucket's owner. */
   readonly acl: string | null;
 }
 
@@ -145,7 +145,7 @@ export interface NewVersion {
   readonly headers: string | null;
   readonly tags: string | null;
   readonly checksum: string | null;
-  /** JSON of an Acl; null: the bucket's owner, alone. */
+  /** JSON of an Acl; null: only the bucket's owner. */
   readonly acl: string | null;
   readonly lock: LockRow;
 }

@@ -1,4 +1,4 @@
-/** Makes what both doors to object storage share: REST and S3 see the same objects. */
+/** Creates the services that REST and S3 share, so that both see the same objects. */
 import type { Ages } from '../../metadata/ages.ts';
 import type { Bus } from '../../metadata/bus.ts';
 import { type Changes, WriteBehind } from '../../metadata/change.ts';

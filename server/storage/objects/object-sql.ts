@@ -84,7 +84,7 @@ export class ObjectSql {
     };
   }
 
-  /** With its bucket's name and owner, for the permission check. */
+  /** With the bucket's name and owner, for the permission check. */
   findById(objectId: string): Awaitable<(ObjectRow & { account_id: number; bucket: string }) | undefined> {
     return this.#reads.get(
       `SELECT o.id, o.object_id, o.bucket_id, o.name, o.current, b.account_id, b.name AS bucket

@@ -68,7 +68,7 @@ export class Objects {
     return { bucket, upload: this.receive(bucket, chosen), encryption: chosen };
   }
 
-  /** The encryption that a bucket gives its uploads. Throws `encryption_key_not_found`. */
+  /** The encryption of new objects in a bucket. Throws `encryption_key_not_found`. */
   async encryptionOf(bucket: Pick<BucketRow, 'account_id' | 'encryption' | 'settings'>): Promise<Encryption> {
     if (bucket.encryption === 0) return { kind: 'none' };
     const { namedKey } = settingsOf(bucket);
@@ -77,7 +77,7 @@ export class Objects {
     return { kind: 'named', key };
   }
 
-  /** Takes the bytes of an object or a part in. `etagKey`: see Upload. */
+  /** Receives the bytes of an object or a part. `etagKey`: see Upload. */
   receive(
     { account_id: owner }: Pick<BucketRow, 'account_id'>,
     encryption: Encryption,
@@ -172,7 +172,7 @@ export class Objects {
     });
   }
 
-  /** Makes the result of `choose` current, as a new version that references the same bytes. */
+  /** Makes the version that `choose` returns current, as a new version with the same bytes. */
   async #renew(
     call: Call,
     objectId: string,
@@ -244,7 +244,7 @@ export class Objects {
     });
   }
 
-  /** The bytes of an existing version, for a new one. */
+  /** References the bytes of an existing version, for a new one. */
   shared(version: Pick<VersionRow, 'size_bytes' | 'etag' | 'checksum'> & { blob: number }): VersionContent {
     const { size_bytes: sizeBytes, etag, checksum, blob } = version;
     const addBlob = (change: Change) => {
@@ -281,7 +281,7 @@ function versionGone(): AppError {
   return new AppError('version_not_found', 'The version was removed by another request');
 }
 
-/** One text for a missing object and for another account's. */
+/** One message for a missing object and for another account's object. */
 export function notFound(objectId: string): AppError {
   return new AppError('object_not_found', `There is no object ${objectId}`);
 }

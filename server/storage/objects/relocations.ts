@@ -25,13 +25,13 @@ export interface RelocationsDeps {
   readonly stored: StoredEncryption;
 }
 
-/** The place of a copy. */
+/** Bucket and name of a copy. */
 export interface Place {
   /** Default: the bucket of the object. */
   readonly bucket?: string | undefined;
   /** Default: the name of the object. */
   readonly name?: string | undefined;
-  /** Whether an object that is there may be replaced. */
+  /** Whether an existing object may be replaced. */
   readonly overwrite?: boolean | undefined;
 }
 
@@ -41,7 +41,7 @@ interface Wish {
   readonly isMove: boolean;
 }
 
-/** Between two of them, somebody stores the source anew. */
+/** Attempts; each fails only if the source is changed concurrently. */
 const TRIES = 5;
 
 interface Source {

@@ -41,9 +41,9 @@ export interface RemovedNamed {
   readonly wasMarker: boolean;
 }
 
-/** Versions of one name that rules remove. */
+/** Versions of one name removed by lifecycle rules. */
 export interface Expired {
-  /** The live version; versions behind another; a delete marker that is alone. */
+  /** The live version; older versions; a delete marker without versions. */
   readonly kind: 'current' | 'noncurrent' | 'marker';
   /** Version ids, at most 64. */
   readonly ids: readonly string[];
@@ -287,7 +287,7 @@ export class Removals {
     });
   }
 
-  /** Removes versions that are not the newest, so that what is live stays. */
+  /** Removes older versions, so the live version does not change. */
   async #dropOlder(change: Change, { bucket }: Removed, versions: readonly VersionRow[]): Promise<number> {
     for (const version of versions) this.#deps.objectChanges.dropVersion(change, version);
     await this.#deps.objectChanges.count(change, bucket, {

@@ -15,7 +15,7 @@ export class StoredEncryption {
     this.#partUploads = partUploads;
   }
 
-  /** Not of bytes that a client's key hides, which only that client can say. */
+  /** Not for customer-provided keys, which only the client knows. */
   async of({ named_key: namedKey, upload, wrapped_key: wrappedKey }: Asked): Promise<Encryption> {
     if (namedKey !== null) return { kind: 'named', key: await this.#keyring.byRow(namedKey) };
     if (upload === null) return { kind: wrappedKey === null ? 'none' : 'cloud' };

@@ -1,4 +1,4 @@
-/** The bucket that a restore makes: like the one in the recovery point, and never more open. */
+/** The bucket that a restore creates: like the one in the recovery point, but never more public. */
 import type { Reads } from '../../metadata/metadata.ts';
 import { invalidField } from '../../platform/errors.ts';
 import { settingsOf, settingsText } from '../buckets/bucket-settings.ts';
@@ -12,7 +12,7 @@ interface Wish {
   readonly metadata: Reads;
   /** The owner of the new bucket. */
   readonly accountId: number;
-  /** The rights of others may come back. */
+  /** Access of other accounts may be restored. */
   readonly mayShare: boolean;
   readonly name: string;
   readonly wanted: Pick<NewBucketRestore, 'versions'>;

@@ -1,4 +1,4 @@
-/** Copies versions of a recovery point into a live bucket, each completely or not at all. */
+/** Copies versions of a recovery point into a live bucket; each copy is all or nothing. */
 import type { Principal } from '../../calls/principal.ts';
 import { AGELESS } from '../../metadata/ages.ts';
 import { BACKGROUND } from '../../metadata/change.ts';
@@ -28,7 +28,7 @@ export interface PointCopiesDeps extends Pick<DownloadsDeps, 'accessTimes' | 'eg
   readonly lockTime: () => LockTime;
 }
 
-/** One version of the point and where it goes. */
+/** A version in the recovery point and its target. */
 export interface Copy {
   readonly principal: Principal;
   /** The bucket in the point. */
@@ -42,7 +42,7 @@ export interface Copy {
 
 /** The version becomes the current one of its name. */
 export interface NewVersion {
-  /** False: throws `precondition_failed` if there is a live object of the name. */
+  /** False: throws `precondition_failed` if a live object has the name. */
   readonly mayReplace: boolean;
 }
 
@@ -141,7 +141,7 @@ export class PointCopies {
       await downloads.read(sealed, { range, sink: (chunk) => upload.write(chunk), signal });
       const received = await upload.finish();
       const stored = objects.received({ ...received, blob: { ...received.blob, customer } }, row.checksum);
-      // Clients compare the ETag, and that of parts or of hidden bytes could not be computed again.
+      // Clients compare the ETag, which cannot be recomputed for multipart or encrypted bytes.
       return await add(row, { ...stored, etag });
     } finally {
       await upload.end();

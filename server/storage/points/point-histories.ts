@@ -11,7 +11,7 @@ const PAGE = 500;
 /** Versions of the past that may wait for the next one that is in both; beyond, the name is kept as it is. */
 const MAX_WAITING = 10_000;
 
-/** Members in which equal versions of two histories agree. */
+/** Columns that are equal in equal versions of both histories. */
 const MEMBERS = [
   ...(['size_bytes', 'etag', 'mime_type', 'metadata', 'headers', 'checksum'] as const),
   ...(['created_at', 'is_null'] as const),
@@ -42,24 +42,24 @@ export async function* historyEntries(
   }
 }
 
-/** A live name and what is known of its history. */
+/** A live name and what the comparison found about its history. */
 interface Live {
   readonly object: number | undefined;
-  /** The last version that is in both. */
+  /** The last version in both histories. */
   readonly met: VersionRow | undefined;
-  /** It has other versions. */
+  /** The live history differs. */
   readonly isOther: boolean;
 }
 
-/** The history of one name in the live bucket, read along with that of the point. */
+/** The history of one live name, read in step with that of the recovery point. */
 class Compared {
   readonly #store: ObjectSql;
   readonly #object: number | undefined;
   readonly #waiting: EntryRow[] = [];
   #page: VersionRow[] = [];
-  /** The last one that is in both. */
+  /** The last version in both histories. */
   #met: { readonly id: number; readonly versionId: string | null };
-  /** The name has other versions. */
+  /** The live history differs. */
   #isOther = false;
 
   constructor(store: ObjectSql, { object, met, isOther }: Live) {
@@ -74,7 +74,7 @@ class Compared {
     if (this.#isOther) yield this.#step(entry, 'keep');
     else if (now === undefined) yield this.#step(entry, 'new');
     else if (isSame(entry, now)) {
-      // The live history lacks the earlier ones, and nothing is put between versions.
+      // The live history lacks the earlier versions, which cannot be inserted between others.
       for (const each of this.#waiting.splice(0)) yield this.#step(each, 'keep');
       this.#met = { id: now.id, versionId: now.version_id };
       this.#page.shift();
@@ -85,7 +85,7 @@ class Compared {
     }
   }
 
-  /** The live history has versions that the point does not have at the end of this one. */
+  /** The live history has additional versions after the last one of the recovery point. */
   async *end(): AsyncGenerator<Step> {
     if (this.#waiting.length > 0) this.#isOther = true;
     for (const each of this.#waiting.splice(0)) yield this.#step(each, 'keep');

@@ -54,7 +54,7 @@ const COPIES_AT_ONCE = 4;
  * the point took, or restores would do little else.
  */
 const PORTION = { openings: 4, leastMs: 1000, mostMs: 10_000 };
-/** Errors of one object that do not end the restore of the others. */
+/** Errors that concern one object; the restore continues with the others. */
 const OF_ONE: readonly ErrorCode[] = [
   'encryption_key_not_found',
   'encryption_key_disabled',
@@ -178,7 +178,7 @@ export class PointRestores {
     return new BucketSql(reads).find(accountId, name);
   }
 
-  /** Goes on until others wait for their turn. */
+  /** Continues until another restore waits for its turn. */
   async #portion(run: Run, point: OpenPoint): Promise<void> {
     const { principal, wanted, bucketName, toBucket } = run;
     const bucket = await this.#bucketIn(point, run);
@@ -237,7 +237,7 @@ export class PointRestores {
     return historySteps(this.#deps.store, histories, { bucketId: run.target?.id, place });
   }
 
-  /** Counts a step that is done, or would be. */
+  /** Counts a step, done or previewed. */
   #count(run: Run, step: Step): void {
     const { tally, wanted, mayShare, locks } = run;
     tally.count(step);
@@ -280,7 +280,7 @@ export class PointRestores {
     return !(await new PointSql(this.#deps.metadata).isDamaged(now.blob));
   }
 
-  /** Takes steps off until none is left, or others wait. */
+  /** Takes steps until none is left or another restore waits. */
   async #copyAll(run: Run, source: Source, target: BucketRow): Promise<void> {
     const { principal, tally, left, wanted } = run;
     await this.#assertActive(principal);
@@ -332,7 +332,7 @@ export class PointRestores {
     await this.#deps.billing.assertCredit(accountId);
   }
 
-  /** Why the restore of a preview would be refused now; null: it would not. */
+  /** Why the previewed restore would be refused; null: it would not. */
   async #refusalOf({ principal, target, tally, toBucket: name }: Run): Promise<string | null> {
     const { accountId: account_id, bucketLimits } = principal;
     const { billing, assertSpace } = this.#deps;
@@ -355,10 +355,10 @@ const ACL_STAYS = 'Each object belongs to the owner of the bucket alone, like a 
 const ACL_NEEDS = "Restoring other accounts' access requires storage:admin and the same account";
 const NO_LOCKS = 'The bucket has no object lock, so its objects are not locked';
 
-/** Members in which equal versions agree. */
+/** Columns that are equal in equal versions. */
 const MEMBERS = ['size_bytes', 'etag', 'mime_type', 'metadata', 'headers', 'tags', 'checksum'] as const;
 
-/** The error of a restore that got so far. */
+/** The error of a restore that was partly done. */
 function after({ objects }: Tally, error: unknown): unknown {
   if (!isAppError(error) || objects === 0) return error;
   const detail = `${error.message}; ${plural(objects, 'object')} had been restored`;
@@ -372,7 +372,7 @@ function assertMayEnter({ bucketLimits }: Principal, bucket: string): void {
     throw bucketNotFound(bucket);
 }
 
-/** Throws `bucket_not_found` and `scope_required` unless the key's limits cover all that is wanted. */
+/** Throws `bucket_not_found`, or `scope_required` if the key's limits do not cover the selection. */
 function assertMayTake(principal: Principal, bucket: string, { name, prefix = '' }: NewBucketRestore): void {
   assertMayEnter(principal, bucket);
   if (mayTouch(principal, bucket, name ?? prefix)) return;

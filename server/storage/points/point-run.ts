@@ -1,4 +1,4 @@
-/** A restore of objects in progress: what is left to do, and what was done. */
+/** A running restore of objects: remaining and finished work. */
 import { type Principal, type Progress, permits, type Work } from '../../calls/principal.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
 import { formatSize } from '../listing/entries.ts';
@@ -23,11 +23,11 @@ export class Run {
   /** The lists of objects and the policy of the bucket come back. */
   readonly mayShare: boolean;
   readonly tally = new Tally();
-  /** The live bucket, once it is there. */
+  /** The live bucket, once it exists. */
   target: BucketRow | undefined;
-  /** Steps of the last batch that are not done. */
+  /** Remaining steps of the last batch. */
   left: Step[] = [];
-  /** End of the batches so far. */
+  /** Position after the batches read so far. */
   place: Place | undefined;
   isBegun = false;
   /** Length of the portion. */
@@ -116,12 +116,12 @@ export class Run {
 
 interface Chain {
   readonly isOver: () => boolean;
-  /** Resolves with the id of the version that the next one comes after. */
+  /** Resolves with the version id that the next version must follow. */
   readonly copyOne: (step: Step, after: string | null) => Promise<string | null>;
   readonly putBack: (rest: readonly Step[]) => void;
 }
 
-/** One after the other: each version of a name comes after the one before. */
+/** In sequence: each version of a name must follow the previous one. */
 export async function inOrder(steps: readonly Step[], { isOver, copyOne, putBack }: Chain): Promise<void> {
   let head = steps.find(isCopied)?.after ?? null;
   for (const [at, step] of steps.entries()) {

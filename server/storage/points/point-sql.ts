@@ -1,4 +1,4 @@
-/** SQL for restoring objects from recovery points: tells the owner's objects from those of others. */
+/** SQL for restoring objects from recovery points, limited to the owner's objects. */
 import type { Awaitable, Reads } from '../../metadata/metadata.ts';
 
 export class PointSql {

@@ -28,7 +28,7 @@ export interface StoragePoints {
    * `target_unavailable`.
    */
   during<T>(pointId: string, work: (point: OpenPoint) => Promise<T>): Promise<T>;
-  /** Others wait for a point to be left. */
+  /** Whether another restore waits for the recovery point. */
   readonly isWanted: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface Source {
 }
 
 const PAGE = 500;
-/** Versions whose files are looked up together: a look-up reads the list of all files. */
+/** Versions whose files are looked up together: each look-up reads the list of all files. */
 const BATCH = 1000;
 const BATCH_BYTES = 16 * 2 ** 30;
 /** Versions that are compared together. */
@@ -46,22 +46,22 @@ const COMPARED = 5000;
 /** Refused objects that the response names. */
 const NAMED = 20;
 
-/** A place that cuts the steps of a restore into two parts. */
+/** A position in the steps of a restore. */
 export interface Place {
   readonly name: string;
   /** Row id of the version in the point. */
   readonly id: number;
-  /** Row id of the last live version that is in both histories; `newest`: all of them are. */
+  /** Row id of the last live version in both histories; `newest`: both are equal. */
   readonly met: number | 'newest';
-  /** The live history is another one. */
+  /** The live history differs. */
   readonly isOther: boolean;
 }
 
 export interface Step {
   readonly entry: EntryRow;
-  /** The last two: nothing is to be done. */
+  /** Nothing is done for the last two kinds. */
   readonly kind: 'new' | 'replace' | 'same' | 'keep';
-  /** Bytes that the new version takes the place of, where they are not kept. */
+  /** Bytes freed because the new version replaces an unversioned one. */
   readonly freedBytes: number;
   /** The version of a history that it comes after, see Objects.append(). */
   readonly after?: string | null;
@@ -147,7 +147,7 @@ export async function entriesIn(
   return [{ ...version, name, object: object.id, object_id: object.object_id, is_latest: 0 }];
 }
 
-/** Live objects of a bucket of a point whose names begin with `prefix`. */
+/** Live objects of a bucket in the recovery point whose names begin with `prefix`. */
 async function* pages(
   store: ObjectSql,
   bucketId: number,
@@ -167,7 +167,7 @@ async function* pages(
   }
 }
 
-/** The next steps, so few that memory stays flat. `isLast`: there are no more. */
+/** The next steps, few enough to bound memory. `isLast`: no more follow. */
 export async function batchOf(
   steps: AsyncIterable<Step>,
 ): Promise<{ readonly batch: Step[]; readonly isLast: boolean }> {

@@ -99,7 +99,7 @@ function positionOf(cursor: string): Position {
     if (typeof name === 'string' && Number.isSafeInteger(id) && rest.length === 0)
       return { name, id: id as number };
   } catch {
-    // Not JSON, or no list: refused below.
+    // Not JSON, or not a list: refused below.
   }
   throw new AppError('invalid_cursor', 'The cursor is not from this list');
 }

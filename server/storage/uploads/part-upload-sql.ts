@@ -30,7 +30,7 @@ export interface PartUploadRow {
   readonly acl: string | null;
   /** JSON: algorithm and type of the checksums that the client announced. */
   readonly checksum: string | null;
-  /** JSON of a WantedLock; null: that of the bucket. */
+  /** JSON of a WantedLock; null: the bucket's lock. */
   readonly lock: string | null;
   readonly created_at: number;
   /** JSON of a Completed. */
@@ -209,7 +209,7 @@ export class PartUploadSql {
     };
   }
 
-  /** Gives a part to another upload, which is aborted. */
+  /** Moves a part to another upload, which is aborted. */
   movePart(from: number, to: RowIdOf, number: number): Statement {
     return {
       sql: 'UPDATE upload_parts SET upload = ? WHERE upload = ? AND number = ?',
@@ -256,7 +256,7 @@ export class PartUploadSql {
     return { sql: 'UPDATE uploads SET state = 2 WHERE id = ? AND state = 1', params: [upload] };
   }
 
-  /** Makes the aborted upload that takes the parts which a completed one leaves out. */
+  /** Creates the aborted upload for parts that a completed one does not use. */
   insertLeftover(
     { bucket_id, account_id, name, encryption }: PartUploadRow,
     uploadId: string,

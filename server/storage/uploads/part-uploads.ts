@@ -52,7 +52,7 @@ export interface Completed {
   readonly checksum: string | null;
 }
 
-/** How the parts become an object. */
+/** How parts become an object. */
 export interface Assembly {
   /** Row of the bucket, whose owner pays. */
   readonly bucket: BucketRow;
@@ -96,7 +96,7 @@ export class PartUploads {
     if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooMany(bucket.name);
     const encryption = labels.encryption ?? (await objects.encryptionOf(bucket));
     return changes.run(call, async (change) => {
-      // Here, so that ids of one name come in the order of their rows: see page-end-sql.ts.
+      // Created here, so that ids of one name are in the order of their rows: see page-end-sql.ts.
       const uploadId = newId('upl', clock);
       const texts = {
         name: labels.name,
@@ -146,7 +146,7 @@ export class PartUploads {
     return row;
   }
 
-  /** The upload of that id, open or ended, whoever's it is. */
+  /** The upload with that id, open or ended, of any account. */
   async lookUp(uploadId: string): Promise<PartUploadRow | undefined> {
     return this.#deps.store.find(uploadId);
   }
@@ -180,7 +180,7 @@ export class PartUploads {
     return objects.receive(upload, { kind: upload.encryption === 1 ? 'cloud' : 'none' });
   }
 
-  /** Makes the bytes a part, in the place of an earlier one of that number. Throws `upload_not_found`. */
+  /** Stores the bytes as a part, replacing one with the same number. Throws `upload_not_found`. */
   putPart(
     call: Call,
     { id, upload_id, bucket_id, account_id }: PartUploadRow,
@@ -195,7 +195,7 @@ export class PartUploads {
         const bytes = sizeBytes - (old?.size_bytes ?? 0);
         change.after(keep);
         const now = clock.now();
-        // The first: an upload that has ended is the reason for whatever else does not fit.
+        // Checked first: an ended upload explains all other mismatches.
         change.add(store.changePart(id, bytes), () => uploadNotFound(upload_id));
         if (old) {
           change.add(store.deletePart(id, old), 'retry');
@@ -302,7 +302,7 @@ export class PartUploads {
     }
   }
 
-  /** Ends uploads that were begun a week ago: they take the account's space. Returns their number. */
+  /** Aborts uploads begun a week ago, because they use storage. Returns their number. */
   async abortForgotten(): Promise<number> {
     const { store, changes, clock } = this.#deps;
     const now = clock.now();
@@ -317,7 +317,7 @@ export class PartUploads {
     return forgotten.length;
   }
 
-  /** Removes the parts of ended uploads whose bytes no version needs; returns the number of uploads. */
+  /** Removes unused parts of ended uploads; returns the number of uploads. */
   async sweep(): Promise<number> {
     for (let removed = 0; ; ) {
       const before = removed;
@@ -328,7 +328,7 @@ export class PartUploads {
     }
   }
 
-  /** Removes the upload too. False: some rows are not as expected, and a later sweep goes on. */
+  /** Also removes the upload. False: rows changed concurrently; a later sweep continues. */
   async #removeParts(upload: PartUploadRow): Promise<boolean> {
     const { store, changes } = this.#deps;
     for (;;) {
@@ -346,7 +346,7 @@ export class PartUploads {
     ]);
   }
 
-  /** Counts bytes of parts and metadata: they take the account's space like an object's. */
+  /** Adds the bytes of parts and metadata to the account's usage. */
   async #count(change: Change, bucket: Pick<BucketRow, 'id' | 'account_id'>, bytes: number): Promise<void> {
     if (bytes === 0) return;
     const counter = { table: 'accounts', id: bucket.account_id, add: { storage_bytes: bytes } };
@@ -379,7 +379,7 @@ function ignoreEnded(error: unknown): void {
   if (!isAppError(error, 'upload_not_found')) throw error;
 }
 
-/** Tries again where a part came meanwhile. */
+/** Retries if a part arrived concurrently. */
 async function untilStill<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

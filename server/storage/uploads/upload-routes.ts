@@ -48,7 +48,7 @@ type UploadInput = RouteInput<{ name: string }, unknown, unknown>;
 async function receive(objects: Objects, call: UploadInput): Promise<Uploaded> {
   const { principal, params, request, identify } = call;
   const { bucket, upload } = await objects.beginUpload(principal, params.name);
-  // The same bytes again have the same MD5, whatever their ETag.
+  // Equal bytes have the same MD5, whatever their ETag.
   upload.digest(['MD5']);
   try {
     const form = await readForm(request.raw, upload);

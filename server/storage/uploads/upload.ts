@@ -46,7 +46,7 @@ export interface UploadDeps {
 /** The received bytes, for the row. */
 export interface ReceivedBytes {
   readonly sizeBytes: number;
-  /** Hex: the MD5 of the plaintext. Where somebody's key hides the bytes: see etagKey. */
+  /** Hex: MD5 of the plaintext. With a customer-provided key: see etagKey. */
   readonly etag: string;
   /** The digests that were asked for, of the plaintext. */
   readonly digests: Digests;
@@ -58,11 +58,11 @@ export interface ReceivedBytes {
 export class Upload {
   readonly #deps: UploadDeps;
   readonly #dataKey: Buffer | null;
-  /** Record of the client's key, which encrypts the bytes before anything else is done with them. */
+  /** Record of the customer-provided key, which encrypts the bytes before all other processing. */
   readonly #customer: Buffer | null;
   readonly #cipher: ByteCipher | null;
   readonly #digests = new Set<DigestName>();
-  /** The digests of what a client's key encrypts here: threads see the plaintext of everything else. */
+  /** Digests of plaintext that is encrypted here; worker threads never see it. */
   readonly #own = new Map<DigestName, Digest>();
   /** The ETag of such bytes, where they are to have one: an MD5 would take most of the time here. */
   readonly #keyed: KeyedDigest | undefined;
@@ -86,7 +86,7 @@ export class Upload {
     else if (!this.#hidesMd5 || etagKey !== undefined) this.#digests.add('MD5');
   }
 
-  /** Asks for digests of the plaintext; before the first byte. */
+  /** Requests digests of the plaintext; call before the first byte. */
   digest(names: readonly DigestName[]): void {
     for (const name of names) {
       this.#digests.add(name);
@@ -134,13 +134,13 @@ export class Upload {
     const asked = { dataKey: this.#dataKey, owner, digests: this.#shared, onPieces: this.#onPieces };
     this.#opening = blobs.create(asked);
     const writer = await this.#opening;
-    // Also what comes meanwhile.
+    // Includes bytes that arrive during the loop.
     for (const { bytes, endsPiece } of this.#head) await writer.write(bytes, endsPiece);
     this.#head = [];
     this.#writer = writer;
   }
 
-  /** All bytes were received: makes them durable (a blob) or ready to be committed (inline). */
+  /** After all bytes were received: makes them durable (a blob) or ready to commit (inline). */
   async finish(): Promise<ReceivedBytes> {
     // The last bytes may come with the end of the request, while the blob is being created.
     if (this.#spilling !== undefined) await this.#spilling;
