@@ -10,6 +10,8 @@ import { type Logger, pino } from 'pino';
 import { type BuildOptions, buildCloud, type Cloud } from '../cloud/cloud.ts';
 import { prepareMissing } from '../cloud/preparation.ts';
 import type { Config } from '../config/config.ts';
+import { comeFirst } from '../drivers/host-process/processor-order.ts';
+import { WRITER_NAME } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { controlPath, listenOnControlSocket } from '../http/control-server.ts';
 import { systemClock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
@@ -50,11 +52,13 @@ async function run(config: Config, { positionals, values }: Words): Promise<numb
   };
   const isWorker = values['worker'] !== undefined;
   const running = await startCloud(config, step, { log, isWorker });
+  const first = comeFirst(WRITER_NAME);
   const workers = new Workers(config, log);
   workers.start();
   // A reader that sees that it is ready may stop it at once.
   const stopped = Promise.race([stopSignal(), ...(isWorker ? [parentEnded()] : [])]);
   await report.ready(running.cloud, (systemClock.monotonic() - began) / 1000);
+  await first;
   flushCompileCache(); // else only an orderly stop would keep it
   const endPreparing = await prepareMissing(report.preparing);
   await stopped;

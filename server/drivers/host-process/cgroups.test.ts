@@ -38,12 +38,16 @@ test('groups are made beside our own where systemd gave us a part of the tree', 
   const deps = paths(`${DELEGATED}/cloudlet-control`);
   const cgroups = new Cgroups(GROUP, deps);
   const parent = join(deps.mount, DELEGATED);
-  assert.deepEqual(fs.readdirSync(parent), ['cgroup.controllers'], 'nothing before the first process');
+  fs.mkdirSync(join(parent, OWN_SUBGROUP));
+  const before = ['cgroup.controllers', OWN_SUBGROUP];
+  assert.deepEqual(fs.readdirSync(parent), before, 'nothing before the first process');
   cgroups.assign(NAME, 4711, LIMITS);
   assert.equal(cgroups.problem, '');
   for (const folder of [parent, join(parent, GROUP)]) {
     assert.equal(fs.readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '+memory +cpu +pids');
   }
+  assert.equal(fs.readFileSync(join(parent, OWN_SUBGROUP, 'cpu.weight'), 'utf8'), '1000');
+  assert.ok(!fs.existsSync(join(parent, GROUP, 'cpu.weight')), 'databases have the usual weight');
   const written = (name: string) => fs.readFileSync(join(parent, GROUP, NAME, name), 'utf8');
   assert.equal(written('cgroup.procs'), '4711');
   for (const [name, value] of Object.entries(LIMITS)) {
@@ -67,6 +71,7 @@ test('where systemd made no subgroup we move into one, and all groups are beside
     [`${GROUP}-${NAME}`, 'cloudlet-self'],
   );
   assert.equal(fs.readFileSync(join(parent, 'cloudlet-self/cgroup.procs'), 'utf8'), '4710');
+  assert.equal(fs.readFileSync(join(parent, 'cloudlet-self/cpu.weight'), 'utf8'), '1000');
   assert.equal(fs.readFileSync(join(parent, 'cgroup.subtree_control'), 'utf8'), '+memory +cpu +pids');
   const group = join(parent, `${GROUP}-${NAME}`);
   assert.equal(fs.readFileSync(join(group, 'cgroup.procs'), 'utf8'), '4711');

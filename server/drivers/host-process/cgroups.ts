@@ -55,6 +55,8 @@ const EMPTY_MS = 60_000;
 /** Processes may be made while others are moved. */
 const MOVE_ROUNDS = 10;
 const ASK_MS = 5000;
+/** Ten times the processor of all databases together, or of all machines: Cloudlet answers everybody. */
+const OWN_WEIGHT = 1000;
 const CONTROLLERS = ['memory', 'cpu', 'pids'] as const;
 /** A group can be removed a little after its last process. */
 const REMOVE_TRIES = 10;
@@ -217,6 +219,7 @@ function prepare(
   try {
     if (isFlat) leave(folder);
     fs.writeFileSync(join(folder, 'cgroup.subtree_control'), enabled);
+    for (const name of [OWN_SUBGROUP, MADE_SUBGROUP]) weigh(join(folder, name));
     if (isFlat) return { prefix: `${holder}-`, problem };
     fs.mkdirSync(holder, { recursive: true });
     fs.writeFileSync(join(holder, 'cgroup.subtree_control'), enabled);
@@ -224,6 +227,15 @@ function prepare(
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     return { prefix: '', problem: `cannot create cgroups (${code})` };
+  }
+}
+
+/** Linux without shares of the processor in groups is no reason to have no limits. */
+function weigh(folder: string): void {
+  try {
+    if (fs.existsSync(folder)) fs.writeFileSync(join(folder, 'cpu.weight'), String(OWN_WEIGHT));
+  } catch {
+    // Cloudlet then has as much as all databases together.
   }
 }
 

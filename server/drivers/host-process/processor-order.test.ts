@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { notInstalled } from '../../../scripts/installed.ts';
 import { withoutFirst } from './processor-order.ts';
 
 test('a list of processors without its first', () => {
@@ -12,4 +16,65 @@ test('a list of processors without its first', () => {
     '': null,
   };
   for (const [list, others] of Object.entries(lists)) assert.equal(withoutFirst(list), others, list);
+});
+
+/** Comes first with its threads `named` and `other`, and prints who has which nice value then. */
+const COMING_FIRST = `
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority, setPriority } from 'node:os';
+import { Worker } from 'node:worker_threads';
+const [module, nice] = process.argv.slice(1);
+const { comeFirst } = await import(module);
+setPriority(Number(nice));
+const threads = ['named', 'other'].map((name) => new Worker('setInterval(() => {}, 1000)', { eval: true, name }));
+await Promise.all(threads.map((thread) => once(thread, 'online')));
+await comeFirst('named');
+const all = Object.fromEntries(readdirSync('/proc/self/task').map((tid) =>
+  [readFileSync('/proc/self/task/' + tid + '/comm', 'latin1').trim(), getPriority(Number(tid))]));
+const sliceNs = Number(/se\\.slice +: +(\\d+)/.exec(readFileSync('/proc/self/sched', 'latin1'))?.[1]);
+let group = null;
+try { group = Number(readFileSync('/proc/self/autogroup', 'latin1').split(' nice ')[1]); } catch {}
+console.log(JSON.stringify({
+  main: getPriority(), named: all.named, other: all.other, group, sliceNs,
+  started: Number(execFileSync('nice', { encoding: 'utf8' })),
+}));
+process.exit();
+`;
+
+async function afterComingFirst({ nice, hasSession }: { nice: number; hasSession: boolean }) {
+  const module = new URL('./processor-order.ts', import.meta.url).href;
+  const words = ['--input-type=module', '--eval', COMING_FIRST, module, String(nice)];
+  const { stdout } = spawn(process.execPath, words, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: hasSession,
+  });
+  return JSON.parse(await text(stdout));
+}
+
+const skip = notInstalled('perl') || (process.getuid?.() === 0 ? false : 'only root may raise a process');
+
+test('Cloudlet and the thread that writes come first, and nothing that they start', { skip }, async () => {
+  const { main, named, other, started, group } = await afterComingFirst({ nice: 0, hasSession: true });
+  assert.deepEqual({ main, named, other, started }, { main: -10, named: -10, other: 0, started: 0 });
+  if (existsSync('/proc/self/autogroup')) assert.equal(group, -10);
+});
+
+test('the session of the shell that started Cloudlet is as before', { skip }, async () => {
+  const { main, group } = await afterComingFirst({ nice: 0, hasSession: false });
+  assert.equal(main, -10);
+  assert.notEqual(group, -10);
+});
+
+test('a nice value that the operator gave stays', { skip }, async () => {
+  const { main, named, started, group } = await afterComingFirst({ nice: 3, hasSession: true });
+  assert.deepEqual({ main, named, started }, { main: 3, named: 3, started: 3 });
+  assert.notEqual(group, -10);
+});
+
+test('Cloudlet asks for little of the processor at a time', { skip }, async () => {
+  const { sliceNs } = await afterComingFirst({ nice: 0, hasSession: true });
+  // Linux before 6.12 has no such wish, or does not show it.
+  if (sliceNs > 0 && sliceNs !== null) assert.equal(sliceNs, 100_000);
 });

@@ -34,6 +34,8 @@ export interface SqliteMetadataDeps {
   readonly figures?: StoreFigures;
 }
 
+/** Linux shows the thread that writes by this name. */
+export const WRITER_NAME = 'metadata';
 const MAX_LOG_BYTES = 256 * 2 ** 20;
 
 export class SqliteMetadata implements Metadata {
@@ -82,6 +84,7 @@ export class SqliteMetadata implements Metadata {
     const options: WriterOptions = { directory: deps.directory, nowMs: deps.clock.now() };
     const writer = new Worker(programFile('drivers/metadata-sqlite/writer'), {
       workerData: options,
+      name: WRITER_NAME,
       // Not the flags of the process: --input-type and the like are refused for a file.
       execArgv: [],
     });
