@@ -5,7 +5,6 @@
  * on for `seconds`, and prints how often each was answered, by status.
  */
 import { connect } from 'node:net';
-import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { childInput } from '../child.ts';
 
@@ -22,8 +21,6 @@ interface Input {
 }
 
 const { api, attackers, seconds } = childInput<Input>();
-// Whoever attacks has a machine of his own: here his program comes after what is measured.
-setPriority(10);
 const ENDLESS = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c';
 const LARGE = 'SELECT hex(zeroblob(2000000))';
 const ENDLESS_EACH = 2;
