@@ -12,6 +12,11 @@ import { Lease } from '../recovery/repository/lease.ts';
 import { Damaged } from '../recovery/repository/piece-box.ts';
 import { newRecoveryKey } from '../recovery/repository/recovery-keys.ts';
 import { pieceFile, Repository } from '../recovery/repository/repository.ts';
+import {
+  createRepository,
+  findRepository,
+  unlockRepository,
+} from '../recovery/repository/repository-head.ts';
 import type { Target } from '../recovery/repository/target.ts';
 
 const [ONE, TWO] = ['1', '2'].map((digit) => `drp-${digit.repeat(26)}`) as [string, string];
@@ -186,12 +191,12 @@ function testRepository(name: string, open: () => Promise<OpenedForTest>): void 
 
     test('is made once, opened by either key, and holds points until they are forgotten', async () => {
       const { target, again } = await open();
-      assert.equal(await Repository.find(target, key), undefined);
-      const keys = await Repository.create(target, { key, recoveryKey });
-      assert.equal(await Repository.create(again(), { key, recoveryKey }), undefined);
-      assert.deepEqual(await Repository.find(again(), key), keys);
-      await assert.rejects(Repository.unlock(target, newRecoveryKey()), /another repository/);
-      const repository = new Repository(again(), await Repository.unlock(again(), recoveryKey));
+      assert.equal(await findRepository(target, key), undefined);
+      const keys = await createRepository(target, { key, recoveryKey });
+      assert.equal(await createRepository(again(), { key, recoveryKey }), undefined);
+      assert.deepEqual(await findRepository(again(), key), keys);
+      await assert.rejects(unlockRepository(target, newRecoveryKey()), /another repository/);
+      const repository = new Repository(again(), await unlockRepository(again(), recoveryKey));
       const bytes = randomSecret(3 * BLOCK_BYTES);
       const stored = await repository.store(fixedBlocks(once(bytes)), PLAIN);
       assert.deepEqual((await Array.fromAsync(repository.pieces())).sort(), stored.pieces.toSorted());

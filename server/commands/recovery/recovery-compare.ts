@@ -5,6 +5,7 @@ import { compareDirectory } from '../../cloud/restored-directory.ts';
 import type { Config } from '../../config/config.ts';
 import { findPoint } from '../../recovery/points/restore.ts';
 import { Repository } from '../../recovery/repository/repository.ts';
+import { unlockRepository } from '../../recovery/repository/repository-head.ts';
 import { UsageError, type Words } from '../command.ts';
 import { givenRecoveryKey, Progress } from '../terminal.ts';
 import { tellFound } from './recovery-restore.ts';
@@ -22,7 +23,7 @@ export async function compare(config: Config, { positionals, values }: Words): P
   const bar = new Progress();
   try {
     const target = targetAt(from, config);
-    const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
+    const keys = await unlockRepository(target, await givenRecoveryKey(values['key-file']));
     const repository = new Repository(target, keys);
     const found = await findPoint(repository, positionals[1] ?? 'latest');
     tellFound(found);

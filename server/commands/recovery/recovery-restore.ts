@@ -15,6 +15,7 @@ import {
 } from '../../recovery/points/restore.ts';
 import { findJournal } from '../../recovery/repository/journal.ts';
 import { Repository } from '../../recovery/repository/repository.ts';
+import { unlockRepository } from '../../recovery/repository/repository-head.ts';
 import { UsageError, type Words } from '../command.ts';
 import { givenRecoveryKey, Progress } from '../terminal.ts';
 
@@ -30,7 +31,7 @@ export async function restore(config: Config, { values }: Words): Promise<number
     return 0;
   }
   const target = targetAt(from, config);
-  const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
+  const keys = await unlockRepository(target, await givenRecoveryKey(values['key-file']));
   const repository = new Repository(target, keys);
   const restored = await write({
     repository,

@@ -7,6 +7,7 @@ import { type DamagedFile, PieceSet, verifyPoint } from '../../recovery/drill/ve
 import { verifyLogs } from '../../recovery/logs/log-verification.ts';
 import { findPoint } from '../../recovery/points/restore.ts';
 import { Repository } from '../../recovery/repository/repository.ts';
+import { unlockRepository } from '../../recovery/repository/repository-head.ts';
 import type { Target } from '../../recovery/repository/target.ts';
 import type { Words } from '../command.ts';
 import { askServer, type CallAsOperator } from '../operator-call.ts';
@@ -78,7 +79,7 @@ async function verifyThere(
   target: Target,
   { positionals: [, id = 'latest'], values }: Words,
 ): Promise<number> {
-  const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
+  const keys = await unlockRepository(target, await givenRecoveryKey(values['key-file']));
   const repository = new Repository(target, keys);
   const there = await pointsThere(repository);
   const chosen = id === 'all' ? there : [await pointThere(repository, id)];

@@ -6,7 +6,6 @@
 import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
-import { isAppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { LogArchive, LogWriter } from '../../recovery/logs/log-archive.ts';
 import {
@@ -19,6 +18,7 @@ import {
 import type { LogHead } from '../../recovery/logs/log-verification.ts';
 import { DumpsMissing, type Engine } from '../engine.ts';
 import type { Engines } from '../engines.ts';
+import { ArchiveProblems } from './archive-problems.ts';
 import type { LogServer, LogState, ServerLogs } from './server-logs.ts';
 
 export interface Continuous {
@@ -69,8 +69,6 @@ const MAX_LOG_TIMES = 4;
 const TRIM_MS = 3_600_000;
 /** A server that is about to stop waits so long at most. */
 const FAREWELL_MS = 5000;
-const LATE_MS = 300_000;
-const ALARM = 'continuous_protection_behind';
 
 const NEW = { isAsleep: false, sinceBase: 0n, isBroken: false };
 
@@ -89,8 +87,7 @@ export class ContinuousArchive implements LogWriter {
   readonly #tracks = new Map<string, Track>();
   /** By server: earliest time (uptime clock) for a new log or base copy. */
   readonly #pauses = new Map<string, number>();
-  /** By server: why it is not protected, and since when (uptime clock). */
-  readonly #problems = new Map<string, { readonly since: number; readonly what: string }>();
+  readonly #problems: ArchiveProblems;
   readonly #turns = new KeyedMutex();
   readonly #closing = new AbortController();
   #basing: Promise<void> | null = null;
@@ -98,6 +95,7 @@ export class ContinuousArchive implements LogWriter {
 
   constructor(deps: ContinuousDeps) {
     this.#deps = deps;
+    this.#problems = new ArchiveProblems(deps.clock);
     if (deps.continuous === undefined) return;
     for (const { engine, logs: of } of this.#kinds())
       of.onSleep((server) => this.#farewell({ key: keyOf(engine, server), server, of }));
@@ -123,7 +121,7 @@ export class ContinuousArchive implements LogWriter {
       const work = async () => {
         for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
           const { key } = next;
-          const track = await this.#ship(logs, next).catch((error) => this.#failed(key, error));
+          const track = await this.#ship(logs, next).catch((error) => this.#problems.note(key, error));
           if (track) shipped.push({ ...next, track });
         }
       };
@@ -134,7 +132,7 @@ export class ContinuousArchive implements LogWriter {
       if (first !== undefined) this.#baseSoon(logs, first);
       await this.#trim(logs).catch((error) => this.#deps.onError('', 'removing old logs failed', error));
     }
-    this.#tell();
+    if (this.#deps.continuous !== undefined) this.#problems.tell(this.#deps.continuous.alarms);
   }
 
   /**
@@ -174,8 +172,7 @@ export class ContinuousArchive implements LogWriter {
 
   /** Why that account's server is not archived now; null: it is, or nothing is known. */
   problem(engine: string, accountId: number): string | null {
-    const found = this.#problems.get(`${engine}-${accountId}`) ?? this.#problems.get('');
-    return found?.what ?? null;
+    return this.#problems.of(`${engine}-${accountId}`);
   }
 
   /** Archives everything that the account's server has written; may start the server. */
@@ -204,10 +201,10 @@ export class ContinuousArchive implements LogWriter {
   async #open(): Promise<LogLines | undefined> {
     try {
       const logs = await this.logs();
-      this.#problems.delete('');
+      this.#problems.clearAll();
       return logs;
     } catch (error) {
-      this.#failed('', error);
+      this.#problems.noteAll(error);
       return undefined;
     }
   }
@@ -225,13 +222,13 @@ export class ContinuousArchive implements LogWriter {
   /** Called before an idle server stops. */
   async #farewell(served: Served): Promise<void> {
     // New connections wait for this: not for a target that is gone.
-    if (this.#problems.has('') || this.#problems.has(served.key)) return;
+    if (this.#problems.of(served.key) !== null) return;
     const shipping = (async () => {
       const logs = await this.#open();
       const track = logs && (await this.#ship(logs, served));
       if (track) track.isAsleep = true;
     })();
-    shipping.catch((error) => this.#failed(served.key, error));
+    shipping.catch((error) => this.#problems.note(served.key, error));
     await Promise.race([shipping.catch(() => {}), after(FAREWELL_MS)]);
   }
 
@@ -245,7 +242,7 @@ export class ContinuousArchive implements LogWriter {
       if (track === null) throw new Error('the archived log has a gap; a new base copy follows soon');
       track.isAsleep = false;
       await this.#send(logs, { ...served, track, state });
-      this.#problems.delete(key);
+      this.#problems.clear(key);
       return track;
     });
   }
@@ -335,7 +332,7 @@ export class ContinuousArchive implements LogWriter {
       } catch (error) {
         this.#pauses.set(`${key} base`, clock.uptime() + PAUSE_MS);
         if (signal.aborted) return;
-        this.#failed(key, error);
+        this.#problems.note(key, error);
         if (!(error instanceof DumpsMissing)) onError('', `a base copy of ${key} failed`, error);
       } finally {
         this.#basing = null;
@@ -371,30 +368,8 @@ export class ContinuousArchive implements LogWriter {
 
   #forget(key: string): void {
     this.#tracks.delete(key);
-    this.#problems.delete(key);
+    this.#problems.clear(key);
     for (const what of [key, `${key} base`]) this.#pauses.delete(what);
-  }
-
-  #failed(key: string, error: unknown): void {
-    const what = isAppError(error) || error instanceof Error ? error.message : String(error);
-    const since = this.#problems.get(key)?.since ?? this.#deps.clock.uptime();
-    this.#problems.set(key, { since, what });
-  }
-
-  #tell(): void {
-    const { continuous, clock } = this.#deps;
-    if (continuous === undefined) return;
-    const { alarms } = continuous;
-    const late = [...this.#problems].filter(([, { since }]) => clock.uptime() - since > LATE_MS);
-    const [first] = late;
-    if (first === undefined) return void alarms.clear(ALARM);
-    const [key, { what }] = first;
-    const whose = key === '' ? 'any database server' : `${late.length} database servers, first ${key}`;
-    alarms.raise(
-      ALARM,
-      `The log of ${whose} is not archived: ${what}`,
-      'Databases keep running, but cannot be restored to the current time; recovery points are not affected',
-    );
   }
 }
 

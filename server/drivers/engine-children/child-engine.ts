@@ -23,11 +23,10 @@ import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import type { UserRange } from '../../platform/host/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { SizeLimit } from './child-call.ts';
+import { failureOf } from './child-failures.ts';
 import { ChildHost, type ChildProgram } from './child-host.ts';
 import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
-import { dataDamaged } from './data-errors.ts';
-import { displaced } from './displaced.ts';
 import { assertUsable, type LoadedKind, receiveFile } from './load-file.ts';
 import { ChildStarts } from './spares/child-starts.ts';
 import type { SpareOptions } from './spares/spare-child.ts';
@@ -345,23 +344,11 @@ export class ChildEngine {
     }
   }
 
-  /** Converts failures of a child to errors of the domain. */
   async #say(answer: Promise<ChildAnswer>): Promise<ChildAnswer> {
     try {
       return await answer;
     } catch (error) {
-      if (error instanceof ChildGone && error.why === 'silent') throw queryTimeout(null, error);
-      if (error instanceof ChildGone && error.why === 'displaced') throw displaced(error);
-      if (error instanceof ChildGone) {
-        throw new AppError('engine_unavailable', 'The sessions of the database were terminated', {
-          hint: 'Try again',
-          cause: error,
-        });
-      }
-      if (!(error instanceof ChildRefused)) throw error;
-      if (error.isDiskFull) throw hostDiskFull(error);
-      if (error.isDamaged) throw dataDamaged(error.message, error);
-      throw new QueryFailed(error.message, error.engineCode ?? this.#kind.errorName);
+      throw failureOf(error, this.#kind.errorName);
     }
   }
 

@@ -8,6 +8,7 @@ import { randomSecret } from '../../platform/ids.ts';
 import { BLOCK_BYTES, fixedBlocks } from '../../recovery/repository/chunks.ts';
 import { Lease } from '../../recovery/repository/lease.ts';
 import { Repository } from '../../recovery/repository/repository.ts';
+import { createRepository } from '../../recovery/repository/repository-head.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { type Fault, S3Fixture } from '../../testing/s3-fixture.ts';
 import { S3RecoveryTarget } from './s3-recovery-target.ts';
@@ -58,7 +59,7 @@ describe('faults that pass', () => {
         failed.add(id);
         return fault;
       };
-      const keys = await Repository.create(target, { key: randomSecret(32), recoveryKey: randomSecret(32) });
+      const keys = await createRepository(target, { key: randomSecret(32), recoveryKey: randomSecret(32) });
       assert.ok(keys !== undefined);
       const repository = new Repository(target, keys);
       const bytes = randomSecret(3 * BLOCK_BYTES);

@@ -18,6 +18,7 @@ import type { Forward } from '../forwarding/forward.ts';
 import { endWith, rawProblem, toAppError } from '../response.ts';
 import { hasOwnOrigin } from '../session.ts';
 import { serveUpgrades, type Upgrades } from './upgrades.ts';
+import { sendFrame, writeFrame } from './web-socket-frames.ts';
 
 export type SocketParams = Readonly<Record<string, string | undefined>>;
 
@@ -86,9 +87,6 @@ const PING_SECONDS = 30;
 /** Maximum time that a connection outlives its credential. */
 const RECHECK_SECONDS = 2;
 const MAX_FRAME_BYTES = 64 * 1024;
-const MAX_WAITING_BYTES = 2 ** 20;
-/** Above this many pending bytes, write() asks its caller to wait. */
-const WINDOW_BYTES = 256 * 1024;
 /** Time from our close frame to the end of the connection, if the other side does not answer. */
 const CLOSE_MS = 5000;
 const STOP_MS = 1000;
@@ -280,11 +278,11 @@ export class WebSockets {
     const hold = (bytes: number) => this.#deps.door.holdUnread(bytes, exchange);
     session.begin({
       send: (message) => {
-        if (!send(webSocket, message, hold)) this.#shut(webSocket, TOO_SLOW);
+        if (!sendFrame(webSocket, message, hold)) this.#shut(webSocket, TOO_SLOW);
       },
       write: (bytes) => {
         try {
-          return write(webSocket, bytes, hold);
+          return writeFrame(webSocket, bytes, hold);
         } catch {
           this.#shut(webSocket, TOO_SLOW);
           return undefined;
@@ -344,38 +342,6 @@ interface Upgrade {
   readonly socket: Duplex;
   /** Bytes that the client sent right after its request. */
   readonly head: Buffer;
-}
-
-/** Counts unsent bytes; call the result once they are sent. Throws `overloaded`. */
-type Hold = (bytes: number) => () => void;
-
-/** False: the client reads too slowly. */
-function send(webSocket: WebSocket, message: Uint8Array | string, hold: Hold): boolean {
-  if (webSocket.readyState !== webSocket.OPEN) return true;
-  const bytes = Buffer.byteLength(message);
-  if (webSocket.bufferedAmount + bytes > MAX_WAITING_BYTES) return false;
-  try {
-    // Called with an error too, when the connection ends.
-    webSocket.send(message, hold(bytes));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function write(webSocket: WebSocket, bytes: Uint8Array, hold: Hold): Promise<void> | undefined {
-  if (webSocket.readyState !== webSocket.OPEN) return undefined;
-  const sent = hold(bytes.length);
-  if (webSocket.bufferedAmount + bytes.length <= WINDOW_BYTES) {
-    webSocket.send(bytes, sent);
-    return undefined;
-  }
-  return new Promise((resolve) =>
-    webSocket.send(bytes, () => {
-      sent();
-      resolve();
-    }),
-  );
 }
 
 interface Ending {

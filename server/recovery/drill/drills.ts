@@ -6,7 +6,7 @@ import type { LogArchive } from '../logs/log-archive.ts';
 import type { PointEvents } from '../points/point-view.ts';
 import type { KeySlot } from '../repository/key-slot.ts';
 import { readRecoveryKey } from '../repository/recovery-keys.ts';
-import type { RepositoryKeys } from '../repository/repository.ts';
+import type { RepositoryKeys } from '../repository/repository-head.ts';
 import type { PointRow, RecoveryStore } from '../store.ts';
 import {
   type ChainHead,

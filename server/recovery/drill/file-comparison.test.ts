@@ -11,6 +11,7 @@ import type { Entry } from '../points/manifest.ts';
 import { fixedBlocks, HOLE } from '../repository/chunks.ts';
 import { newRecoveryKey } from '../repository/recovery-keys.ts';
 import { Repository } from '../repository/repository.ts';
+import { createRepository } from '../repository/repository-head.ts';
 import { differenceOf } from './file-comparison.ts';
 
 const MIB = 2 ** 20;
@@ -34,7 +35,7 @@ const bytesRead = () => Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io
 
 before(async () => {
   const target = new DirectoryTarget(join(folder, 'target'));
-  const created = await Repository.create(target, { key: randomSecret(32), recoveryKey: newRecoveryKey() });
+  const created = await createRepository(target, { key: randomSecret(32), recoveryKey: newRecoveryKey() });
   assert.ok(created !== undefined);
   repository = new Repository(target, created);
   const stored = await repository.store(

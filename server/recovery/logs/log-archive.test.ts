@@ -9,6 +9,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { Semaphore } from '../../platform/concurrency.ts';
 import { Lease } from '../repository/lease.ts';
 import { Repository } from '../repository/repository.ts';
+import { createRepository } from '../repository/repository-head.ts';
 import { LogArchive } from './log-archive.ts';
 
 test('old logs are removed, but not while another Cloudlet writes to the target', async (t) => {
@@ -16,7 +17,7 @@ test('old logs are removed, but not while another Cloudlet writes to the target'
   t.after(() => rmSync(folder, { recursive: true }));
   const target = new DirectoryTarget(folder);
   const key = Buffer.alloc(32, 1);
-  await Repository.create(target, { key, recoveryKey: Buffer.alloc(32, 2) });
+  await createRepository(target, { key, recoveryKey: Buffer.alloc(32, 2) });
   const repository = new Repository(target, { key, repositoryId: '' });
   const leaseOf = (cloud: string) =>
     new Lease({ target, clock: systemClock, cloud: async () => cloud, host: cloud, silenceMs: 60_000 });

@@ -8,6 +8,7 @@ import { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { DirectoryTarget } from '../../drivers/recovery-directory/directory-target.ts';
 import { Repository } from '../repository/repository.ts';
+import { createRepository } from '../repository/repository-head.ts';
 import type { LogLine } from './log-lines.ts';
 import { unbroken } from './log-lines.ts';
 import { type LogHead, uselessFiles, verifyLogs } from './log-verification.ts';
@@ -32,7 +33,7 @@ async function putLine(line: string, { base, parts }: { base: number; parts: rea
 
 before(async () => {
   const key = Buffer.alloc(32, 1);
-  await Repository.create(target, { key, recoveryKey: Buffer.alloc(32, 2) });
+  await createRepository(target, { key, recoveryKey: Buffer.alloc(32, 2) });
   repository = new Repository(target, { key, repositoryId: '' });
   await putLine('a', { base: 1, parts: [1, 2, 3] });
   await putLine('b', { base: 4, parts: [4, 5] });

@@ -8,7 +8,7 @@ import type { DrillCheck } from '../drill/drill.ts';
 import type { DrillStore } from '../drill/drill-store.ts';
 import { RECOVERY_KEY } from '../store.ts';
 import { readRecoveryKey } from './recovery-keys.ts';
-import { Repository } from './repository.ts';
+import { slotDigest, unlockRepository } from './repository-head.ts';
 import type { Target } from './target.ts';
 
 export interface KeySlotDeps {
@@ -35,7 +35,7 @@ export class KeySlot {
   async check(repositoryId: string, typed: string | undefined): Promise<DrillCheck> {
     const { target, store, secrets, isKeyTaken } = this.#deps;
     const failed = (detail: string): DrillCheck => ({ name: NAME, state: 'failed', detail });
-    const digest = await Repository.slotDigest(target).catch((error: Error) => error);
+    const digest = await slotDigest(target).catch((error: Error) => error);
     if (isAppError(digest)) throw digest;
     if (digest instanceof Error) return failed(digest.message);
     if (typed !== undefined) return this.#open(digest, readRecoveryKey(typed));
@@ -52,7 +52,7 @@ export class KeySlot {
   async #open(digest: string, key: Uint8Array): Promise<DrillCheck> {
     const { target, store, changes } = this.#deps;
     try {
-      const { repositoryId } = await Repository.unlock(target, key);
+      const { repositoryId } = await unlockRepository(target, key);
       await changes.run(BACKGROUND, (change) => void change.add(store.setProvenSlot(repositoryId, digest)));
       return { name: NAME, state: 'passed', detail: 'the recovery key opens the repository' };
     } catch (error) {

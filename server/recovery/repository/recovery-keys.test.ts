@@ -7,7 +7,7 @@ import { DirectoryTarget } from '../../drivers/recovery-directory/directory-targ
 import { isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import { RecoveryKeys, type RecoveryKeysDeps } from './recovery-keys.ts';
-import { Repository } from './repository.ts';
+import { createRepository, findRepository } from './repository-head.ts';
 
 /** A target that shows nobody its repository until `readers` have looked for one: all of them create one. */
 class Crowded extends DirectoryTarget {
@@ -82,6 +82,6 @@ test('a read that is hurt on its way does not make a repository another cloud’
   t.after(() => rmSync(directory, { recursive: true }));
   const target = new Hurt(directory);
   const key = randomSecret(32);
-  const made = await Repository.create(target, { key, recoveryKey: randomSecret(32) });
-  assert.equal((await Repository.find(target, key))?.repositoryId, made?.repositoryId);
+  const made = await createRepository(target, { key, recoveryKey: randomSecret(32) });
+  assert.equal((await findRepository(target, key))?.repositoryId, made?.repositoryId);
 });

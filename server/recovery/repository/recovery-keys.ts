@@ -11,7 +11,13 @@ import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { RecoveryKey } from '../schema.ts';
 import { RECOVERY_KEY, type RecoveryStore } from '../store.ts';
-import { Repository, type RepositoryKeys } from './repository.ts';
+import { Repository } from './repository.ts';
+import {
+  createRepository,
+  findRepository,
+  type RepositoryKeys,
+  unlockRepository,
+} from './repository-head.ts';
 import type { Target } from './target.ts';
 
 /** Name among this cloud's secrets. */
@@ -60,7 +66,7 @@ export class RecoveryKeys {
     }
     const key = await secrets.get(REPOSITORY_KEY);
     const recoveryKey = await secrets.get(RECOVERY_KEY);
-    const created = await Repository.create(target, { key, recoveryKey });
+    const created = await createRepository(target, { key, recoveryKey });
     if (created !== undefined) return new Repository(target, created);
     // Another process created the repository first.
     const other = await this.find();
@@ -86,7 +92,7 @@ export class RecoveryKeys {
 
   async #find(): Promise<RepositoryKeys | undefined> {
     const { secrets, target } = this.#deps;
-    return Repository.find(target, await secrets.get(REPOSITORY_KEY)).catch(unavailable);
+    return findRepository(target, await secrets.get(REPOSITORY_KEY)).catch(unavailable);
   }
 
   /** True when the target is reachable but does not contain the points created there. */
@@ -116,7 +122,7 @@ export class RecoveryKeys {
     const { id } = await this.open();
     const { secrets, target, store, changes, clock } = this.#deps;
     try {
-      await Repository.unlock(target, readRecoveryKey(text));
+      await unlockRepository(target, readRecoveryKey(text));
     } catch (error) {
       throw invalidField('recovery_key', (error as Error).message);
     }

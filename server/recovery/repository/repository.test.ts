@@ -9,7 +9,13 @@ import { randomSecret } from '../../platform/ids.ts';
 import { BLOCK_BYTES, contentChunks, fixedBlocks } from './chunks.ts';
 import { Damaged } from './piece-box.ts';
 import { newRecoveryKey, readRecoveryKey, recoveryKeyText } from './recovery-keys.ts';
-import { Repository, type RepositoryKeys } from './repository.ts';
+import { Repository } from './repository.ts';
+import {
+  createRepository,
+  findRepository,
+  type RepositoryKeys,
+  unlockRepository,
+} from './repository-head.ts';
 
 const never = new AbortController().signal;
 const MIB = 2 ** 20;
@@ -97,7 +103,7 @@ describe('a repository', () => {
 
   before(async () => {
     const key = randomSecret(32);
-    const created = await Repository.create(target, { key, recoveryKey });
+    const created = await createRepository(target, { key, recoveryKey });
     assert.deepEqual(created?.key, key);
     keys = created;
     repository = new Repository(target, keys);
@@ -105,13 +111,13 @@ describe('a repository', () => {
   after(() => rmSync(folder, { recursive: true }));
 
   test('is opened by the recovery key alone, and by no other', async () => {
-    assert.deepEqual(await Repository.unlock(target, recoveryKey), keys);
-    assert.deepEqual(await Repository.find(target, keys.key), keys);
-    await assert.rejects(Repository.find(target, randomSecret(32)), /of another cloud/);
-    await assert.rejects(Repository.unlock(target, newRecoveryKey()), /belongs to another repository/);
-    assert.equal(await Repository.create(target, { ...keys, recoveryKey }), undefined, 'there is one');
+    assert.deepEqual(await unlockRepository(target, recoveryKey), keys);
+    assert.deepEqual(await findRepository(target, keys.key), keys);
+    await assert.rejects(findRepository(target, randomSecret(32)), /of another cloud/);
+    await assert.rejects(unlockRepository(target, newRecoveryKey()), /belongs to another repository/);
+    assert.equal(await createRepository(target, { ...keys, recoveryKey }), undefined, 'there is one');
     await assert.rejects(
-      Repository.unlock(new DirectoryTarget(join(folder, 'none')), recoveryKey),
+      unlockRepository(new DirectoryTarget(join(folder, 'none')), recoveryKey),
       /contains no recovery points/,
     );
   });
@@ -187,7 +193,7 @@ describe('a repository', () => {
 
   test('what the target refuses is reported, and leaves no half file', async () => {
     const full = new DirectoryTarget('/dev/full/target');
-    await assert.rejects(Repository.create(full, { ...keys, recoveryKey }));
+    await assert.rejects(createRepository(full, { ...keys, recoveryKey }));
     const left = readdirSync(location, { recursive: true }).filter((name) =>
       String(name).includes('unfinished'),
     );

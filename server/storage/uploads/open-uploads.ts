@@ -6,7 +6,8 @@ import type { Buckets } from '../buckets/buckets.ts';
 import { formatSize } from '../listing/entries.ts';
 import type { OpenUpload } from '../schema.ts';
 import type { PartUploadRow, PartUploadSql } from './part-upload-sql.ts';
-import { FORGOTTEN_MS, type PartUploads, uploadNotFound } from './part-uploads.ts';
+import { FORGOTTEN_MS, type PartUploads } from './part-uploads.ts';
+import { uploadNotFound } from './upload-refusals.ts';
 
 export interface OpenUploadsDeps {
   readonly buckets: Buckets;

@@ -28,6 +28,7 @@ import {
   UPLOAD_STATE,
 } from './part-upload-sql.ts';
 import type { ReceivedBytes, Upload } from './upload.ts';
+import { ignoreEnded, partConflict, tooManyUploads, uploadNotFound } from './upload-refusals.ts';
 
 export type { PartRow, PartUploadRow } from './part-upload-sql.ts';
 
@@ -93,7 +94,7 @@ export class PartUploads {
     objects.assertMayWrite(call.principal, bucket, labels.name);
     buckets.assertNotDeleting(bucket);
     await billing.assertCredit(bucket.account_id);
-    if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooMany(bucket.name);
+    if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooManyUploads(bucket.name, MAX_OPEN);
     const encryption = labels.encryption ?? (await objects.encryptionOf(bucket));
     return changes.run(call, async (change) => {
       // Created here, so that ids of one name are in the order of their rows: see page-end-sql.ts.
@@ -263,7 +264,7 @@ export class PartUploads {
       const at = clock.now();
       const result: Completed = { version_id: version.versionId, is_null: version.isNull, etag, checksum };
       const end = { at, sizeBytes, result: JSON.stringify(result) };
-      change.add(store.complete(upload, end), conflict);
+      change.add(store.complete(upload, end), partConflict);
       if (left.length > 0) {
         const rest = change.add(store.insertLeftover(upload, newId('upl', clock), at), 'retry');
         for (const { number } of left) change.add(store.movePart(upload.id, rest, number), 'retry');
@@ -368,17 +369,6 @@ function completed({ versionId, isNull, etag, checksum }: Published): Completed 
   return { version_id: versionId, is_null: isNull, etag, checksum };
 }
 
-export function uploadNotFound(uploadId: string): AppError {
-  return new AppError('upload_not_found', `There is no upload ${uploadId} in progress`, {
-    hint: 'It was completed or aborted, or never begun',
-  });
-}
-
-/** Ignores an upload that another request ended first. */
-function ignoreEnded(error: unknown): void {
-  if (!isAppError(error, 'upload_not_found')) throw error;
-}
-
 /** Retries if a part arrived concurrently. */
 async function untilStill<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
@@ -388,16 +378,4 @@ async function untilStill<T>(work: () => Promise<T>): Promise<T> {
       if (!isAppError(error, 'write_conflict') || tries === COMPLETE_TRIES) throw error;
     }
   }
-}
-
-function tooMany(bucket: string): AppError {
-  return new AppError('quota_exceeded', `The bucket ${bucket} has ${MAX_OPEN} uploads in progress`, {
-    hint: 'Complete or abort some of them',
-  });
-}
-
-function conflict(): AppError {
-  return new AppError('write_conflict', 'A part changed while the upload was being completed', {
-    hint: 'List the parts, then complete it again',
-  });
 }

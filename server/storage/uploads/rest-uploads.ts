@@ -20,10 +20,10 @@ import {
   type PartRow,
   type PartUploadRow,
   type PartUploads,
-  uploadNotFound,
 } from './part-uploads.ts';
 import type { Upload } from './upload.ts';
 import { assertObjectName, typeOf } from './upload-fields.ts';
+import { uploadNotFound } from './upload-refusals.ts';
 
 export interface RestUploadsDeps {
   readonly buckets: Buckets;

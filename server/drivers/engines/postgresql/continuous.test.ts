@@ -17,6 +17,7 @@ import { LogArchive } from '../../../recovery/logs/log-archive.ts';
 import { uselessFiles, verifyLogs } from '../../../recovery/logs/log-verification.ts';
 import { Lease } from '../../../recovery/repository/lease.ts';
 import { Repository } from '../../../recovery/repository/repository.ts';
+import { createRepository } from '../../../recovery/repository/repository-head.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
 import {
   connect,
@@ -45,7 +46,7 @@ const key = Buffer.alloc(32, 1);
 before(async () => {
   if (noPostgresql) return;
   fixture = postgresqlFixture({ keepsLogs: true, idleMs: 3000 });
-  await Repository.create(target, { key, recoveryKey: Buffer.alloc(32, 2) });
+  await createRepository(target, { key, recoveryKey: Buffer.alloc(32, 2) });
   await fixture.engine.provision(database, PASSWORD);
   client = await connect(fixture.engine, database, PASSWORD);
   await client.query('CREATE TABLE t (i int)');
