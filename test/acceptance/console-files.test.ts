@@ -239,6 +239,38 @@ test('rows are dragged onto a folder and onto the path, and folders stand first'
   await page.close();
 });
 
+test('a file is shown beside the list, goes along with the arrows, and over it on a phone', {
+  skip,
+}, async () => {
+  const files = { 'a.txt': 'content of a', 'b.txt': 'content of b', 'in/c.txt': 'c' };
+  const { page } = await lookingAt('reader', files);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await link(page, 'a.txt').focus();
+  await page.keyboard.press('Enter');
+  const panel = page.getByRole('dialog', { name: 'a.txt' });
+  await panel.getByText('content of a').waitFor();
+  await assertAccessible(page, 'the panel');
+  await focused(page).and(link(page, 'a.txt')).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.getByRole('dialog', { name: 'b.txt' }).getByText('content of b').waitFor();
+  assert.equal(await page.locator('[aria-current=true][role=row]').count(), 1);
+  await page.keyboard.press('F2');
+  await page.getByRole('dialog', { name: 'Rename b.txt' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog', { name: 'Rename b.txt' }).waitFor({ state: 'detached' });
+  await page.getByRole('dialog', { name: 'b.txt' }).waitFor();
+  await focused(page).and(link(page, 'b.txt')).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.doesNotMatch(page.url(), /object=/);
+  await page.setViewportSize({ width: 390, height: 800 });
+  await link(page, 'a.txt').click();
+  await page.locator('[role=dialog][aria-modal=true]').getByText('content of a').waitFor();
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
+  assert.deepEqual(fixture.complaints, []);
+  await page.close();
+});
+
 test('all of it fits a phone, and markup in names stays text', { skip }, async () => {
   const hostile = '<img src=x onerror="document.title=`ran`">.txt';
   const { page, client, work } = await lookingAt('phone', { [hostile]: 'x', 'a.txt': 'a' });

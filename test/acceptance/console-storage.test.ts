@@ -41,7 +41,6 @@ test('from the set-up link to a shared file: drop, version, restore, link', { sk
   await page.click('form > button');
   await page.getByRole('link', { name: 'Open the console' }).click();
   await page.getByText('First five minutes').waitFor();
-
   await dropFiles(page, { 'notes.txt': 'the first words' });
   await page.getByRole('heading', { name: 'uploads' }).waitFor();
   await uploaded(page, 1);
@@ -89,6 +88,7 @@ test('folders, search, deep links and deleting with undo', { skip }, async () =>
   await row(page, 'may.txt').waitFor();
   await page.getByRole('navigation', { name: 'Folders' }).getByRole('link', { name: 'uploads' }).click();
   await assertOpens(page, 'More upload options');
+  await page.setViewportSize({ width: 1100, height: 720 });
   await assertOpens(page, 'top.txt');
   await assertAsks(page, 'Actions for uploads', 'Delete bucket');
   await page.getByLabel('Search by name').fill('JUNE');

@@ -139,6 +139,7 @@ export const storage = {
   tooLongToShow: (most: string) =>
     `Only text files up to ${most} are previewed. Download the file to view it.`,
   isDeleted: 'This file was deleted. You can restore an earlier version.',
+  closePanel: 'Close details',
   facts: 'Details',
   versionsOf: (versions: number) => `Versions (${count(versions)})`,
   share: 'Share',

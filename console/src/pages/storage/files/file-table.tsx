@@ -38,7 +38,17 @@ export function FileTable(props: FileTableProps) {
   const actions = useFileActions({ bucket, isVersioned, prefix, onDone: clear });
   const { act } = actions;
   const table = useRef<HTMLDivElement>(null);
-  useKeys(table, { entries, selection, act: areDeleted ? undefined : act });
+  const navigate = useNavigate({ from: '/storage/$bucket' });
+  // The details go along with the arrows.
+  const show = ({ object }: BucketEntry) => {
+    if (search.object === undefined || object === null) return;
+    void navigate({
+      search: (view) => ({ ...view, object: object.id }),
+      resetScroll: false,
+      replace: true,
+    });
+  };
+  useKeys(table, { entries, selection, show, act: areDeleted ? undefined : act });
   return (
     <>
       <ChosenBar bucket={bucket} areDeleted={areDeleted} chosen={chosen} actions={actions} onDone={clear} />
@@ -70,6 +80,7 @@ export function FileTable(props: FileTableProps) {
           onChoose={choose}
           onAct={areDeleted ? undefined : act}
           onMoved={clear}
+          opened={search.object}
           hasMore={hasMore}
           onMore={onMore}
         />
@@ -81,11 +92,15 @@ export function FileTable(props: FileTableProps) {
 interface KeyTargets {
   readonly entries: readonly BucketEntry[];
   readonly selection: Selection;
+  readonly show: (entry: BucketEntry) => void;
   /** Absent: nothing can be done with them by key. */
   readonly act: FileActions['act'] | undefined;
 }
 
-function useKeys(table: RefObject<HTMLDivElement | null>, { entries, selection, act }: KeyTargets): void {
+function useKeys(
+  table: RefObject<HTMLDivElement | null>,
+  { entries, selection, show, act }: KeyTargets,
+): void {
   const { chosen, choose, chooseAll, clear } = selection;
   const at = (index: number) => entries.slice(index, index + 1);
   useListKeys(table, {
@@ -98,6 +113,7 @@ function useKeys(table: RefObject<HTMLDivElement | null>, { entries, selection, 
       clear();
       return chosen.size > 0;
     },
+    moved: (index) => at(index).forEach(show),
     rename: (index) => act?.('rename', at(index)),
     remove: (index) => act?.('delete', chosen.size > 0 ? [...chosen.values()] : at(index), true),
   });
@@ -120,12 +136,15 @@ interface FileRowsProps {
   readonly onAct: FileActions['act'] | undefined;
   /** Files that were dragged are in another folder. */
   readonly onMoved: () => void;
+  /** Id of the file whose details are shown. */
+  readonly opened: string | undefined;
   readonly hasMore: boolean;
   readonly onMore: () => void;
 }
 
 function FileRows(props: FileRowsProps) {
-  const { bucket, entries, skipped, chosen, canChoose, onChoose, onAct, onMoved, hasMore, onMore } = props;
+  const { bucket, entries, skipped, chosen, canChoose, onChoose, onAct, onMoved, opened, hasMore, onMore } =
+    props;
   const frame = useRef<HTMLDivElement>(null);
   const { heightPx, shown, topOf } = useTallList(frame, { count: entries.length, rowPx: ROW_PX });
   const { into, windows } = useFolderDrop(bucket);
@@ -156,6 +175,7 @@ function FileRows(props: FileRowsProps) {
             role="row"
             aria-rowindex={index + 2}
             className={`${classes.row} ${classes.placed}`}
+            {...(opened !== undefined && entry.object?.id === opened && { 'aria-current': true })}
             style={{ transform: `translateY(${topOf(index)}px)` }}
             {...(onAct !== undefined && {
               draggable: true,

@@ -7,33 +7,33 @@ import {
   MagnifyingGlassIcon,
   TrashIcon,
 } from '@heroicons/react/24/outline';
-import { ActionIcon, Button, Drawer, Group, Menu, Stack, Switch, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
+import { ActionIcon, Button, Group, Menu, Stack, Switch, TextInput } from '@mantine/core';
+import { useDebouncedCallback, useMediaQuery } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
 import { useDownload } from '../../../parts/commands/download.ts';
-import { FocusReturn } from '../../../parts/forms/dialog.tsx';
-import { lazyPart } from '../../../parts/lazy-part.tsx';
 import { Empty, Loaded, Page } from '../../../parts/page.tsx';
-import { sayName } from '../../../parts/say.ts';
 import { text } from '../../../texts/text.ts';
 import { ChooseFiles, useUpload } from '../../../uploads/add-files.tsx';
 import { chosenFiles } from '../../../uploads/dropped-files.ts';
 import { BucketBadges, BucketMenu } from '../buckets/bucket-menu.tsx';
 import { BucketTabs } from '../buckets/bucket-tabs.tsx';
-import { bucketQuery, filesQuery, objectQuery } from '../queries.ts';
+import { bucketQuery, filesQuery } from '../queries.ts';
 import classes from '../storage.module.css';
 import { inReadingOrder } from './file-order.ts';
 import { FileTable } from './file-table.tsx';
 import { NewFolder } from './new-folder.tsx';
+import { ObjectPanel } from './object-panel.tsx';
 import { PathBar } from './path-bar.tsx';
 import { UnfinishedNote } from './unfinished-note.tsx';
 
 /** React does not know it. */
 const FOLDERS = { webkitdirectory: '' };
 const SEARCH_AFTER_MS = 250;
+/** From this width on, a file is shown beside the list. */
+const WIDE = '(min-width: 1200px)';
 /** A folder that comes in this many pages, 1,200 entries, is shown in the order in which people read. */
 const ORDERED_PAGES = 2;
 const NOTHING = { search: MagnifyingGlassIcon, deleted: TrashIcon, folder: ArrowUpTrayIcon };
@@ -58,6 +58,10 @@ export function FilesPage() {
     return all && isWhole ? inReadingOrder(all, order) : all;
   }, [read, isWhole, order]);
   const isVersioned = bucket.data?.versioning === true;
+  const isWide = useMediaQuery(WIDE, undefined, { getInitialValueInEffect: false });
+  const opened = object === undefined ? undefined : { bucket: name, id: object, isVersioned };
+  // Where there is no list, nothing can be beside it.
+  const isBeside = opened !== undefined && isWide && tab === undefined && (entries?.length ?? 0) > 0;
   const download = useDownload('downloadFolder', [name], prefix === '' ? {} : { prefix });
   return (
     <Page
@@ -95,24 +99,29 @@ export function FilesPage() {
               all.length === 0 ? (
                 <NothingHere kind={find !== '' ? 'search' : deleted ? 'deleted' : 'folder'} />
               ) : (
-                <FileTable
-                  key={JSON.stringify([name, { ...search, object: undefined }])}
-                  bucket={name}
-                  isVersioned={isVersioned}
-                  search={search}
-                  entries={all}
-                  isByBytes={isByName && !isWhole && !isShort}
-                  hasMore={files.hasNextPage}
-                  onMore={() => {
-                    if (!files.isFetchingNextPage) void files.fetchNextPage();
-                  }}
-                />
+                <div className={isBeside ? classes.withPanel : undefined}>
+                  <div className={classes.list}>
+                    <FileTable
+                      key={JSON.stringify([name, { ...search, object: undefined }])}
+                      bucket={name}
+                      isVersioned={isVersioned}
+                      search={search}
+                      entries={all}
+                      isByBytes={isByName && !isWhole && !isShort}
+                      hasMore={files.hasNextPage}
+                      onMore={() => {
+                        if (!files.isFetchingNextPage) void files.fetchNextPage();
+                      }}
+                    />
+                  </div>
+                  {isBeside && <ObjectPanel {...opened} isBeside />}
+                </div>
               )
             }
           </Loaded>
         </Stack>
       </BucketTabs>
-      {object !== undefined && <ObjectDrawer bucket={name} id={object} isVersioned={isVersioned} />}
+      {opened !== undefined && !isBeside && <ObjectPanel {...opened} isBeside={false} />}
     </Page>
   );
 }
@@ -213,38 +222,5 @@ function NothingHere({ kind }: { kind: 'search' | 'deleted' | 'folder' }) {
     <Empty icon={NOTHING[kind]} title={title}>
       {lead}
     </Empty>
-  );
-}
-
-/** One object, opened beside its folder. */
-const ObjectDetails = lazyPart(() => import('./object-details.tsx').then((made) => made.ObjectDetails));
-
-interface ObjectDrawerProps {
-  readonly bucket: string;
-  readonly id: string;
-  readonly isVersioned: boolean;
-}
-
-function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
-  const object = useQuery(objectQuery(bucket, id));
-  const navigate = useNavigate({ from: '/storage/$bucket' });
-  const close = () =>
-    void navigate({ search: ({ object: _, ...search }) => search, resetScroll: false, replace: true });
-  const name = object.data?.name ?? '';
-  return (
-    <Drawer
-      opened
-      onClose={close}
-      position="right"
-      size="lg"
-      title={
-        <span className={classes.drawerTitle}>{sayName(name.slice(name.lastIndexOf('/') + 1) || name)}</span>
-      }
-    >
-      <FocusReturn />
-      <Loaded query={object}>
-        {(data) => <ObjectDetails object={data} isVersioned={isVersioned} onGone={close} />}
-      </Loaded>
-    </Drawer>
   );
 }

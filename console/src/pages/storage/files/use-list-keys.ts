@@ -8,6 +8,8 @@ export interface ListKeys {
   readonly chooseAll: () => void;
   /** False: nothing was chosen. */
   readonly clear: () => boolean;
+  /** The focus went to another row. */
+  readonly moved: (index: number) => void;
   readonly rename: (index: number) => void;
   readonly remove: (index: number) => void;
 }
@@ -48,6 +50,7 @@ function pressed(element: HTMLElement, event: KeyboardEvent, keys: ListKeys): bo
       keys.choose(next, true, true);
     }
     element.querySelector<HTMLElement>(`[aria-rowindex="${next + 2}"] a`)?.focus();
+    if (!shiftKey) keys.moved(next);
     return true;
   }
   if (key === 'Escape') return keys.clear();
