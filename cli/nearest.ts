@@ -27,6 +27,14 @@ const HABITS: Readonly<Record<string, string>> = {
   config: 'profile ls',
   configure: 'login',
   auth: 'login',
+  images: 'vm images',
+  'image ls': 'vm images',
+  types: 'vm types',
+  'bucket ls': 'ls',
+  'bucket list': 'ls',
+  'bucket create': 'mb',
+  'db query': 'db connect',
+  'db exec': 'db connect',
 };
 /** Groups in which other clients have their verbs for files. */
 const FILE_GROUPS = ['s3', 's3api', 'object', 'objects', 'storage'];
@@ -36,7 +44,7 @@ const FARTHEST = 2;
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   const [first = '', second] = typed.split(' ');
   if (second !== undefined && FILE_GROUPS.includes(first)) return nearest(second, names);
-  const habit = second === undefined ? HABITS[first] : `${first} ${HABITS[second]}`;
+  const habit = HABITS[typed] ?? (second === undefined ? undefined : `${first} ${HABITS[second]}`);
   if (habit !== undefined && names.includes(habit)) return habit;
   // `ssh` alone is `vm ssh`, where no other command has that second word.
   const tails = names.filter((name) => name.endsWith(` ${habit ?? typed}`));

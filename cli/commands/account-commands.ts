@@ -139,7 +139,10 @@ async function signIn(url: string, { options, output }: Invocation): Promise<Mad
   const key = keyFor(url, options);
   goThroughProxies(url);
   if (key === undefined) {
-    const asked = { url, cloud: createCloud({ baseUrl: url }), name: KEY_NAME, scopes, days, output };
+    const cloud = createCloud({ baseUrl: url });
+    // A browser would show nothing of a mistyped address, and this program wait for it.
+    await cloud.getIndex();
+    const asked = { url, cloud, name: KEY_NAME, scopes, days, output };
     const made = await (options.has('device') ? loginByCode(asked) : loginByBrowser(asked));
     return { username: made.username, made, given: '' };
   }

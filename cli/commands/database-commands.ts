@@ -2,6 +2,7 @@
 import type { Cloud, Database, DatabaseEngine } from '../../sdk/index.ts';
 import type { Command } from '../command.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
+import { meant } from '../nearest.ts';
 import { cleaned, sizeText } from '../output.ts';
 import { about, all, assertMeant, find, type Kind, linesOf, showPoints, YES } from '../resources.ts';
 
@@ -41,7 +42,14 @@ async function engineNamed(cloud: Cloud, given: string): Promise<Database['engin
     return word.length > 2 && [engine, ...(client?.programs ?? [])].some((name) => name.startsWith(word));
   });
   const only = others.length === 0 ? first : undefined;
-  return (exact ?? only)?.engine ?? (given as Database['engine']);
+  const found = exact ?? only;
+  if (found !== undefined) return found.engine;
+  const guess = meant(
+    word,
+    engines.map(({ engine }) => engine),
+  );
+  if (guess === '') return given as Database['engine'];
+  throw new UsageError(`there is no database engine ${given}${guess}`, 'See: cloudlet db engines');
 }
 
 async function credentialsOf(

@@ -28,8 +28,15 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     summary: 'create a bucket',
     run: async (call) => {
       const bucket = remoteBucket(call.words[0] ?? '');
-      await (await s3Of(call)).createBucket(bucket);
-      call.output.one({ bucket }, () => [`s3://${bucket} is created`]);
+      const s3 = await s3Of(call);
+      // S3 takes a name once more from whom it belongs to.
+      const { cloud } = call.session();
+      const isThere = await cloud.getBucket(bucket).then(
+        () => true,
+        () => false,
+      );
+      await s3.createBucket(bucket);
+      call.output.one({ bucket }, () => [`s3://${bucket} ${isThere ? 'is there already' : 'is created'}`]);
     },
   },
   {

@@ -20,7 +20,10 @@ export const DATABASES: Command = {
   help: HELP,
   run: async (config, { positionals }) => {
     const about = UPGRADABLE.find(({ name }) => positionals.join(' ') === `upgrade ${name}`);
-    if (about === undefined) throw new UsageError(`expected upgrade ${NAMES}; see cloudlet databases --help`);
+    if (about === undefined)
+      throw new UsageError(
+        `expected upgrade ${NAMES}; \`cloudlet db ls\` lists databases; see cloudlet databases --help`,
+      );
     const { name, title } = about;
     assertCloud(config.dataDir);
     return withClosedCloud(config, async ({ upgradeEngine }) => {

@@ -14,7 +14,9 @@ export const KEYS: Command = { help: HELP, run: rotate };
 
 async function rotate(config: Config, { positionals }: Words): Promise<number> {
   if (positionals.join(' ') !== 'rotate')
-    throw new UsageError('keys: expected rotate; see cloudlet keys --help');
+    throw new UsageError(
+      'keys: expected rotate; `cloudlet key ls` lists access keys; see cloudlet keys --help',
+    );
   const path = '/api/admin/master-key/rotate';
   const { key_id, resealed } = await asOperator(config, (call) => {
     console.log('Re-encrypting all secrets with a new key. This waits 10 s for requests in progress.');

@@ -106,6 +106,8 @@ describe('login', () => {
       await user.fails(8, ['login', 'http://127.0.0.1:9', '--key', '-'], { input: key }),
       /not answer/,
     );
+    // With a browser as with a key: nobody waits for an address where nothing is.
+    assert.match(await user.fails(8, ['login', 'http://127.0.0.1:9']), /not answer/);
     assert.match(await user.fails(2, ['login', cloud.api, '--key', '-'], { input: '' }), /contains no key/);
     assert.match(
       await user.fails(2, ['login', cloud.api, '--device', '--key', '-']),

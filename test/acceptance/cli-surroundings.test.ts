@@ -185,6 +185,10 @@ describe('the words', () => {
       ['vm list', 'vm ls'],
       ['db delete', 'db rm'],
       ['s3 ls', 'ls'],
+      ['bucket ls', 'ls'],
+      ['bucket create', 'mb'],
+      ['image ls', 'vm images'],
+      ['db query', 'db connect'],
     ] as const) {
       const said = await user.fails(2, [...typed.split(' '), 'more']);
       assert.match(said, new RegExp(`unknown command "${typed}"; did you mean "${meant}"\\?`));
@@ -204,12 +208,17 @@ describe('the words', () => {
     assert.match(await user.fails(2, ['--jsno', 'ls']), /unknown option --jsno; did you mean --json\?/);
     assert.match(await user.fails(2, ['mb', 'Photos']), /"Photos" cannot be the name of a bucket/);
     assert.equal(await user.ok(['mb', 'photos-2026']), 's3://photos-2026 is created\n');
+    assert.equal(await user.ok(['mb', 'photos-2026']), 's3://photos-2026 is there already\n');
     assert.match(
       await user.fails(5, ['ls', 's3://phtoos-2026']),
       /no bucket phtoos-2026; did you mean photos-2026\?\n$/,
     );
     const refused = await user.fails(1, ['db', 'create', 'shop', '--engine', 'oracle']);
     assert.equal(refused.match(/must be one of/g)?.length, 1, refused);
+    assert.match(
+      await user.fails(2, ['db', 'create', 'shop', '--engine', 'postgress']),
+      /no database engine postgress; did you mean postgresql\?/,
+    );
     for (const [engine, name] of [
       ['SQLite', 'sqlite'],
       ['mongo', 'mongodb'],
