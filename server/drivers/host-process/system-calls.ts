@@ -138,6 +138,14 @@ export function findFilter(): Promise<CallFilter> {
   return found;
 }
 
+/** The command under the filter; where this host allows none, the command itself. */
+export async function filtered(command: readonly string[]): Promise<[program: string, words: string[]]> {
+  const { words } = await findFilter();
+  const [program = '', ...rest] =
+    words.length === 0 ? command : [setprivProgram(), '--no-new-privs', '--', ...words, ...command];
+  return [program, rest];
+}
+
 async function tryFilter(): Promise<CallFilter> {
   const no = (why: string) => ({ words: [], problem: `system calls of programs are not filtered: ${why}` });
   const architecture = ARCHITECTURES[process.arch];

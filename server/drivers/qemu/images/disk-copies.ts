@@ -3,12 +3,10 @@
  * moment (blockdev-backup) into a file that we made in the guest's folder and whose name is gone as soon as
  * QEMU has it open; a stop does not wait for that, and ends it. One that does not run is read as it lies.
  */
-import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import type { GuestFile, GuestFiles } from '../../../compute/machines/point-machines.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { hostBootId } from '../../../platform/host/host-boot.ts';
@@ -20,7 +18,7 @@ import { GUEST, type GuestFolders, type GuestRecord } from '../guests/guest-fold
 import type { GuestRun } from '../guests/guest-run.ts';
 import type { GuestRuns } from '../guests/guest-runs.ts';
 import { createDisk } from './disk.ts';
-import { type Extent, mapOf } from './disk-map.ts';
+import { descriptionOf, type Extent, mapOf } from './disk-map.ts';
 
 export interface DiskCopiesDeps {
   readonly folders: GuestFolders;
@@ -32,7 +30,6 @@ export interface DiskCopiesDeps {
   readonly assertSpace: (bytes: number) => void;
 }
 
-const run = promisify(execFile);
 const COPY = 'point.img';
 const NODE = 'point-';
 const POLL_MS = 100;
@@ -142,12 +139,7 @@ export class DiskCopies implements GuestFiles {
     if (qemuImg === null) throw new Error('qemu-img is not installed');
     const about = { name: COPY, owner: uid, qemuImg };
     if (diskFormat === 'raw') return createDisk(folder, { ...about, format: null, size: String(bytes) });
-    const { stdout } = await run(qemuImg, ['info', '-U', '--output=json', FILES.qcow2Disk], {
-      cwd: folder,
-      env: { LANG: 'C' },
-      ...(uid === null ? {} : { uid, gid: uid }),
-    });
-    const disk = JSON.parse(stdout) as { 'virtual-size': number; 'backing-filename-format'?: string };
+    const disk = await descriptionOf(qemuImg, { folder, name: FILES.qcow2Disk, uid });
     const format = disk['backing-filename-format'] === 'raw' ? 'raw' : 'qcow2';
     await createDisk(folder, { ...about, format, size: String(disk['virtual-size']) });
   }

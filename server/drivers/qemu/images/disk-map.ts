@@ -1,7 +1,14 @@
-/** Where the holes of a disk are, which need not be read. */
-import { spawn } from 'node:child_process';
+/**
+ * Finds the holes of a disk, which need not be read, and what it differs from. A QEMU that was taken over may
+ * have written the disk's header: qemu-img has the guest's user and the filter of system calls.
+ */
+import { execFile, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { filtered } from '../../host-process/system-calls.ts';
+
+const run = promisify(execFile);
 
 export interface Extent {
   readonly start: number;
@@ -21,15 +28,35 @@ export interface Mapped {
 /** The content of a file, part by part, as the guest's own user reads it. Throws where qemu-img fails. */
 export async function mapOf(qemuImg: string, { fd, format, uid }: Mapped): Promise<readonly Extent[]> {
   const args = ['map', '-U', '-f', format, '--output=json', '/proc/self/fd/3'];
-  const user = uid === null ? {} : { uid, gid: uid };
-  const child = spawn(qemuImg, args, {
+  const [program, words] = await filtered([qemuImg, ...args]);
+  const child = spawn(program, words, {
     stdio: ['ignore', 'pipe', 'ignore', fd],
     env: { LANG: 'C' },
-    ...user,
+    ...asUser(uid),
   });
   const ended = new Promise((resolve) => child.once('close', resolve));
   const said = await text(child.stdout as Readable);
   const code = await ended;
   if (code !== 0) throw new Error(`the holes of the disk could not be found: qemu-img ended with ${code}`);
   return JSON.parse(said) as Extent[];
+}
+
+/** A disk by the words of qemu-img. */
+export interface Described {
+  readonly 'virtual-size': number;
+  readonly 'backing-filename-format'?: string;
+}
+
+/** Describes the qcow2 file `name` in the guest's folder. Rejects where qemu-img fails. */
+export async function descriptionOf(
+  qemuImg: string,
+  { folder, name, uid }: { readonly folder: string; readonly name: string; readonly uid: number | null },
+): Promise<Described> {
+  const [program, words] = await filtered([qemuImg, 'info', '-U', '--output=json', name]);
+  const { stdout } = await run(program, words, { cwd: folder, env: { LANG: 'C' }, ...asUser(uid) });
+  return JSON.parse(stdout) as Described;
+}
+
+function asUser(uid: number | null): { readonly uid?: number; readonly gid?: number } {
+  return uid === null ? {} : { uid, gid: uid };
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../../platform/errors.ts';
 import { removeName } from '../../host-process/foreign-files.ts';
+import { filtered } from '../../host-process/system-calls.ts';
 import { FILES } from '../arguments.ts';
 import { type SeedSpec, seedImage } from './seed.ts';
 
@@ -140,7 +141,9 @@ interface NewDisk {
 export async function createDisk(folder: string, disk: NewDisk): Promise<void> {
   const { name, format, size, owner, qemuImg } = disk;
   const backing = format === null ? [] : ['-b', FILES.base, '-F', format];
-  await run(qemuImg, ['create', '-q', '-f', 'qcow2', ...backing, name, size], {
+  const command = [qemuImg, 'create', '-q', '-f', 'qcow2', ...backing, name, size];
+  const [program, words] = await filtered(command);
+  await run(program, words, {
     cwd: folder,
     timeout: QEMU_IMG_MS,
     env: { LANG: 'C' },
