@@ -28,7 +28,7 @@ const HABITS: Readonly<Record<string, string>> = {
   configure: 'login',
   auth: 'login',
   images: 'vm images',
-  'image ls': 'vm images',
+  image: 'vm images',
   types: 'vm types',
   'bucket ls': 'ls',
   'bucket list': 'ls',
