@@ -1,5 +1,5 @@
 /** Invitations and accounts. Only administrators may; whoever else asks is refused by the cloud. */
-import type { CreatedInvitation, Invitation } from '../../sdk/index.ts';
+import type { Cloud, CreatedInvitation, Invitation } from '../../sdk/index.ts';
 import type { Command, Values } from '../command.ts';
 import { UsageError } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
@@ -30,6 +30,13 @@ function termsOf(options: Values) {
 /** The person, as far as the invitation says. */
 function nameOf({ username, email, label }: Pick<Invitation, 'username' | 'email' | 'label'>): string {
   return username ?? email ?? label;
+}
+
+async function idOf(cloud: Cloud, name: string): Promise<string> {
+  const accounts = await all(cloud.adminListAccounts());
+  const account = accounts.find(({ username }) => username.toLowerCase() === name.toLowerCase());
+  if (account === undefined) throw new UsageError(`There is no user ${name}`);
+  return String(account.id);
 }
 
 export const PEOPLE_COMMANDS: readonly Command[] = [
@@ -91,6 +98,28 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     run: async ({ session, output, words: [id = ''] }) => {
       const revoked = await session().cloud.adminRevokeInvitation(id);
       output.one(revoked, () => [`${revoked.id} is ${revoked.state}`]);
+    },
+  },
+  {
+    name: 'people remove',
+    words: 'NAME',
+    summary: 'remove a user after 7 days; nobody gets in from now on, and "people keep" undoes it',
+    options: { reason: { value: 'TEXT', summary: 'for the audit log; default: removed' } },
+    run: async ({ session, output, options, words: [name = ''] }) => {
+      const { cloud } = session();
+      const reason = options.text('reason') ?? 'removed';
+      const removed = await cloud.adminRemoveAccount(await idOf(cloud, name), { reason });
+      output.one(removed, () => [`${removed.username} is removed at ${removed.removed_at} UTC`]);
+    },
+  },
+  {
+    name: 'people keep',
+    words: 'NAME',
+    summary: 'undo the removal of a user before its 7 days are over',
+    run: async ({ session, output, words: [name = ''] }) => {
+      const { cloud } = session();
+      const kept = await cloud.adminKeepAccount(await idOf(cloud, name));
+      output.one(kept, () => [`${kept.username} goes on`]);
     },
   },
   {

@@ -4,15 +4,17 @@ import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json/json-schema.ts';
 import { accountIdOf, parseAccountId } from './account-id.ts';
 import type { Administration } from './administration.ts';
+import type { Closings } from './closings.ts';
 import * as shapes from './schema.ts';
 
 export interface AdminRoutesDeps {
+  readonly closings: Closings;
   readonly administration: Administration;
 }
 
 /** Everything under /api/admin/accounts. */
-export function adminRoutes({ administration }: AdminRoutesDeps): Route[] {
-  return [...accountRoutes(administration), ...actionRoutes(administration)];
+export function adminRoutes({ administration, closings }: AdminRoutesDeps): Route[] {
+  return [...accountRoutes(administration), ...actionRoutes(administration), ...removalRoutes(closings)];
 }
 
 function accountRoutes(administration: Administration): Route[] {
@@ -142,6 +144,47 @@ function actionRoutes(administration: Administration): Route[] {
       responses: { 200: shapes.Account },
       errors: ['account_not_found', 'password_required'],
       handler: (call) => administration.showKey(call, accountIdOf(call.params)),
+    }),
+  ];
+}
+
+function removalRoutes(closings: Closings): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/admin/accounts/{id}/remove',
+      name: 'adminRemoveAccount',
+      audit: { account: 'params.id', detail: ['reason'] },
+      livesOn: 'host-or-any',
+      tag: 'admin',
+      summary: 'Remove an account, after 7 days',
+      description:
+        'Its keys and sessions are refused at once, its machines are shut down, and no log-in opens it again. At ' +
+        '`removed_at` its names become available, its data can no longer be accessed, and its machines are deleted. ' +
+        'Until then adminKeepAccount undoes it. In a session the password must have been given in the last 15 minutes.',
+      permission: 'admin',
+      params: shapes.AdminAccountPath,
+      body: shapes.SuspendBody,
+      responses: { 200: shapes.AdminAccount },
+      errors: ['account_not_found', 'password_required', 'last_administrator', 'write_conflict'],
+      handler: (call) => closings.remove(call, accountIdOf(call.params), call.body.reason),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/admin/accounts/{id}/keep',
+      name: 'adminKeepAccount',
+      audit: { account: 'params.id' },
+      livesOn: 'host-or-any',
+      tag: 'admin',
+      summary: 'Keep an account that is to be removed',
+      description:
+        'Undoes its removal by an administrator, or its closing by its owner, until `removed_at`. Its machines start ' +
+        'again as after a suspension.',
+      permission: 'admin',
+      params: shapes.AdminAccountPath,
+      responses: { 200: shapes.AdminAccount },
+      errors: ['account_not_found', 'write_conflict'],
+      handler: (call) => closings.keep(call, accountIdOf(call.params)),
     }),
   ];
 }

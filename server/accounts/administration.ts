@@ -297,7 +297,7 @@ function assertBalance(row: AccountRow, after: number): void {
  * Reasons are shown in the ledger and in logs: no line breaks that forge another entry, no control
  * characters.
  */
-function assertPlainText(field: string, text: string): void {
+export function assertPlainText(field: string, text: string): void {
   if (text.trim() === '' || !text.isWellFormed() || /\p{Cc}/u.test(text)) {
     throw invalidField(field, 'must not be empty or contain control characters');
   }

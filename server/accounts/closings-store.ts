@@ -20,6 +20,29 @@ export function closeAccount(id: number, removalAt: number): Statement[] {
   ];
 }
 
+/**
+ * An administrator removes the account: its keys are refused, but kept, and no login opens it again. Refused
+ * if it is to be removed already.
+ */
+export function condemnAccount(id: number, to: { readonly at: number; readonly reason: string }): Statement {
+  return {
+    sql: `UPDATE accounts SET removal_at = ?, is_active = 0, suspended_reason = ?
+      WHERE id = ? AND removal_at IS NULL AND closed_at IS NULL`,
+    params: [to.at, to.reason, id],
+    expectChanges: 1,
+  };
+}
+
+/** The account goes on as before. Refused if it is not to be removed, or has been. */
+export function keepAccount(id: number): Statement {
+  return {
+    sql: `UPDATE accounts SET removal_at = NULL, is_active = 1, suspended_reason = NULL
+      WHERE id = ? AND removal_at IS NOT NULL AND closed_at IS NULL`,
+    params: [id],
+    expectChanges: 1,
+  };
+}
+
 /** Opens a closed account by a login. Refused as recordLogin is, and once its time is over. */
 export function reopenAccount(
   id: number,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { OPERATOR } from '../calls/principal.ts';
 import { BACKGROUND } from '../metadata/change.ts';
+import { formatTime } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 
@@ -113,4 +114,34 @@ test('an administrator is left: the last cannot close, nor two at once, nor be s
   await assert.rejects(close(left.api_key), code('last_administrator'), 'one who is suspended cannot act');
   await fixture.administration.resume(BACKGROUND, third.id);
   await close(left.api_key);
+});
+
+test('an administrator removes an account: nobody gets in, and it is kept or gone after 7 days', async () => {
+  const { id, api_key: key } = await register('pupil');
+  const chief = await administrator('the-head');
+  const call = async () => by(await principalOf(chief.api_key));
+  const remove = async (accountId: number) => fixture.closings.remove(await call(), accountId, 'has left');
+  await login('pupil');
+  const at = fixture.clock.now();
+  const condemned = await remove(id);
+  assert.equal(condemned.removed_at, formatTime(at + 7 * DAY_MS));
+  assert.match(condemned.suspended_reason ?? '', /removed by an administrator: has left/);
+  await assert.rejects(async () => principalOf(key), code('account_suspended'));
+  // Its owner's password opens a closed account, and not this one.
+  await assert.rejects(login('pupil'), code('account_suspended'));
+  await assert.rejects(remove(id), code('write_conflict'));
+  await assert.rejects(remove(chief.id), code('invalid_request'));
+  await assert.rejects(remove(999_999), code('account_not_found'));
+
+  const kept = await fixture.closings.keep(await call(), id);
+  assert.deepEqual([kept.is_active, kept.removed_at, kept.suspended_reason], [true, null, null]);
+  assert.equal((await principalOf(key)).accountId, id);
+  await assert.rejects(fixture.closings.keep(await call(), id), code('write_conflict'));
+
+  await remove(id);
+  fixture.clock.advance(7 * DAY_MS);
+  await fixture.closings.removeDue();
+  await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
+  await assert.rejects(fixture.closings.keep(await call(), id), code('account_not_found'));
+  assert.notEqual((await register('pupil')).id, id);
 });

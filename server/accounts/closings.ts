@@ -4,17 +4,22 @@
  */
 import type { Call } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
-import type { Reads } from '../metadata/metadata.ts';
+import type { Reads, Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
-import { accountNotFound, lastAdministrator } from './account-errors.ts';
+import { AppError } from '../platform/errors.ts';
+import { accountNotFound, changedByOthers, lastAdministrator } from './account-errors.ts';
+import { describeForAdmin } from './account-view.ts';
+import { assertPlainText } from './administration.ts';
 import {
   closeAccount,
+  condemnAccount,
   expectOtherAdministrator,
+  keepAccount,
   removableAccounts,
   removeAccount,
 } from './closings-store.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
-import type { ClosedAccount } from './schema.ts';
+import type { AdminAccount, ClosedAccount } from './schema.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountStore } from './store.ts';
 
@@ -29,6 +34,8 @@ export interface ClosingsDeps {
   readonly checks: PasswordChecks;
   /** Days until a closed account is removed; 0: immediately. */
   readonly keptDays: number;
+  /** See AdministrationDeps. */
+  readonly reactivation: (accountId: number) => readonly Statement[];
   /** Called after the commit that closed or removed an account. */
   readonly accountChanged?: (accountId: number) => void;
 }
@@ -64,6 +71,49 @@ export class Closings {
   }
 
   /**
+   * An administrator removes another's account: nobody gets in from now on, its machines are stopped and its
+   * databases shut, and it is removed after the same time as a closed one, unless it is kept before. Throws
+   * `account_not_found`, `invalid_request` (the caller's own), `password_required`, `last_administrator`.
+   */
+  async remove(call: Call, accountId: number, reason: string): Promise<AdminAccount> {
+    const { store, changes, clock, checks, keptDays } = this.#deps;
+    if (call.principal.accountId === accountId)
+      throw new AppError('invalid_request', 'An administrator cannot remove their own account', {
+        hint: 'Close it: DELETE /api/account',
+      });
+    assertPlainText('reason', reason);
+    await checks.assertFresh(call.principal);
+    return changes.run(call, async (change) => {
+      const row = await store.account(accountId);
+      if (row === undefined) throw accountNotFound();
+      const now = clock.now();
+      const at = now + keptDays * DAY_MS;
+      const said = `removed by an administrator: ${reason}`;
+      if (row.is_admin === 1) change.addAll(expectOtherAdministrator(accountId), lastAdministrator);
+      change.add(condemnAccount(accountId, { at, reason: said }), changedByOthers);
+      if (keptDays === 0) change.addAll(removeAccount(accountId, now), accountNotFound);
+      this.#announce(change, accountId);
+      return describeForAdmin({ ...row, is_active: 0, removal_at: at, suspended_reason: said }, null);
+    });
+  }
+
+  /**
+   * Undoes a removal, by its owner too, before its time is over. Throws `account_not_found`,
+   * `write_conflict`.
+   */
+  async keep(call: Call, accountId: number): Promise<AdminAccount> {
+    const { store, changes, reactivation } = this.#deps;
+    return changes.run(call, async (change) => {
+      const row = await store.account(accountId);
+      if (row === undefined) throw accountNotFound();
+      change.add(keepAccount(accountId), notCondemned);
+      change.addAll(reactivation(accountId));
+      this.#announce(change, accountId);
+      return describeForAdmin({ ...row, is_active: 1, removal_at: null, suspended_reason: null }, null);
+    });
+  }
+
+  /**
    * Removes accounts whose time is over: the name and the e-mail address become available, stored data
    * becomes unreachable, machines are deleted. The ledger keeps its entries. Called periodically.
    */
@@ -82,4 +132,8 @@ export class Closings {
     change.forgets({ kind: 'account', id });
     change.after(() => accountChanged?.(id));
   }
+}
+
+function notCondemned(): AppError {
+  return new AppError('write_conflict', 'This account is not to be removed');
 }

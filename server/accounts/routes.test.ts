@@ -35,7 +35,7 @@ before(async () => {
     routes: [
       ...accountRoutes({ ...fixture, tickets, secureCookies: false, publicUrl: '' }),
       ...setupRoutes({ ...fixture, apiUrl: () => 'http://cloud' }),
-      ...adminRoutes({ administration }),
+      ...adminRoutes({ closings: fixture.closings, administration }),
     ],
     trustedProxies: [],
   });

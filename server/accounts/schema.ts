@@ -263,7 +263,8 @@ export const AdminAccount = namedObject('AdminAccount', {
   ...shown,
   suspended_reason: Nullable('Reason of the suspension; null if not suspended'),
   removed_at: Nullable(
-    'Time at which an account closed by its owner is removed, unless the owner signs in before; null: open',
+    'Time at which an account is removed that its owner closed, unless the owner signs in before, or that an ' +
+      'administrator removes, unless it is kept before; null: open',
   ),
   storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
   expires_at: Nullable('Time at which the account is suspended; null: it does not expire'),

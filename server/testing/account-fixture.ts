@@ -133,17 +133,14 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
     changed,
     apiKeys,
     accounts,
-    accessKeys: new AccessKeys({
-      ...base,
-      maxKeys: TEST_ACCESS_KEYS,
-      dataUrl: () => 'http://127.0.0.1:9000',
-    }),
+    accessKeys: new AccessKeys({ ...base, maxKeys: TEST_ACCESS_KEYS, dataUrl }),
     sessionStore,
     closings: new Closings({
       ...base,
       reads: metadata,
       apiKeys,
       accountChanged,
+      reactivation,
       keptDays: options.closedAccountDays ?? 0,
     }),
     sessions: new Sessions({
@@ -179,6 +176,8 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
     },
   };
 }
+
+const dataUrl = () => 'http://127.0.0.1:9000';
 
 /** Services of links, of each kind. */
 function linksOf({

@@ -184,6 +184,30 @@ describe('suspending', () => {
   });
 });
 
+describe('removing', () => {
+  test('keeps everybody out, with all that is there, until the account is kept', async () => {
+    const { id, api_key, username } = await client.register();
+    const user = client.as(api_key);
+    await user.expect(201, '/api/buckets', { json: { name: 'mine' } });
+    const removed = await admin.expect(200, `${ACCOUNTS}/${id}/remove`, { json: { reason: 'has left' } });
+    const days = (Date.parse(`${removed.removed_at}Z`) - Date.now()) / 86_400_000;
+    assert.ok(days > 6.9 && days <= 7, removed.removed_at);
+    await user.refused(403, 'account_suspended', ['/api/account']);
+    const json = { username, password: 'correct horse battery' };
+    await client.refused(403, 'account_suspended', ['/api/login', { json }]);
+    const again = { json: { reason: 'has left' } };
+    await admin.refused(409, 'write_conflict', [`${ACCOUNTS}/${id}/remove`, again]);
+    await admin.refused(404, 'account_not_found', [`${ACCOUNTS}/999999/remove`, again]);
+    const kept = await admin.expect(200, `${ACCOUNTS}/${id}/keep`, { method: 'POST' });
+    assert.deepEqual([kept.is_active, kept.removed_at], [true, null]);
+    assert.equal((await user.expect(200, '/api/buckets')).length, 1);
+    await client.expect(200, '/api/login', { json });
+    await admin.refused(409, 'write_conflict', [`${ACCOUNTS}/${id}/keep`, { method: 'POST' }]);
+    const { id: own } = await admin.expect(200, '/api/account');
+    await admin.refused(400, 'invalid_request', [`${ACCOUNTS}/${own}/remove`, again]);
+  });
+});
+
 describe('a reset link', () => {
   const tokenOf = ({ url }: { url: string }) => new URL(url).hash.slice('#token='.length);
   const linkOf = (id: number | string) => `${ACCOUNTS}/${id}/reset-link`;

@@ -7,6 +7,8 @@ export const ADMIN_OPERATIONS = {
   adminAdjustCredits: { json: { amount: 1, reason: 'test' } },
   adminSuspendAccount: { json: { reason: 'test' } },
   adminResumeAccount: {},
+  adminRemoveAccount: { json: { reason: 'test' } },
+  adminKeepAccount: {},
   adminShowApiKey: {},
   adminCreateResetLink: {},
   adminGetAccount: {},

@@ -24,6 +24,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   adminCreateAccount: ['username'],
   adminAdjustCredits: ['reason', 'transfer_id'],
   adminSuspendAccount: ['reason'],
+  adminRemoveAccount: ['reason'],
   createVm: ['name', 'image_id', 'instance_type'],
   createDatabase: ['name'],
   createBucket: ['name'],

@@ -141,6 +141,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   },
   adminCreateAccount: { body: { username: 'grace', email: 'grace@example.com' } },
   adminAdjustCredits: { body: { amount: 50, reason: 'Welcome' } },
+  adminRemoveAccount: { body: { reason: 'Has left the class' } },
   adminSuspendAccount: { body: { reason: 'Unpaid' } },
   adminChangeAccount: { body: { plan: 'free', expires_at: '2999-07-31 22:00:00' } },
   adminCreatePlan: { body: { name: 'pro', monthly_credits: 100, quotas: { vms: 20 } } },

@@ -22,7 +22,7 @@ import { thisMonth } from '../billing/queries.ts';
 import { QuotaFields } from './plans.tsx';
 import { accountsQuery, plansQuery, statementQuery } from './queries.ts';
 
-type Form = 'credits' | 'suspend' | 'statement';
+type Form = 'credits' | 'suspend' | 'remove' | 'statement';
 
 interface FormProps {
   readonly account: AdminAccount;
@@ -36,6 +36,10 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
   const [form, setForm] = useState<Form>();
   const resume = useMutation({
     mutationFn: () => cloud.adminResumeAccount(account.id),
+    meta: { invalidates: [accountsQuery] },
+  });
+  const keep = useMutation({
+    mutationFn: () => cloud.adminKeepAccount(account.id),
     meta: { invalidates: [accountsQuery] },
   });
   const showKey = useMutation({ mutationFn: () => cloud.adminShowApiKey(account.id) });
@@ -65,7 +69,16 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
               {administration.suspend}
             </Menu.Item>
           ) : (
-            <Menu.Item onClick={() => resume.mutate()}>{administration.resume}</Menu.Item>
+            account.removed_at === null && (
+              <Menu.Item onClick={() => resume.mutate()}>{administration.resume}</Menu.Item>
+            )
+          )}
+          {account.removed_at === null ? (
+            <Menu.Item color="var(--wrong)" onClick={() => setForm('remove')}>
+              {administration.remove}
+            </Menu.Item>
+          ) : (
+            <Menu.Item onClick={() => keep.mutate()}>{administration.keep}</Menu.Item>
           )}
         </Menu.Dropdown>
       </Menu>
@@ -74,6 +87,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
         <TermsForm account={account} present={terms.data} onClose={() => terms.reset()} />
       )}
       <SuspendForm {...shared} isOpen={form === 'suspend'} />
+      <RemoveForm {...shared} isOpen={form === 'remove'} />
       {form === 'statement' && <AccountStatement {...shared} />}
       <ShownKey made={showKey.data} onClose={() => showKey.reset()} />
       <ShownLink username={account.username} made={resetLink.data} onClose={() => resetLink.reset()} />
@@ -138,6 +152,33 @@ function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) 
         {...form.text('reason')}
       />
       <CallSample operation="adminSuspendAccount" args={[id, form.values]} />
+    </FormModal>
+  );
+}
+
+function RemoveForm({ account: { id, username }, isOpen, onClose }: FormProps) {
+  const form = useCloudForm({
+    values: { reason: '' },
+    send: (values) => cloud.adminRemoveAccount(id, values),
+    invalidates: [accountsQuery],
+    onDone: onClose,
+  });
+  return (
+    <FormModal
+      isOpen={isOpen}
+      title={administration.removeAsk(username)}
+      action={administration.remove}
+      form={form}
+      onClose={onClose}
+    >
+      <TextInput
+        label={administration.reason}
+        description={administration.removeLead}
+        required
+        withAsterisk={false}
+        {...form.text('reason')}
+      />
+      <CallSample operation="adminRemoveAccount" args={[id, form.values]} />
     </FormModal>
   );
 }

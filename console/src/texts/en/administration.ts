@@ -130,6 +130,11 @@ export const administration = {
   suspendAsk: (name: string) => `Suspend ${name}?`,
   suspendLead: 'The account’s keys stop working and its machines are stopped. Nothing is deleted.',
   resume: 'End suspension',
+  remove: 'Remove',
+  keep: 'Keep the account',
+  removeAsk: (name: string) => `Remove ${name}?`,
+  removeLead:
+    'Nobody gets in from now on, and its machines are stopped. After 7 days its files, machines and databases are gone; until then you can keep the account.',
   storage: 'Stored',
   lastLogin: 'Last sign-in',
   createPlan: 'Create plan',
