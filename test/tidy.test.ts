@@ -10,6 +10,7 @@ import { checkCircles, checkFileCircles } from './tidy/circle-rules.ts';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
 import { checkDurableFiles } from './tidy/durable-rules.ts';
 import { checkEngineNames } from './tidy/engine-rules.ts';
+import { checkNarrowing } from './tidy/migration-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
 import { checkTables } from './tidy/table-rules.ts';
 import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
@@ -23,6 +24,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'SQL names the tables of its folder, and of others those in the list': checkTables,
   'engines of databases are named in their folders': checkEngineNames,
   'migrations are numbered without gaps': checkMigrations,
+  'migrations take nothing away that the version before needs': checkNarrowing,
   'every file is reached': checkDeadFiles,
   'every export is imported': checkDeadExports,
   'no drawers for odds and ends': checkFileNames,

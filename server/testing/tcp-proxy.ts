@@ -8,8 +8,8 @@ export class TcpProxy {
   #server = createServer();
   #isBlocked = false;
 
-  /** Resolves once it takes connections for that port of this host. */
-  static async to(port: number): Promise<TcpProxy> {
+  /** Resolves once it takes connections for that port of this host, at `address`. */
+  static async to(port: number, address = '127.0.0.1'): Promise<TcpProxy> {
     const proxy = new TcpProxy();
     proxy.#server.on('connection', (client) => {
       const server = connect({ host: '127.0.0.1', port });
@@ -27,7 +27,7 @@ export class TcpProxy {
         });
       }
     });
-    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => proxy.#server.listen(0, address, resolve));
     return proxy;
   }
 

@@ -67,9 +67,16 @@ export class CloudProcess {
   api = '';
   data = '';
 
-  private constructor(options: CloudOptions) {
+  private constructor(options: CloudOptions, dataDir = options.dataDir) {
     this.#options = options;
-    this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
+    this.dataDir = dataDir ?? mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
+  }
+
+  /** Starts another program on the directory and settings of this one, which has ended. */
+  with(options: Pick<CloudOptions, 'command' | 'wrapper'>): Promise<CloudProcess> {
+    const { command: _, ...own } = this.#options;
+    const next = new CloudProcess({ ...own, ...options }, this.dataDir);
+    return next.start().then(() => next);
   }
 
   /** Resolves when both ports answer. Rejects with the output when it does not come up. */

@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from './cloud-process.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
 
+type Place = Pick<CloudProcess, 'api'>;
+
 interface Answer {
   readonly status: number;
   readonly text: string;
@@ -25,6 +27,7 @@ const BUCKET = 'kept';
 
 export class ClusterLoad {
   readonly #nodes: readonly CloudProcess[];
+  readonly #proxy: Place | undefined;
   /** Nodes that are being killed, stopped or cut off: nothing is asked there that must be true at once. */
   readonly troubled = new Set<CloudProcess>();
   readonly faults: string[] = [];
@@ -36,8 +39,10 @@ export class ClusterLoad {
   #isOver = false;
   #number = 0;
 
-  constructor(nodes: readonly CloudProcess[]) {
+  /** `proxy`: URL in front of all nodes, for calls that any may answer. */
+  constructor(nodes: readonly CloudProcess[], proxy?: string) {
     this.#nodes = nodes;
+    this.#proxy = proxy === undefined ? undefined : { api: proxy };
   }
 
   /** Loads the cluster until `work` has ended, then until each call has. */
@@ -203,7 +208,7 @@ export class ClusterLoad {
     const key = method === 'GET' ? {} : { 'idempotency-key': `key-${++this.#number}` };
     const whole = { ...call, headers: { ...KEY, ...key, ...call.headers } };
     for (;;) {
-      const node = this.#nodes[Math.floor(Math.random() * this.#nodes.length)] as CloudProcess;
+      const node = this.#proxy ?? (this.#nodes[Math.floor(Math.random() * this.#nodes.length)] as Place);
       const answer = await ask(node, `${method} ${path}`, whole).catch(() => null);
       if (answer !== null && !isNotNow(answer)) return answer;
       if (performance.now() - began > GIVE_UP_MS)
@@ -217,16 +222,12 @@ type Method = 'GET' | 'POST' | 'DELETE';
 
 const KEY = { 'x-api-key': ADMIN_KEY };
 
-/** 503, or the first call under the key still runs. */
+/** 503, or 502 of a proxy; or the first call under the key still runs. */
 function isNotNow({ status, text }: Answer): boolean {
-  return status === 503 || status === 429 || /"idempotency_in_flight"/.test(text);
+  return status === 503 || status === 502 || status === 429 || /"idempotency_in_flight"/.test(text);
 }
 
-async function ask(
-  node: CloudProcess,
-  line: string,
-  { json, form, headers = KEY }: Call = {},
-): Promise<Answer> {
+async function ask(node: Place, line: string, { json, form, headers = KEY }: Call = {}): Promise<Answer> {
   const [method = '', path] = line.split(' ');
   const isJson = json !== undefined;
   const body = isJson ? JSON.stringify(json) : form?.();

@@ -1,4 +1,5 @@
 /** Nodes on one PostgreSQL and one S3: a host with machines and databases, and front nodes. */
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -8,11 +9,18 @@ import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
 import { S3Fixture } from '../../server/testing/s3-fixture.ts';
 import { TcpProxy } from '../../server/testing/tcp-proxy.ts';
 import { type CloudOptions, CloudProcess } from './cloud-process.ts';
+import type { NodeNetwork } from './node-networks.ts';
 
 /** Why no cluster can be started here, or false. */
 export const noCluster = noPostgresql;
 
-type HowStarted = Pick<CloudOptions, 'dataDir' | 'wrapper'>;
+interface HowStarted extends Pick<CloudOptions, 'dataDir' | 'wrapper' | 'command'> {
+  /** A network of its own; its command runs there. */
+  readonly network?: NodeNetwork;
+}
+
+/** Port of the API at nodes with networks of their own. */
+const PORT_APART = 8080;
 
 export class Cluster {
   readonly #server: OperatorServer;
@@ -22,6 +30,7 @@ export class Cluster {
   readonly nodes: CloudProcess[] = [];
   /** The way of each to the metadata, which can be blocked or cut. */
   readonly ways: TcpProxy[] = [];
+  readonly #waysToS3: TcpProxy[] = [];
 
   private constructor(server: OperatorServer, s3: S3Fixture, env: Readonly<Record<string, string>>) {
     this.#server = server;
@@ -30,12 +39,16 @@ export class Cluster {
   }
 
   /** Resolves once all nodes answer. */
-  static async start(count: number, env: Readonly<Record<string, string>> = {}): Promise<Cluster> {
+  static async start(
+    count: number,
+    env: Readonly<Record<string, string>> = {},
+    how: HowStarted = {},
+  ): Promise<Cluster> {
     const server = await operatorPostgresql();
     const s3 = await S3Fixture.start();
     const cluster = new Cluster(server, s3, env);
     try {
-      for (let i = 0; i < count; i++) await cluster.add();
+      for (let i = 0; i < count; i++) await cluster.add({}, how);
       return cluster;
     } catch (error) {
       await cluster.stop();
@@ -44,10 +57,15 @@ export class Cluster {
   }
 
   /** Starts one more node, which has a way of its own to the metadata. */
-  async add(env: Readonly<Record<string, string>> = {}, how: HowStarted = {}): Promise<CloudProcess> {
-    const port = await freePort();
-    const way = await TcpProxy.to(this.#server.port);
+  async add(
+    env: Readonly<Record<string, string>> = {},
+    { network, ...how }: HowStarted = {},
+  ): Promise<CloudProcess> {
+    const { address, gateway } = network ?? { address: '127.0.0.1', gateway: '127.0.0.1' };
+    const port = network === undefined ? await freePort() : PORT_APART;
+    const way = await TcpProxy.to(this.#server.port, gateway);
     this.ways.push(way);
+    const s3 = this.#s3.url('cluster');
     const [host] = this.nodes;
     const front =
       host === undefined
@@ -55,10 +73,12 @@ export class Cluster {
         : { CLOUDLET_COMPUTE: 'off', CLOUDLET_MASTER_KEY_FILE: join(host.dataDir, 'master.key') };
     const node = await CloudProcess.start({
       ...how,
+      ...(network === undefined ? {} : { wrapper: network.wrapper }),
       env: {
-        CLOUDLET_METADATA_URL: Object.assign(new URL(this.metadataUrl), { port: String(way.port) }).href,
-        CLOUDLET_BLOBS_URL: this.#s3.url('cluster'),
-        CLOUDLET_NODE_URL: `http://127.0.0.1:${port}`,
+        CLOUDLET_METADATA_URL: at(this.metadataUrl, gateway, way),
+        CLOUDLET_BLOBS_URL: network === undefined ? s3 : at(s3, gateway, await this.#wayToS3(gateway)),
+        CLOUDLET_HOST: address,
+        CLOUDLET_NODE_URL: `http://${address}:${port}`,
         CLOUDLET_NODE_NAME: host === undefined ? 'host' : `front-${this.nodes.length}`,
         CLOUDLET_PORT: String(port),
         ...front,
@@ -68,6 +88,20 @@ export class Cluster {
     });
     this.nodes.push(node);
     return node;
+  }
+
+  async #wayToS3(gateway: string): Promise<TcpProxy> {
+    const way = await TcpProxy.to(Number(new URL(this.#s3.url('cluster')).port), gateway);
+    this.#waysToS3.push(way);
+    return way;
+  }
+
+  /** Stops a node in order, and starts it with other code on its data directory, ports and settings. */
+  async replace(node: CloudProcess, how: HowStarted): Promise<CloudProcess> {
+    assert.equal(await node.end(), 0);
+    const next = await node.with(how);
+    this.nodes[this.nodes.indexOf(node)] = next;
+    return next;
   }
 
   /** One more node, on the port of the first at another address of the loopback. */
@@ -93,10 +127,14 @@ export class Cluster {
   async stop(): Promise<void> {
     for (const way of this.ways) way.unblock();
     for (const node of this.nodes.toReversed()) await node.stop();
-    for (const way of this.ways) way.close();
+    for (const way of [...this.ways, ...this.#waysToS3]) way.close();
     await this.#s3.close();
     await this.#server.close();
   }
+}
+
+function at(url: string, hostname: string, { port }: TcpProxy): string {
+  return Object.assign(new URL(url), { hostname, port: String(port) }).href;
 }
 
 export async function freePort(): Promise<number> {

@@ -44,15 +44,17 @@ export class WebhookReceiver {
     });
   }
 
-  static async open(): Promise<WebhookReceiver> {
+  /** `address`: of this host, where it listens. */
+  static async open(address = '127.0.0.1'): Promise<WebhookReceiver> {
     const receiver = new WebhookReceiver();
-    receiver.#server.listen(0, '127.0.0.1');
+    receiver.#server.listen(0, address);
     await once(receiver.#server, 'listening');
     return receiver;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/hook`;
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `http://${address}:${port}/hook`;
   }
 
   /** Resolves when `count` requests have come; fails after 20 s. */

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FAKED_CLOCK, noFakedClock } from '../acceptance/faked-clock.ts';
 import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
+import { HealthChecks } from '../harness/health-checks.ts';
 
 const KEY = { 'x-api-key': ADMIN_KEY };
 const BYTES = 50_000_000;
@@ -19,27 +20,13 @@ describe('nodes', { skip: noCluster }, () => {
 
   test('started again one after the other, they leave no request without its answer', async (t) => {
     const proxy = new HealthChecks(cluster.nodes);
-    let [isOver, answers] = [false, 0];
-    const failed: string[] = [];
-    const readers = Array.from({ length: 4 }, async () => {
-      while (!isOver) {
-        const node = proxy.next();
-        const status = await fetch(`${node.api}/api/buckets`, { headers: KEY }).then(
-          (response) => response.status,
-          (error: Error) => String(error.cause ?? error),
-        );
-        answers++;
-        if (status !== 200) failed.push(`${status} of ${node.api}`);
-        await sleep(5);
-      }
-    });
+    const reading = proxy.read('/api/buckets');
     for (const node of cluster.nodes) {
       assert.equal(await node.end(), 0);
       await node.start();
       await proxy.isReady(node);
     }
-    isOver = true;
-    await Promise.all(readers);
+    const { answers, failed } = await reading.end();
     proxy.close();
     t.diagnostic(`${answers} answers`);
     assert.deepEqual(failed, []);
@@ -88,41 +75,4 @@ async function json(node: CloudProcess, line: string, body?: unknown): Promise<u
   const response = await fetch(`${node.api}${path}`, { method, headers, ...sent });
   assert.ok(response.ok, `${line}: ${response.status}`);
   return response.json();
-}
-
-/** The nodes to send requests to, as a proxy finds them by /readyz each second. */
-class HealthChecks {
-  readonly #ready: Set<CloudProcess>;
-  readonly #timer: NodeJS.Timeout;
-  #turn = 0;
-
-  constructor(nodes: readonly CloudProcess[]) {
-    this.#ready = new Set(nodes);
-    this.#timer = setInterval(() => {
-      for (const node of nodes) void this.#check(node);
-    }, 1000);
-  }
-
-  next(): CloudProcess {
-    const ready = [...this.#ready];
-    assert.ok(ready.length > 0, 'no node is ready');
-    return ready[this.#turn++ % ready.length] as CloudProcess;
-  }
-
-  async isReady(node: CloudProcess): Promise<void> {
-    while (!this.#ready.has(node)) await sleep(100);
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
-  }
-
-  async #check(node: CloudProcess): Promise<void> {
-    const isReady = await fetch(`${node.api}/readyz`).then(
-      ({ status }) => status === 200,
-      () => false,
-    );
-    if (isReady) this.#ready.add(node);
-    else this.#ready.delete(node);
-  }
 }

@@ -1,0 +1,80 @@
+/**
+ * Nodes of an earlier version that are started again with this one, one after the other, under load: the
+ * first brings the schema to the newest version while the others go on with the old code.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
+import { Cluster, noCluster } from '../harness/cluster.ts';
+import { ClusterLoad } from '../harness/cluster-load.ts';
+import { HealthChecks } from '../harness/health-checks.ts';
+import { WebhookReceiver } from '../harness/webhook-receiver.ts';
+import { earlierCode, notInHistory } from './earlier-code.ts';
+
+/** The first version with drained nodes; its schema is two migrations behind. */
+const BEFORE = '3f29afbe';
+/** Both versions serve for so long at each step. */
+const BETWEEN_MS = 10_000;
+
+describe('three nodes', { skip: noCluster || notInHistory(BEFORE) }, () => {
+  let code: ReturnType<typeof earlierCode>;
+  let cluster: Cluster;
+  before(async () => {
+    code = earlierCode(BEFORE);
+    const command = [join(code.folder, 'bin/cloudlet'), 'start'];
+    cluster = await Cluster.start(3, { CLOUDLET_FETCH_ALLOW: '127.0.0.0/8' }, { command });
+  });
+  after(async () => {
+    await cluster?.stop();
+    code?.remove();
+  });
+
+  test('are brought to this version one after the other, and no request fails', async (t) => {
+    const receiver = await WebhookReceiver.open();
+    t.after(() => receiver.close());
+    const [host] = cluster.nodes as [CloudProcess];
+    const made = await json(host, 'POST /api/databases', { name: 'kept' });
+    const query = (node: CloudProcess, statement: string) => {
+      return json(node, `POST /api/databases/${made.database_id}/query`, { statement, read_only: false });
+    };
+    await query(host, 'CREATE TABLE steps (name TEXT)');
+    const proxy = new HealthChecks([...cluster.nodes]);
+    t.after(() => proxy.close());
+    const reading = proxy.read('/api/buckets');
+    const load = new ClusterLoad(cluster.nodes);
+    await load.during(receiver, async () => {
+      await sleep(BETWEEN_MS);
+      // A front with this version beside the host of the other, and the reverse.
+      for (const i of [1, 0, 2]) {
+        const old = cluster.nodes[i] as CloudProcess;
+        load.troubled.add(old);
+        const node = await cluster.replace(old, {});
+        await proxy.isReady(old);
+        // Fronts of that version pass nothing on.
+        for (const each of [cluster.nodes[0] as CloudProcess, node])
+          await query(each, `INSERT INTO steps VALUES ('${i}')`);
+        await sleep(BETWEEN_MS);
+      }
+    });
+    const { answers, failed } = await reading.end();
+    await load.check();
+    t.diagnostic(JSON.stringify({ answers, ...load.counts }));
+    assert.deepEqual([...failed, ...load.faults], []);
+    assert.ok(answers > 100);
+    const { rows } = await query(cluster.nodes[0] as CloudProcess, 'SELECT count(*) FROM steps');
+    assert.deepEqual(rows, [[6]]);
+    const delivered = new Set(receiver.received.map(({ id }) => id)).size;
+    assert.equal(delivered, load.counts.events);
+  });
+});
+
+async function json(node: CloudProcess, line: string, body: unknown) {
+  const [method = '', path] = line.split(' ');
+  const headers = { 'x-api-key': ADMIN_KEY, 'content-type': 'application/json' };
+  const response = await fetch(`${node.api}${path}`, { method, headers, body: JSON.stringify(body) });
+  const text = await response.text();
+  assert.ok(response.ok, `${line}: ${response.status} ${text}`);
+  return JSON.parse(text);
+}

@@ -1,0 +1,38 @@
+/**
+ * Nodes of the version before go on while the first node of the next one migrates, so a migration adds. What
+ * takes something away, or demands more of a row, waits for the version after the last that needed it.
+ */
+import { LANDINGS } from '../long/earlier-code.ts';
+import { type Finding, findAll, type SourceFile } from './source-files.ts';
+
+/** Earlier ones are older than clusters. SQLite, with one process, may do as it likes. */
+const FIRST = 45;
+const PATH = /^server\/metadata\/migrations\/postgresql\/(\d{4})-/;
+const NARROWS = new RegExp(
+  [
+    String.raw`\bDROP\s+(?:TABLE|COLUMN|VIEW|FUNCTION|DEFAULT)\b`,
+    String.raw`\bRENAME\b`,
+    String.raw`\bSET\s+NOT\s+NULL\b`,
+    String.raw`\bALTER\s+COLUMN\s+\w+\s+(?:SET\s+DATA\s+)?TYPE\b`,
+    String.raw`\bADD\s+(?:CONSTRAINT|CHECK|UNIQUE|FOREIGN|PRIMARY)\b`,
+    String.raw`\bCREATE\s+UNIQUE\s+INDEX\b`,
+    String.raw`\bADD\s+(?:COLUMN\s+)?\w+\s+[^,;]*\bNOT\s+NULL\b(?![^,;]*\bDEFAULT\b)(?<!\bDEFAULT\b[^,;]*)`,
+  ].join('|'),
+  'gi',
+);
+/** `-- Unneeded since 0a1b2c3d: why`. */
+const UNNEEDED = /^-- Unneeded since ([0-9a-f]{8}): \S/m;
+
+export function checkNarrowing(files: readonly SourceFile[]): Finding[] {
+  const message =
+    'nodes of the version before still run: add in this version, and take away in the next, with a line ' +
+    '`-- Unneeded since COMMIT: why` that names a version of LANDINGS which did without';
+  return files
+    .filter(({ path }) => Number(PATH.exec(path)?.[1] ?? 0) >= FIRST)
+    .filter(({ text }) => !LANDINGS.some((each) => each === UNNEEDED.exec(text)?.[1]))
+    .flatMap((file) => findAll(withoutComments(file), NARROWS, message));
+}
+
+function withoutComments({ path, text }: SourceFile): SourceFile {
+  return { path, text: text.replace(/--.*$/gm, '') };
+}
