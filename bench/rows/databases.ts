@@ -1,6 +1,7 @@
 /** SQLite databases: how soon a driver has one, what statements over HTTP take, and many with few in use. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@libsql/client';
 import { runChild } from '../child.ts';
 import { statusBytes } from '../process-figures.ts';
@@ -24,6 +25,8 @@ const MOST_LIST_MS = 30;
 const MOST_CONTROL = 250 * 2 ** 20;
 const MOST_CHILD = 60 * 2 ** 20;
 const IN_USE = 20;
+/** By then a process waits for the next database. */
+export const REST_MS = 3000;
 
 interface Made {
   readonly url: string;
@@ -42,16 +45,19 @@ async function query({ url, token }: Made, sql: string): Promise<void> {
   driver.close();
 }
 
-async function firstQuery(cloud: Cloud, rounds: number): Promise<Row> {
+/** `restMs`: between two databases. */
+async function firstQuery(cloud: Cloud, restMs: number, rounds: number): Promise<Row> {
   const times: number[] = [];
   for (let i = 0; i < rounds; i++) {
+    await sleep(restMs);
     const begun = performance.now();
-    await query(await create(cloud, `first-${i}`), 'SELECT 1');
+    await query(await create(cloud, `first-${restMs}-${i}`), 'SELECT 1');
     times.push(performance.now() - begun);
   }
   const p50 = median(times);
+  const how = restMs === 0 ? 'one after the other' : `one every ${restMs / 1000} s`;
   return {
-    work: 'create a SQLite database → first query by @libsql/client, p50',
+    work: `create a SQLite database → first query by @libsql/client, p50, ${how}`,
     target: `≤ ${MOST_FIRST_MS} ms`,
     reached: `**${p50.toFixed(0)} ms**`,
     isMet: p50 <= MOST_FIRST_MS,
@@ -188,7 +194,8 @@ async function databases(options: RunOptions): Promise<Row[]> {
   return withCloud(options, async (cloud) => {
     await liftQuotas(cloud, 'databases');
     return [
-      await firstQuery(cloud, options.quick ? 10 : 30),
+      await firstQuery(cloud, 0, options.quick ? 10 : 30),
+      await firstQuery(cloud, REST_MS, options.quick ? 5 : 15),
       ...(await statements(cloud, options)),
       ...(await manyDatabases(cloud, options.quick)),
     ];

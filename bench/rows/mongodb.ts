@@ -1,18 +1,20 @@
 /** MongoDB databases, built in: how soon a driver has one, what a command takes, and beside runaways. */
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, MongoClient } from 'mongodb';
 import { runChild } from '../child.ts';
 import { compare, interleave, median } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
 import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
 import { runWrk } from '../wrk.ts';
+import { REST_MS } from './databases.ts';
 
 const COMMANDS = new URL('../children/document-commands.ts', import.meta.url);
 const DURABLE_FILES = new URL('../children/durable-files.ts', import.meta.url);
 const CONNECTIONS = 16;
 const POINTS = 10_000;
 const INDEXED = 100_000;
-const MOST_FIRST_MS = 300;
+const MOST_FIRST_MS = 200;
 const MOST_INDEXED_MS = 5;
 const MOST_P99_MS = 20;
 const RUNAWAYS = 2;
@@ -51,19 +53,22 @@ async function fill(uri: string, name: string, count: number): Promise<void> {
   });
 }
 
-async function firstQuery(cloud: Cloud, rounds: number): Promise<Row> {
+/** `restMs`: between two databases. */
+async function firstQuery(cloud: Cloud, restMs: number, rounds: number): Promise<Row> {
   const times: number[] = [];
   for (let i = 0; i < rounds; i++) {
+    await sleep(restMs);
     const begun = performance.now();
-    const uri = await create(cloud, `first-${i}`);
+    const uri = await create(cloud, `first-${restMs}-${i}`);
     await withDriver(uri, async (driver) => {
       await driver.db().collection('points').findOne();
       times.push(performance.now() - begun);
     });
   }
   const p50 = median(times);
+  const how = restMs === 0 ? 'one after the other' : `one every ${restMs / 1000} s`;
   return {
-    work: 'create a MongoDB database → first query by the driver, p50',
+    work: `create a MongoDB database → first query by the driver, p50, ${how}`,
     target: `≤ ${MOST_FIRST_MS} ms`,
     reached: `**${p50.toFixed(0)} ms**`,
     isMet: p50 <= MOST_FIRST_MS,
@@ -160,7 +165,8 @@ async function mongodb(options: RunOptions): Promise<Row[]> {
     const uri = await create(cloud, 'points');
     await fill(uri, 'points', POINTS);
     return [
-      await firstQuery(cloud, options.quick ? 5 : 7),
+      await firstQuery(cloud, 0, options.quick ? 5 : 7),
+      await firstQuery(cloud, REST_MS, options.quick ? 5 : 15),
       ...(await commands(cloud, uri, options)),
       await indexed(uri),
       await besideRunaways(cloud, uri, options.quick ? 5 : 20),
