@@ -134,6 +134,14 @@ export const storage = {
   download: 'Download',
   downloadZip: 'Download as ZIP',
   preview: 'Preview',
+  rowsShown: (rows: number, isCut: boolean) =>
+    isCut ? `The first ${counted(rows, 'row')}. Download the file for all.` : counted(rows, 'row'),
+  moreRows: 'Show more rows',
+  compare: 'Compare with current',
+  compareTitle: (name: string) => `Changes of ${name}`,
+  compareLead: 'From this version to the current one:',
+  same: 'Both versions have the same text.',
+  tooDifferent: 'The versions differ too much to be compared line by line. Download both.',
   noPreview: 'No preview is available for this type. Download the file to view it.',
   isEmpty: 'This file is empty.',
   tooLongToShow: (most: string) =>

@@ -14,20 +14,30 @@ import { text } from '../../../texts/text.ts';
 import classes from '../storage.module.css';
 
 const MarkdownFrame = lazyPart(() => import('./markdown-frame.tsx').then((made) => made.MarkdownFrame));
+const CsvPreview = lazyPart(() => import('./csv-preview.tsx').then((made) => made.CsvPreview));
 const LINK_SECONDS = 3600;
+/** The beginning of a table is enough for its first rows. */
+const CSV_MAX_BYTES = 2 ** 20;
 const TEXT_MAX_BYTES = 512 * 1024;
 const TEXT_TYPE =
   /^(text\/|application\/(json|xml|yaml|x-yaml|toml|javascript|x-sh|sql|x-ndjson)\b|[^;]*\+(json|xml)\b)/;
 
 type Linked = 'image' | 'video' | 'audio' | 'pdf';
-type Kind = Linked | 'text' | 'none';
+type Kind = Linked | 'text' | 'csv' | 'none';
 
-function kindOf({ mime_type, size, is_delete_marker }: StorageObjectDetails): Kind {
+function kindOf(object: StorageObjectDetails): Kind {
+  const { name, mime_type, size, is_delete_marker } = object;
   if (is_delete_marker || size === 0) return 'none';
   const [main] = mime_type.split('/', 1);
   if (main === 'image' || main === 'video' || main === 'audio') return main;
   if (mime_type === 'application/pdf') return 'pdf';
-  return TEXT_TYPE.test(mime_type) && size <= TEXT_MAX_BYTES ? 'text' : 'none';
+  if (/^text\/(csv|tab-separated-values)\b/.test(mime_type) || /\.(csv|tsv)$/i.test(name)) return 'csv';
+  return isText(object) ? 'text' : 'none';
+}
+
+/** Text that is short enough to be shown. */
+export function isText({ mime_type, size }: Pick<StorageObjectDetails, 'mime_type' | 'size'>): boolean {
+  return TEXT_TYPE.test(mime_type) && size <= TEXT_MAX_BYTES;
 }
 
 function whyNone({ mime_type, size, is_delete_marker }: StorageObjectDetails): string {
@@ -50,7 +60,13 @@ export function Preview({ object }: { object: StorageObjectDetails }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
     <section className={classes.preview} tabIndex={0} aria-label={text.storage.preview}>
-      {kind === 'text' ? <TextPreview object={object} /> : <LinkedPreview object={object} kind={kind} />}
+      {kind === 'text' ? (
+        <TextPreview object={object} />
+      ) : kind === 'csv' ? (
+        <TablePreview object={object} />
+      ) : (
+        <LinkedPreview object={object} kind={kind} />
+      )}
     </section>
   );
 }
@@ -82,6 +98,37 @@ function TextPreview({ object }: { object: StorageObjectDetails }) {
   const plain = <pre className="mono">{mime_type.startsWith('application/json') ? pretty(data) : data}</pre>;
   if (!mime_type.startsWith('text/markdown')) return plain;
   return <MarkdownFrame source={data} title={name} />;
+}
+
+function TablePreview({ object }: { object: StorageObjectDetails }) {
+  const { id, version_id, bucket, size } = object;
+  const { data, error } = useQuery({
+    queryKey: ['files', bucket, 'beginning', id, version_id],
+    queryFn: async ({ signal }) => beginningOf(await cloud.downloadObject(id, { version_id }, { signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+  });
+  if (data === undefined) return <Refused error={error} />;
+  return (
+    <div className={classes.tablePreview}>
+      <CsvPreview source={data} isWhole={size <= CSV_MAX_BYTES} />
+    </div>
+  );
+}
+
+/** The rest is not sent. */
+async function beginningOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let [source, bytes] = ['', 0];
+  const reader = body?.getReader();
+  while (reader !== undefined && bytes < CSV_MAX_BYTES) {
+    const { done, value } = await reader.read();
+    if (done) return source + decoder.decode();
+    bytes += value.length;
+    source += decoder.decode(value, { stream: true });
+  }
+  await reader?.cancel();
+  return source;
 }
 
 function pretty(json: string): string {

@@ -7,10 +7,14 @@ import type { StorageObject, StorageObjectDetails } from '../../../../../sdk/ind
 import { cloud } from '../../../cloud.ts';
 import { useDownload } from '../../../parts/commands/download.ts';
 import { Confirm } from '../../../parts/forms/dialog.tsx';
+import { lazyPart } from '../../../parts/lazy-part.tsx';
 import { showDone } from '../../../parts/notices.tsx';
 import { sayBytes } from '../../../parts/say.ts';
 import { When } from '../../../parts/tables/when.tsx';
 import { text } from '../../../texts/text.ts';
+import { isText } from './preview.tsx';
+
+const CompareDialog = lazyPart(() => import('./compare-dialog.tsx').then((made) => made.CompareDialog));
 
 export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
   const invalidates = [{ queryKey: ['files', object.bucket] }];
@@ -19,6 +23,7 @@ export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
     meta: { invalidates },
     onSuccess: () => showDone(text.storage.restored(object.name)),
   });
+  const [compared, setCompared] = useState<string>();
   const [asked, setAsked] = useState<{ readonly version_id: string; readonly size: number }>();
   const remove = useMutation({
     mutationFn: (version_id: string) => cloud.deleteObject(object.id, { version_id }),
@@ -46,6 +51,9 @@ export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
             </Text>
             <VersionActions
               version={version}
+              onCompare={
+                isText(version) && !object.is_delete_marker && isText(object) ? setCompared : undefined
+              }
               isBusy={restore.isPending}
               onRestore={(id) => restore.mutate(id)}
               onDelete={(version_id) => setAsked({ version_id, size: version.size })}
@@ -57,6 +65,9 @@ export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
         <Text size="sm" c="dimmed" mt="md">
           {text.storage.versionsCut(object.versions.length)}
         </Text>
+      )}
+      {compared !== undefined && (
+        <CompareDialog object={object} version={compared} onClose={() => setCompared(undefined)} />
       )}
       <Confirm
         isOpen={asked !== undefined}
@@ -76,11 +87,13 @@ export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
 interface VersionActionsProps {
   readonly version: StorageObject;
   readonly isBusy: boolean;
+  /** Absent: it is no text, or there is nothing to compare it with. */
+  readonly onCompare: ((versionId: string) => void) | undefined;
   readonly onRestore: (versionId: string) => void;
   readonly onDelete: (versionId: string) => void;
 }
 
-function VersionActions({ version, isBusy, onRestore, onDelete }: VersionActionsProps) {
+function VersionActions({ version, isBusy, onCompare, onRestore, onDelete }: VersionActionsProps) {
   const { id, version_id, is_latest, is_delete_marker } = version;
   const download = useDownload('downloadObject', [id], { version_id });
   if (version_id === undefined || is_delete_marker === true) return null;
@@ -99,6 +112,11 @@ function VersionActions({ version, isBusy, onRestore, onDelete }: VersionActions
       >
         {text.storage.download}
       </Button>
+      {is_latest !== true && onCompare !== undefined && (
+        <Button size="compact-xs" variant="subtle" onClick={() => onCompare(version_id)}>
+          {text.storage.compare}
+        </Button>
+      )}
       {is_latest !== true && (
         <Button size="compact-xs" variant="subtle" color="var(--wrong)" onClick={() => onDelete(version_id)}>
           {text.storage.deleteVersion}
