@@ -2,13 +2,12 @@
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { S3Address } from '../config/s3-address.ts';
-import { DirectoryTarget, inspectDirectory } from '../drivers/recovery-directory/directory-target.ts';
+import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
 import { S3RecoveryTarget } from '../drivers/recovery-s3/s3-recovery-target.ts';
 import { addressIn } from '../drivers/s3-client/s3-setting.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
 import type { RecoveryTargets } from '../recovery/part.ts';
-import { type Target, TargetProblem } from '../recovery/repository/target.ts';
+import type { Target } from '../recovery/repository/target.ts';
 
 export type TargetConfig = Pick<
   Config,
@@ -23,15 +22,12 @@ export interface OwnObjects {
 /** The target of this cloud's points. Throws StartupError when the file with the key of S3 is no good. */
 export function openTargets(config: TargetConfig, clock: Clock, own: OwnObjects): RecoveryTargets {
   const location = config.recoveryTarget || join(config.dataDir, 'recovery');
-  if (!isS3(location)) {
-    const [target, reading] = [new DirectoryTarget(location), new DirectoryTarget(location)];
-    return { target, reading, inspect: () => inspectDirectory(location, config.dataDir) };
-  }
+  if (!isS3(location))
+    return { target: new DirectoryTarget(location), reading: new DirectoryTarget(location) };
   const address = addressOf(location, config);
   const isOwn = (key: string, md5: string) => own.hasObject(address.bucket, key, md5);
   const deps = { address, clock, isOwn, lockDays: config.recoveryLockDays };
-  const [target, reading] = [new S3RecoveryTarget(deps), new S3RecoveryTarget(deps)];
-  return { target, reading, inspect: () => inspectBucket(target) };
+  return { target: new S3RecoveryTarget(deps), reading: new S3RecoveryTarget(deps) };
 }
 
 /** Another target for a command that only reads: `from` is a directory, or the URL of a bucket. */
@@ -48,16 +44,6 @@ export function bucketAt(url: string, config: TargetConfig): S3RecoveryTarget {
 
 export function isS3(location: string): boolean {
   return location.startsWith('s3:');
-}
-
-async function inspectBucket(target: S3RecoveryTarget) {
-  try {
-    await target.prove();
-  } catch (error) {
-    if (!(error instanceof AppError) || !(error.cause instanceof Error)) throw error;
-    throw new TargetProblem(error.cause.message, error.hint ?? '', error);
-  }
-  return { isOnDataDisk: false, freeBytes: null };
 }
 
 /** The credentials are those of the URL, else those of the file. */

@@ -115,3 +115,8 @@ export async function moveDatabases({ store, engines, lifecycle }: MovesDeps): P
   }
   if (failure !== null) throw failure;
 }
+
+/** The format that load() takes. */
+export function usualFormat({ dumpFormats }: Engine): string {
+  return dumpFormats[0] ?? '';
+}

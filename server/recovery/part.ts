@@ -30,16 +30,15 @@ import { meterRecovery } from './recovery-metrics.ts';
 import { Journals } from './repository/journal.ts';
 import { JournalStore } from './repository/journal-store.ts';
 import { KeySlot } from './repository/key-slot.ts';
-import { Lease } from './repository/lease.ts';
+import { cloudName, Lease, writerName } from './repository/lease.ts';
 import { RecoveryKeys } from './repository/recovery-keys.ts';
 import type { Target } from './repository/target.ts';
-import { cloudName, writerName } from './repository/writer-names.ts';
 import { recoveryRoutes } from './routes.ts';
 import { AlarmNews } from './schedule/recovery-alarms.ts';
 import { Retention } from './schedule/retention.ts';
 import { ScheduleStore } from './schedule/schedule-store.ts';
 import { type Planned, Scheduler } from './schedule/scheduler.ts';
-import { RecoveryWatch, type TargetFact } from './schedule/watch.ts';
+import { RecoveryWatch } from './schedule/watch.ts';
 import { RecoveryStore } from './store.ts';
 import { RecoverySummaryStore } from './summary-store.ts';
 
@@ -76,8 +75,6 @@ export interface RecoveryTargets {
   readonly target: Target;
   /** The same with threads of its own, for reading that does not wait for those that make a point. */
   readonly reading: Target;
-  /** Rejects with a TargetProblem, or an Error, when points cannot be stored there. */
-  readonly inspect: () => Promise<Omit<TargetFact, 'repositoryId'>>;
 }
 
 const HOUR_MS = 3_600_000;
@@ -245,20 +242,20 @@ function drillsOf(
 }
 
 function scheduleOf(
-  { config, base: { metadata }, places: { inspect } }: RecoveryDeps,
+  { config, base: { metadata }, places: { target } }: RecoveryDeps,
   { store: rows, ...shared }: Shared & Pick<Kept, 'points' | 'removals'>,
 ) {
   const isTargetSet = config.recoveryTarget !== '';
   const retention = new Retention({ ...shared, store: rows });
   const store = new ScheduleStore(metadata);
   // Asked of a directory only, whose free space is known.
-  const freeBytes = async () => (await inspect()).freeBytes ?? 0;
+  const freeBytes = async () => (await target.inspect(config.dataDir)).freeBytes ?? 0;
   const scheduler = new Scheduler({ ...shared, store, rows, retention, isTargetSet, freeBytes });
   return { scheduler, retention, location: shared.location, isTargetSet };
 }
 
 function watchOf(
-  { config, base: { alarms }, places: { inspect } }: RecoveryDeps,
+  { config, base: { alarms }, places: { target } }: RecoveryDeps,
   { keys, ...shared }: Shared & { readonly planned: () => Promise<Planned> },
 ): RecoveryWatch {
   const alarmNews = new AlarmNews(shared);
@@ -268,7 +265,7 @@ function watchOf(
     drillMs: config.drillDays * DAY_MS,
     tell: (all) => alarmNews.tell(all),
     probe: async () => {
-      const fact = await inspect();
+      const fact = await target.inspect(config.dataDir);
       if (await keys.isLost()) throw new Error('its recovery points are missing');
       return { ...fact, repositoryId: (await keys.find())?.id ?? null };
     },

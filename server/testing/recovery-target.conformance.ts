@@ -57,6 +57,13 @@ export function testRecoveryTarget(name: string, open: () => Promise<OpenedForTe
       assert.equal(await target.removeUnfinished('pieces'), 0);
     });
 
+    test('have space, as far as that is known', async () => {
+      const { target } = await open();
+      const { isOnDataDisk, freeBytes } = await target.inspect(tmpdir());
+      assert.equal(typeof isOnDataDisk, 'boolean');
+      assert.ok(freeBytes === null || freeBytes > 0);
+    });
+
     test('of many who create one, one succeeds', async () => {
       const { target, again } = await open();
       const other = again();

@@ -1,7 +1,7 @@
 /** The part of `cloudlet doctor` that checks the recovery target. */
 import { join } from 'node:path';
 import { bucketAt, isS3, type TargetConfig } from '../../cloud/recovery-target.ts';
-import { inspectDirectory } from '../../drivers/recovery-directory/directory-target.ts';
+import { DirectoryTarget } from '../../drivers/recovery-directory/directory-target.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Finding } from '../../platform/finding.ts';
 import { plural } from '../../platform/plural.ts';
@@ -16,7 +16,7 @@ export async function checkRecovery(config: TargetConfig): Promise<Finding[]> {
   if (isS3(recoveryTarget)) return checkBucket(config);
   const location = recoveryTarget || join(dataDir, 'recovery');
   try {
-    const { isOnDataDisk, freeBytes } = await inspectDirectory(location, dataDir);
+    const { isOnDataDisk, freeBytes } = await new DirectoryTarget(location).inspect(dataDir);
     const detail = `${location}, ${formatSize(freeBytes)} free`;
     if (!isOnDataDisk) return [{ level: 'ok', subject, detail }];
     const fix =

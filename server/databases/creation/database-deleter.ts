@@ -17,7 +17,7 @@ import { AppError, isAppError } from '../../platform/errors.ts';
 import { writeConflict } from '../../resources/row-change.ts';
 import type { DatabaseViews } from '../database-view.ts';
 import { DumpsMissing, type Engine } from '../engine.ts';
-import type { Engines } from '../engines.ts';
+import { type Engines, usualFormat } from '../engines.ts';
 import type { DatabaseBilling } from '../life/egress.ts';
 import { databaseExists, type Lifecycle } from '../life/lifecycle.ts';
 import type { OwnedDatabases } from '../life/owned-databases.ts';
@@ -281,11 +281,6 @@ export class DatabaseDeleter {
 /** Bytes that a deleted database keeps: of its last dump, or its own where no dump can be made. */
 function keptSize({ kept_dump_bytes, size_bytes }: DatabaseRow): number {
   return kept_dump_bytes ?? size_bytes;
-}
-
-/** The format that load() takes. */
-export function usualFormat({ dumpFormats }: Engine): string {
-  return dumpFormats[0] ?? '';
 }
 
 function assertUnprotected({ name, is_protected }: DatabaseRow): void {

@@ -2,8 +2,8 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Snapshot, Source, SourceFile } from '../../recovery/points/sources.ts';
-import { type KeptDumps, usualFormat } from '../creation/database-deleter.ts';
-import type { Engines } from '../engines.ts';
+import type { KeptDumps } from '../creation/database-deleter.ts';
+import { type Engines, usualFormat } from '../engines.ts';
 import type { Lifecycle } from '../life/lifecycle.ts';
 import type { DatabaseTurns } from '../life/states.ts';
 import { type DatabaseRow, DatabaseStore } from '../store.ts';

@@ -117,7 +117,7 @@ export async function buildEngines(options: EnginesOptions) {
       tls,
       alarms,
       warn,
-      isDiskLow: () => diskSpace.isLow(),
+      isDiskLow: diskSpace.isLow.bind(diskSpace),
       keepsLogs: !isPrivate && isContinuous(config),
       servers: { proxy, slots, idleMs, clock, connections, diskLevel },
     },

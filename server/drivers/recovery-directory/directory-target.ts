@@ -56,6 +56,18 @@ export class DirectoryTarget implements Target {
     return made;
   }
 
+  /** Describes the directory, or the nearest existing parent. */
+  async inspect(dataDir: string): Promise<DirectorySpace> {
+    const existing = await nearest(this.location);
+    await access(existing, constants.W_OK | constants.X_OK);
+    const [target, data, fileSystem] = await Promise.all([
+      stat(existing),
+      stat(await nearest(dataDir)),
+      statfs(existing),
+    ]);
+    return { isOnDataDisk: target.dev === data.dev, freeBytes: fileSystem.bavail * fileSystem.bsize };
+  }
+
   put(name: string, bytes: Uint8Array): Promise<void> {
     return this.#write(name, bytes, async () => {});
   }
@@ -218,21 +230,9 @@ async function* entriesOf(path: string): AsyncGenerator<Dirent> {
   }
 }
 
-export interface DirectoryFact {
+interface DirectorySpace {
   readonly isOnDataDisk: boolean;
   readonly freeBytes: number;
-}
-
-/** Inspects the directory, or the nearest existing parent. Rejects with the reason why it cannot be used. */
-export async function inspectDirectory(location: string, dataDir: string): Promise<DirectoryFact> {
-  const existing = await nearest(location);
-  await access(existing, constants.W_OK | constants.X_OK);
-  const [target, data, fileSystem] = await Promise.all([
-    stat(existing),
-    stat(await nearest(dataDir)),
-    statfs(existing),
-  ]);
-  return { isOnDataDisk: target.dev === data.dev, freeBytes: fileSystem.bavail * fileSystem.bsize };
 }
 
 async function nearest(path: string): Promise<string> {

@@ -1,6 +1,7 @@
 /** Recovery points in a bucket of any S3. Each request that S3 answered is durable by itself. */
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
 import { programFile } from '../../platform/program-files.ts';
 import { pieceLockEnd, pointLockEnd } from '../../recovery/repository/piece-locks.ts';
 import {
@@ -8,6 +9,8 @@ import {
   type PieceStore,
   type Removal,
   type Target,
+  TargetProblem,
+  type TargetSpace,
 } from '../../recovery/repository/target.ts';
 import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
@@ -74,6 +77,17 @@ export class S3RecoveryTarget implements Target {
       });
     this.#pieces.set(id, made);
     return made;
+  }
+
+  /** Proves the bucket, of whose space nothing is known. */
+  async inspect(): Promise<TargetSpace> {
+    try {
+      await this.prove();
+    } catch (error) {
+      if (!(error instanceof AppError) || !(error.cause instanceof Error)) throw error;
+      throw new TargetProblem(error.cause.message, error.hint ?? '', error);
+    }
+    return { isOnDataDisk: false, freeBytes: null };
   }
 
   /** Tries out the bucket, once. Rejects with an AppError when it is not fit for recovery points. */

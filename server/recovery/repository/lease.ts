@@ -7,9 +7,12 @@
  * number may be created. A writer that was wrongly considered dead finds a number higher than its own, and
  * stops.
  */
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
+import { WRITER } from '../store.ts';
 import { NotRemovable, type Target } from './target.ts';
 
 const FOLDER = 'writers';
@@ -220,4 +223,25 @@ async function removeAll(target: Target, names: readonly string[]): Promise<void
   } catch (error) {
     if (!(error instanceof NotRemovable)) throw error;
   }
+}
+
+interface WriterSecret {
+  get(name: typeof WRITER): Promise<Buffer>;
+}
+
+/** Unchanged if the data directory is moved; a restored cloud has another name. */
+export async function cloudName(secrets: WriterSecret): Promise<string> {
+  return nameOf('cloudlet journal ', await secrets.get(WRITER));
+}
+
+/** A copy of a data directory has another one. */
+export async function writerName(secrets: WriterSecret, directory: string): Promise<string> {
+  const [secret, { dev, ino }] = await Promise.all([secrets.get(WRITER), stat(directory)]);
+  return nameOf(`${secret.toString('hex')} ${dev} ${ino}`);
+}
+
+function nameOf(...parts: readonly (string | Buffer)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('hex').slice(0, 32);
 }

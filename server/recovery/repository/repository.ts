@@ -37,7 +37,6 @@ export interface StoredBytes {
 
 export class Repository {
   readonly #target: Target;
-  readonly #marks: DeletionMarks;
   readonly #box: PieceBox;
   readonly #pieces: PieceStore;
   readonly id: string;
@@ -49,11 +48,14 @@ export class Repository {
 
   constructor(target: Target, { key, repositoryId }: RepositoryKeys) {
     this.#target = target;
-    this.#marks = new DeletionMarks(target);
     this.#box = new PieceBox(key);
     this.#pieces = target.pieces(key);
     this.id = repositoryId;
     this.holeName = this.#box.nameOf(HOLE);
+  }
+
+  get #marks(): DeletionMarks {
+    return new DeletionMarks(this.#target);
   }
 
   /** Logs of database servers. */

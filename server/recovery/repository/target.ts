@@ -36,8 +36,20 @@ export interface Target {
   readonly lockDays: number;
   /** Extends the lock of a file to that of a new piece. */
   renewLock(name: string): Promise<void>;
+  /**
+   * Its space, for a data directory in that place. Rejects with a TargetProblem, or an Error, when points
+   * cannot be stored there.
+   */
+  inspect(dataDir: string): Promise<TargetSpace>;
   /** Cloudlet is stopping: fail instead of waiting. */
   hurry(): void;
+}
+
+export interface TargetSpace {
+  /** On the disk of the data directory. */
+  readonly isOnDataDisk: boolean;
+  /** null: unknown. */
+  readonly freeBytes: number | null;
 }
 
 export type Removal = 'gone' | 'hidden' | 'denied';

@@ -8,17 +8,14 @@ import type { Alarm, Alarms } from '../../platform/alarms.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { plural } from '../../platform/plural.ts';
 import type { Gap } from '../points/manifest.ts';
-import { TargetProblem } from '../repository/target.ts';
+import { TargetProblem, type TargetSpace } from '../repository/target.ts';
 import type { RecoveryStore } from '../store.ts';
 import type { RecoverySummary, RecoverySummaryStore } from '../summary-store.ts';
 import { alarmsOf, POINT_ALARMS } from './recovery-alarms.ts';
 import type { Planned } from './scheduler.ts';
 
 /** Facts about the recovery target. */
-export interface TargetFact {
-  readonly isOnDataDisk: boolean;
-  /** null: unknown. */
-  readonly freeBytes: number | null;
+export interface TargetFact extends TargetSpace {
   /** Id of its repository; null: none yet. */
   readonly repositoryId: string | null;
 }

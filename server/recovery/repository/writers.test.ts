@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { cloudName, writerName } from './writer-names.ts';
+import { cloudName, writerName } from './lease.ts';
 
 const secretOf = (byte: number) => ({ get: async () => Buffer.alloc(32, byte) });
 
