@@ -4,7 +4,7 @@ import type { Output } from './output.ts';
 import type { Session } from './sign-in/session.ts';
 
 export interface Option {
-  /** The name of its value; without one it is a switch. */
+  /** Name of the option's value; undefined: a switch. */
   readonly value?: string;
   readonly short?: string;
   readonly summary: string;
@@ -25,7 +25,7 @@ export interface Command {
   run(call: Invocation): Promise<ExitCode> | Promise<void>;
 }
 
-/** One call of a command. */
+/** One invocation of a command. */
 export interface Invocation {
   readonly words: readonly string[];
   readonly options: Values;
@@ -34,12 +34,12 @@ export interface Invocation {
   readonly session: () => Session;
 }
 
-/** The options that were given. */
+/** The given options. */
 export interface Values {
   has(name: string): boolean;
   text(name: string): string | undefined;
   list(name: string): readonly string[];
-  /** Throws UsageError for what is not a whole number from `least`. */
+  /** Throws UsageError unless the value is an integer of at least `least`. */
   count(name: string, fallback: number, least?: number): number;
 }
 

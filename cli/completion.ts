@@ -11,7 +11,7 @@ interface Choices {
   readonly second: ReadonlyMap<string, readonly string[]>;
   /** Options by full command name. */
   readonly options: ReadonlyMap<string, readonly string[]>;
-  /** By kind of thing: the whole names of commands whose first word is a name of one. */
+  /** Command names by the kind of name that they take. */
   readonly named: ReadonlyMap<NameKind, readonly string[]>;
 }
 
@@ -20,7 +20,7 @@ const KINDS = { VM: 'vm', DATABASE: 'db', BUCKET: 'bucket', KEY: 'key', PROFILE:
 export type NameKind = (typeof KINDS)[keyof typeof KINDS];
 export const NAME_KINDS: readonly NameKind[] = Object.values(KINDS);
 
-/** Others could be read by a shell as more than a name. */
+/** Other names would need quoting in a shell. */
 export const isPlainName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name);
 
 function namedBy(commands: readonly Command[]): Map<NameKind, string[]> {

@@ -24,7 +24,7 @@ export function proxyVariables() {
   };
 }
 
-/** The environment of a program that we start, with these variables, and without others of such names. */
+/** The environment of a child process, with these variables and without others of the given pattern. */
 export function withVariables(
   more: Readonly<Record<string, string>>,
   { without }: { readonly without: RegExp },
@@ -33,7 +33,7 @@ export function withVariables(
   return { ...Object.fromEntries(kept), ...more };
 }
 
-/** Whether a program of that name would be found. */
+/** Whether a program with that name is in PATH. */
 export function hasProgram(name: string): boolean {
   const endings = process.platform === 'win32' ? ['.exe', '.cmd'] : [''];
   const folders = (variable('PATH') ?? '').split(delimiter).filter((folder) => folder !== '');
@@ -64,7 +64,7 @@ function knownHome(): string | undefined {
   }
 }
 
-/** A base folder of the XDG specification, which says that a relative one is to be ignored. */
+/** A base folder of the XDG specification, which requires ignoring relative ones. */
 function baseFolder(name: string, fallback: string): string {
   const given = variable(name);
   return given !== undefined && isAbsolute(given) ? given : join(homeFolder(), fallback);
@@ -76,12 +76,12 @@ export function configFolder(): string {
   return join(roaming ?? baseFolder('XDG_CONFIG_HOME', '.config'), 'cloudlet');
 }
 
-/** State of transfers under way is here; whoever removes it loses only time. */
+/** State of unfinished transfers; removing it only costs time. */
 export function cacheFolder(): string {
   return join(baseFolder('XDG_CACHE_HOME', '.cache'), 'cloudlet');
 }
 
-/** The name of this computer, which the console shows with keys that the client makes. */
+/** The name of this computer, shown in the console with the client's keys. */
 export function hostName(): string {
   return hostname().split('.', 1)[0] || 'computer';
 }
@@ -92,17 +92,17 @@ export function hasDesktop(): boolean {
   return variable('DISPLAY') !== undefined || variable('WAYLAND_DISPLAY') !== undefined;
 }
 
-/** Id of the user, or undefined where there are none (Windows). */
+/** User id, or undefined on Windows. */
 export function ownUid(): number | undefined {
   return process.getuid?.();
 }
 
-/** Whether someone reads what is printed as it comes. */
+/** Whether the output goes to a terminal. */
 export function isTerminal(stream: NodeJS.ReadStream | NodeJS.WriteStream): boolean {
   return stream.isTTY === true;
 }
 
-/** Columns of the terminal; one that does not know says 0. */
+/** Columns of the terminal; unknown widths are reported as 0. */
 export function columns(): number {
   return process.stderr.columns || 80;
 }

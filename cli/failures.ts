@@ -1,4 +1,4 @@
-/** Failures that end a command, and the exit code of each. */
+/** Failures that end a command, with their exit codes. */
 import { CloudError } from '../sdk/index.ts';
 
 /** Exit codes; docs/client.md explains them. */
@@ -58,7 +58,7 @@ export interface Told {
 /** Report of a failure: message, hint, and the request id for the operator. */
 export function tell(error: unknown): Told {
   if (error instanceof CloudError) {
-    // The message of one field is that of the whole.
+    // The message of the field repeats the main message.
     const more = error.fields.filter(({ message }) => !error.message.includes(message));
     const fields = more.map(({ field, message }) => `  ${field}: ${message}`);
     const hint = error.hint === undefined ? [] : [`  ${asCommands(error.hint)}`];
@@ -80,7 +80,7 @@ export function tell(error: unknown): Told {
   return { exitCode: EXIT.failure, lines: [message ?? String(error)] };
 }
 
-/** Calls that hints of the server name, as commands; `…` stands for an id. */
+/** API calls in hints of the server, as commands; `…` is an id. */
 const COMMANDS_OF_CALLS: Readonly<Record<string, string>> = {
   'GET /api/images': 'cloudlet vm images',
   'GET /api/vms/…/points': 'cloudlet vm points VM',

@@ -22,7 +22,7 @@ export function overview(topics: readonly Topic[]): string {
   ].join('\n');
 }
 
-/** One command, with its options. */
+/** One command with its options. */
 export function helpOf(command: Command): string {
   const options = Object.entries(command.options ?? {}).map(optionLine);
   return [

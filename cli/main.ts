@@ -1,4 +1,4 @@
-/** The client `cloudlet`: finds the command, runs it, and tells failures in one line. */
+/** The client `cloudlet`: finds the command, runs it, and reports failures in one line. */
 import type { Command } from './command.ts';
 import { helpFor, VERSION } from './commands/general-commands.ts';
 import { COMMANDS, TOPICS } from './commands.ts';
@@ -26,7 +26,7 @@ async function main(given: readonly string[]): Promise<ExitCode> {
     console.log(helpFor(TOPICS, []));
     return EXIT.ok;
   }
-  // A first word alone, as in `cloudlet vm`, lists what there is of it.
+  // A first word without a second, as in `cloudlet vm`, lists its commands.
   const words = args.filter((word) => !word.startsWith('-')).slice(0, 2);
   console.error(helpFor(TOPICS, words));
   return EXIT.usage;
@@ -93,7 +93,7 @@ main(process.argv.slice(2)).then(
     process.exitCode = exitCode;
   },
   (error: unknown) => {
-    // Connections that are kept open must not keep the process alive; what was printed gets out first.
+    // Kept-alive connections must not keep the process alive, but output must be flushed.
     process.exitCode = fail(error);
     setTimeout(() => process.exit(), 200).unref();
   },

@@ -1,7 +1,7 @@
 /** Guesses which command, option or resource was meant. */
 import { slipsBetween } from '../libs/near-names/index.ts';
 
-/** Words of other clouds' clients. */
+/** Verbs of other clouds' clients. */
 const HABITS: Readonly<Record<string, string>> = {
   list: 'ls',
   delete: 'rm',
@@ -36,23 +36,23 @@ const HABITS: Readonly<Record<string, string>> = {
   'db query': 'db connect',
   'db exec': 'db connect',
 };
-/** Groups in which other clients have their verbs for files. */
+/** Groups of file commands in other clients. */
 const FILE_GROUPS = ['s3', 's3api', 'object', 'objects', 'storage'];
 const FARTHEST = 2;
 
-/** The command whose name is most like what was typed, or undefined. */
+/** The command name most similar to the typed one, or undefined. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   const [first = '', second] = typed.split(' ');
   if (second !== undefined && FILE_GROUPS.includes(first)) return nearest(second, names);
   const habit = HABITS[typed] ?? (second === undefined ? undefined : `${first} ${HABITS[second]}`);
   if (habit !== undefined && names.includes(habit)) return habit;
-  // `ssh` alone is `vm ssh`, where no other command has that second word.
+  // `ssh` is completed to `vm ssh` if no other command has that second word.
   const tails = names.filter((name) => name.endsWith(` ${habit ?? typed}`));
   if (tails.length === 1) return tails[0];
   return closest(typed, names);
 }
 
-/** The name that is a slip or two from what was typed, or undefined. */
+/** The name within one or two typos, or undefined. */
 function closest(typed: string, names: readonly string[]): string | undefined {
   const [best] = names
     .map((name) => ({ name, distance: slipsBetween(typed, name) }))

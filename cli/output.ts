@@ -30,7 +30,7 @@ export function printable(text: string): string {
   });
 }
 
-/** Lines as they are; nothing in them moves the cursor of a terminal. */
+/** Lines with control characters removed, so that they cannot move the cursor. */
 export function cleaned(log: string): string {
   return log
     .replaceAll('\r', '')
@@ -39,7 +39,7 @@ export function cleaned(log: string): string {
     .join('\n');
 }
 
-/** The same value as JSON in one line, which a terminal shows as it is. */
+/** The value as JSON on one line, safe for a terminal. */
 function jsonLine(value: unknown): string {
   const escaped = (found: string) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value).replace(CONTROLS, escaped);
@@ -54,12 +54,12 @@ export class Output {
     this.isQuiet = isQuiet;
   }
 
-  /** A line of data, whatever is in it. */
+  /** Prints a line of data; control characters are escaped. */
   line(text: string): void {
     process.stdout.write(`${printable(text)}\n`);
   }
 
-  /** One item of a list that is printed as it comes. */
+  /** Prints one item of a list as it arrives. */
   json(item: unknown): void {
     process.stdout.write(`${jsonLine(item)}\n`);
   }
@@ -69,7 +69,7 @@ export class Output {
     process.stdout.write(`${lines}\n`);
   }
 
-  /** A line for whoever watches; not with --quiet. */
+  /** Prints a progress note, except with --quiet. */
   note(text: string): void {
     if (!this.isQuiet) process.stderr.write(`${printable(text)}\n`);
   }
@@ -79,12 +79,12 @@ export class Output {
     process.stderr.write(`cloudlet: ${printable(text)}\n`);
   }
 
-  /** Lines without which one could not go on, not even with --quiet. */
+  /** Prints required instructions, even with --quiet. */
   ask(...lines: readonly string[]): void {
     for (const text of lines) process.stderr.write(`${printable(text)}\n`);
   }
 
-  /** One item: as JSON, or by its lines. */
+  /** Prints one item: as JSON, or as lines. */
   one(item: unknown, lines: () => readonly string[]): void {
     if (this.isJson) this.json(item);
     else for (const text of lines()) this.line(text);

@@ -1,4 +1,4 @@
-/** Questions to whoever sits at the terminal, and secrets that come without being seen. */
+/** Questions at the terminal, and secrets typed without echo. */
 import { createInterface } from 'node:readline/promises';
 import { isTerminal } from './environment.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
@@ -22,7 +22,7 @@ export function askSecret(question: string): Promise<string> {
   const { stdin } = process;
   if (!isTerminal(stdin))
     throw new UsageError('cannot ask for the key: no terminal', 'Use --key - or --key-file');
-  // First: the terminal shows what is pasted before.
+  // First, because the terminal would echo text pasted earlier.
   stdin.setRawMode(true).setEncoding('utf8').resume();
   process.stderr.write(question);
   return new Promise((resolve, reject) => {
@@ -51,7 +51,7 @@ export function askSecret(question: string): Promise<string> {
   });
 }
 
-/** True for `y` and `yes`. Without a terminal nobody can say so. Throws ClientError at Ctrl-C. */
+/** True for `y` and `yes`. False without a terminal. Throws ClientError at Ctrl-C. */
 export async function confirm(question: string): Promise<boolean> {
   if (!isTerminal(process.stdin)) return false;
   const asked = createInterface({ input: process.stdin, output: process.stderr });

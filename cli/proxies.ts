@@ -36,7 +36,7 @@ export function proxyEnvironment(): Record<string, string> {
   return {
     ...(https !== undefined && { HTTPS_PROXY: https }),
     ...(http !== undefined && { HTTP_PROXY: http }),
-    // Node matches subdomains where the name begins with a dot.
+    // Node matches subdomains if the name begins with a dot.
     NO_PROXY: [
       'localhost',
       '127.0.0.1',

@@ -84,7 +84,7 @@ export async function all<T>(list: Pages<T>): Promise<T[]> {
   return resources;
 }
 
-/** Names that are compared with a mistyped one. */
+/** Maximum names compared with a mistyped one. */
 const MAX_GUESSES = 10_000;
 /** More entries than any list has that is read whole. */
 const MAX_RESOURCES = 200_000;

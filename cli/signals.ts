@@ -5,7 +5,7 @@ import type { ExitCode } from './failures.ts';
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export type EndingSignal = (typeof ENDING)[number];
 
-/** Shells say by the exit code which signal ended a program. */
+/** By convention, the exit code shows which signal ended a program. */
 const SIGNALLED = 128;
 
 export function exitCodeOfSignal(signal: NodeJS.Signals): ExitCode {

@@ -9,7 +9,7 @@ export interface Read {
   readonly options: Values;
 }
 
-/** The command that the first one or two words name, and what follows them. */
+/** The command named by the first one or two words, and the remaining words. */
 export function findCommand(
   commands: readonly Command[],
   args: readonly string[],
@@ -22,7 +22,7 @@ export function findCommand(
   return undefined;
 }
 
-/** Options of every command may stand before it. Throws UsageError for others there. */
+/** Common options may precede the command. Throws UsageError for others. */
 export function splitCommon(given: readonly string[]): {
   readonly common: readonly string[];
   readonly args: readonly string[];
@@ -50,7 +50,7 @@ export function readWords(command: Command, args: readonly string[]): Read {
   try {
     read = parseArgs({ args: [...args], allowPositionals: true, options: optionsForNode(known) });
   } catch (error) {
-    // The rest of Node's sentence explains how to pass on what begins with a dash.
+    // The rest of Node's message explains how to pass arguments that begin with a dash.
     const [reason = ''] = (error as Error).message.split(/\.\s/);
     const [, unknown] = /^Unknown option '(-[^']+)'/.exec(reason) ?? [];
     const options = Object.keys(known).map((name) => `--${name}`);
@@ -75,7 +75,7 @@ function optionsForNode(known: Readonly<Record<string, Option>>) {
   );
 }
 
-/** How many words `SOURCE… TARGET` or `[NAME]` takes. */
+/** Number of words that `SOURCE… TARGET` or `[NAME]` accepts. */
 function countOf({ words }: Pick<Command, 'words'>): { least: number; most: number } {
   const parts = words.split(' ').filter((part) => part !== '');
   return {

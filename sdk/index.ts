@@ -80,7 +80,7 @@ export function createCloud(options: CloudOptions = {}): Cloud {
     },
     watchUpdates: (listener) =>
       watchUpdates({
-        // Only programs have a key, and their WebSocket takes headers.
+        // Only programs have a key, and only their WebSockets accept headers.
         address: async () => (transport.hasKey ? urlOf('watchUpdates') : ticketUrl('watchUpdates')),
         headers: transport.hasKey ? transport.credentials : {},
         listener,

@@ -14,11 +14,11 @@ export class CloudError extends Error {
   readonly hint: string | undefined;
   /** Problems with single members of the body. */
   readonly fields: readonly { readonly field: string; readonly message: string }[];
-  /** `query_failed`: the first wrong character of the statement, from 1, where the engine tells. */
+  /** `query_failed`: position of the error in the statement, from 1, if known. */
   readonly position: number | undefined;
   /** `password_change_required`: sets the new password, with `resetPassword`. */
   readonly resetToken: string | undefined;
-  /** For the operator, who finds it in the log. */
+  /** Identifies the log entry for the operator. */
   readonly requestId: string | undefined;
   /** From Retry-After. */
   readonly retryAfterSeconds: number | undefined;
@@ -53,12 +53,12 @@ export function readProblem(status: number, text: string, retryAfter: string | n
       return new CloudError(problem, { retryAfterSeconds });
     }
   } catch {
-    // No JSON: a proxy said it.
+    // Not JSON: the response is from a proxy.
   }
   return notUnderstood(status, { retryAfterSeconds });
 }
 
-/** For an answer that no cloud gives, or that was cut off. */
+/** For a response that is invalid or truncated. */
 export function notUnderstood(
   status: number,
   options: { cause?: unknown; retryAfterSeconds?: number | undefined },
@@ -68,7 +68,7 @@ export function notUnderstood(
   return new CloudError({ code: 'not_understood', status, detail, hint }, options);
 }
 
-/** For a request without an answer. */
+/** For a request without a response. */
 export function noAnswer(cause: unknown): CloudError {
   const hint = 'Check that it is running and that the network is up';
   return new CloudError(

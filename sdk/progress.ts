@@ -1,4 +1,4 @@
-/** Uploads that tell how far they are. */
+/** Uploads with progress. */
 import type { ProgressListener } from './types.ts';
 
 interface Sent {
@@ -8,7 +8,7 @@ interface Sent {
   readonly signal: AbortSignal | null;
 }
 
-/** Same as fetch, over XMLHttpRequest, which alone reports upload progress in browsers. */
+/** Like fetch, over XMLHttpRequest, which supports upload progress in browsers. */
 export async function fetchWithProgress(
   url: string,
   sent: Sent,

@@ -1,4 +1,4 @@
-/** One operation of the API over fetch: typed by openapi.json, refused with CloudError. */
+/** Calls one operation of the API over fetch: typed by openapi.json, rejects with CloudError. */
 import type { Calls, Operation } from '../build/sdk/schema.d.ts';
 import { noAnswer, notUnderstood, readProblem } from './problem.ts';
 import { fetchWithProgress } from './progress.ts';
@@ -19,10 +19,10 @@ export interface CloudOptions {
 export type OperationName = keyof Calls;
 export type Result<O extends OperationName> = Calls[O]['result'];
 
-/** How an operation is called: what it takes, and what its method gives. */
+/** The parameters and the result of an operation. */
 export interface CallShape {
   readonly method: string;
-  /** With `{name}` for what goes into it. */
+  /** With `{name}` for each parameter. */
   readonly path: string;
   readonly body: 'json' | 'form' | null;
   readonly query: boolean;
@@ -39,7 +39,7 @@ interface Request {
 
 const OK = 200;
 const ACCEPTED = 202;
-/** Less than proxies give a request without an answer. */
+/** Less than the timeout of common proxies. */
 const WAIT_SECONDS = 25;
 const READ: CallShape = {
   method: 'GET',
@@ -78,7 +78,7 @@ export class Transport {
     return this.#apiKey !== undefined;
   }
 
-  /** Begins to send the token of a session; undefined: no longer. */
+  /** Sends this session token from now on; undefined: none. */
   signedIn(token: string | undefined): void {
     this.#session.write(token);
   }
@@ -119,7 +119,7 @@ export class Transport {
     return { page, [Symbol.asyncIterator]: entries, all: () => Array.fromAsync(entries()) };
   }
 
-  /** Address of an operation. Throws TypeError for a parameter that would lead to another one. */
+  /** URL of an operation. Throws TypeError for a parameter that would change the path. */
   url(
     { path }: CallShape,
     params: readonly unknown[],
@@ -196,12 +196,12 @@ export class Transport {
   }
 }
 
-/** Names of what goes into the path, in their order. */
+/** Names of the path parameters, in order. */
 export function paramsOf({ path }: CallShape): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
-/** Files come last, so that the server can refuse other fields before they are sent. */
+/** Files come last, so that the server can refuse other fields first. */
 function formData(fields: Readonly<Record<string, string | Blob | undefined>>): FormData {
   const form = new FormData();
   const isFile = ([, value]: readonly [string, unknown]) => Number(value instanceof Blob);
@@ -211,14 +211,14 @@ function formData(fields: Readonly<Record<string, string | Blob | undefined>>): 
   return form;
 }
 
-/** URLs resolve `..`: the end of a session named so would close the account. */
+/** URLs resolve `..`: ending a session with such an id would close the account. */
 function segment(name: string, value: unknown): string {
   const text = String(value ?? '');
   if (['', '.', '..'].includes(text)) throw new TypeError(`${name} cannot be '${text}'`);
   return encodeURIComponent(text);
 }
 
-/** The whole body. Throws CloudError for a longer one than any answer of the cloud has. */
+/** The whole body. Throws CloudError if it is longer than any response of the cloud. */
 async function textOf(response: Response, { signal }: CallOptions = {}): Promise<string> {
   const [reader, decoder] = [response.body?.getReader(), new TextDecoder()];
   let text = '';

@@ -1,29 +1,29 @@
 /** Parameters and results of the client's methods beyond the schemas of the API. */
 import type { Operation } from '../build/sdk/schema.d.ts';
 
-/** Bytes of the body that were sent, and how many there are. */
+/** Bytes sent and total bytes of the body. */
 export type ProgressListener = (sentBytes: number, totalBytes: number) => void;
 
 /** The last argument of every call. */
 export interface CallOptions {
   /** Ends the call, which rejects with its reason. `AbortSignal.timeout(ms)` limits the time of a call. */
   readonly signal?: AbortSignal | undefined;
-  /** A change that is sent again with the same key within 24 hours has one effect. */
+  /** A change repeated with the same key within 24 hours takes effect once. */
   readonly idempotencyKey?: string | undefined;
   /** For a POST, PATCH or DELETE that may take long: the cloud works on it while this asks for its end. */
   readonly takesLong?: boolean | undefined;
-  /** Called about every second while a call with `takesLong` runs. `cancelOperation` takes its id. */
+  /** Called about every second while a call with `takesLong` runs. The id is for `cancelOperation`. */
   readonly onOperation?: ((operation: Operation) => void) | undefined;
 }
 
 export interface UploadOptions extends CallOptions {
-  /** Only browsers tell the progress of an upload; a `fetch` of your own does not. */
+  /** Only available in browsers, and not with your own `fetch`. */
   readonly onProgress?: ProgressListener | undefined;
 }
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** For the next page; null when this was the last. */
+  /** For the next page; null: this is the last page. */
   readonly cursor: string | null;
 }
 
@@ -31,6 +31,6 @@ export interface Page<T> {
 export interface Pages<T> extends AsyncIterable<T> {
   /** The first page, or the one after `cursor`; at most `limit` entries (default 100). */
   page(options?: { cursor?: string | undefined; limit?: number }): Promise<Page<T>>;
-  /** Everything in one array. */
+  /** All entries in one array. */
   all(): Promise<T[]>;
 }

@@ -95,7 +95,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
 /** A key and whose it is. */
 interface Made {
   readonly username: string;
-  /** Null: the given key may not make any, so it is kept itself. */
+  /** Null: the given key may not create keys, so it is stored itself. */
   readonly made: CreatedAccessKey | null;
   readonly given: string;
 }
@@ -152,7 +152,7 @@ async function signIn(url: string, { options, output }: Invocation): Promise<Mad
   return { username, made: await makeKey(cloud, { days, scopes }), given };
 }
 
-/** The API key that was given some way; undefined: a browser is the way. */
+/** The given API key; undefined: sign in with a browser. */
 function keyFor(url: string, options: Values): string | Promise<string> | undefined {
   const ways = ['device', 'key', 'key-file'].filter((name) => options.has(name));
   if (ways.length > 1) throw new UsageError(`--${ways.join(' and --')} cannot be used together`);
@@ -168,12 +168,12 @@ function keyFor(url: string, options: Values): string | Promise<string> | undefi
   return options.has('device') ? undefined : variable('CLOUDLET_API_KEY');
 }
 
-/** The cloud knows which there are, and refuses others. */
+/** The cloud validates the scopes. */
 function scopesOf(text: string): CreatedAccessKey['scopes'] {
   return text.split(/[\s,]+/).filter((scope) => scope !== '') as CreatedAccessKey['scopes'];
 }
 
-/** A key of the client's own; null if the given one may not make any. */
+/** Creates a key for the client; null if the given key may not create keys. */
 async function makeKey(
   cloud: ReturnType<typeof createCloud>,
   { days, scopes }: { readonly days: number; readonly scopes: CreatedAccessKey['scopes'] },

@@ -38,21 +38,21 @@ async function callApi({ words, options, session }: Invocation): Promise<void> {
   let last = 0x0a;
   const decoder = isTerminal(process.stdout) ? new TextDecoder() : undefined;
   for await (const chunk of response.body ?? []) {
-    // Programs get the bytes; at a terminal nothing in them moves the cursor.
+    // Programs get the raw bytes; on a terminal, control characters are escaped.
     process.stdout.write(decoder === undefined ? chunk : cleaned(decoder.decode(chunk, { stream: true })));
     last = chunk.at(-1) ?? last;
   }
-  // JSON ends without a new line; bytes of other kinds stay as they are.
+  // JSON ends without a newline; other responses stay unchanged.
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
   if (isJson && last !== 0x0a) process.stdout.write('\n');
 }
 
-/** Throws UsageError for what is neither a method with a path nor an operation with its ids. */
+/** Throws UsageError unless the words are a method with a path, or an operation with ids. */
 function readCall([first = '', ...rest]: readonly string[]): { method: string; path: string } {
   const method = first.toUpperCase();
   if (METHODS.includes(method)) {
     const [path = ''] = rest;
-    // `//host/…` would be another address.
+    // `//host/…` would be another host.
     if (!path.startsWith('/') || path.startsWith('//'))
       throw new UsageError('the path must begin with a single /');
     return { method, path };

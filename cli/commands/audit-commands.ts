@@ -1,4 +1,4 @@
-/** The audit log: who did what. Administrators see all of it, owners what concerns their account. */
+/** The audit log. Administrators see all entries, owners those of their account. */
 import type { AuditEntry, Cloud } from '../../sdk/index.ts';
 import type { Command, Invocation, Option } from '../command.ts';
 import { EXIT, UsageError } from '../failures.ts';

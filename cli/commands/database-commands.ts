@@ -17,7 +17,7 @@ export const findDatabase = (cloud: Cloud, word: string) => find(cloud.listDatab
 const findDeleted = (cloud: Cloud, word: string, noun = 'deleted database') =>
   find(cloud.listDatabases({ deleted: true }), { ...DATABASE, noun }, word);
 
-/** A database that is deleted counts where there is no other of the name. */
+/** A deleted database is found only if no other has the name. */
 const findAny = (cloud: Cloud, word: string) =>
   findDatabase(cloud, word).catch((error) => {
     if (error instanceof ClientError && error.exitCode === EXIT.notFound)

@@ -26,7 +26,7 @@ async function namesOf(kind: string, session: Invocation['session']): Promise<st
   }
 }
 
-/** `topics`: all of them, these commands included; asked late, since they are part of it. */
+/** `topics`: all topics, including these commands, so it is evaluated lazily. */
 export function generalCommands(topics: () => readonly Topic[]): Command[] {
   const commands = () => topics().flatMap((topic) => topic.commands);
   const complete = async ({ words: [name], options, session, output }: Invocation) => {

@@ -27,7 +27,7 @@ function termsOf(options: Values) {
   };
 }
 
-/** The person, as far as the invitation says. */
+/** The person's name, as far as the invitation has it. */
 function nameOf({ username, email, label }: Pick<Invitation, 'username' | 'email' | 'label'>): string {
   return username ?? email ?? label;
 }

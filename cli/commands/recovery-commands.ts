@@ -1,4 +1,4 @@
-/** Recovery points of the whole cloud. Only administrators may; whoever else asks is refused by the cloud. */
+/** Recovery points of the whole cloud, for administrators; the cloud refuses others. */
 import type { Cloud, RecoveryPoint } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { EXIT, UsageError } from '../failures.ts';

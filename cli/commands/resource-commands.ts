@@ -226,7 +226,7 @@ async function restoreBucket({ words: [word = ''], options, session, output }: I
   output.one(done, () => restoreLines(done));
 }
 
-/** Notes how far a restore is, and once how it is cancelled. */
+/** Shows the progress of a restore, and once how to cancel it. */
 function tellProgress(output: Invocation['output']): (operation: Operation) => void {
   let isFirst = true;
   return ({ operation_id, progress }) => {
@@ -312,12 +312,12 @@ async function createKey({ session, output, options, words: [name = ''] }: Invoc
   if (scopes.length === 0) throw new UsageError('--scope is required, such as --scope storage:read');
   const buckets = options.list('bucket').map((path) => {
     const { bucket, key } = remoteOnly(path);
-    // As everywhere: a prefix selects names only if it is marked as one.
+    // As elsewhere: a name is a prefix only if it ends with `*`.
     return { name: bucket, prefix: /\*+$/.test(key) ? key.replace(/\*+$/, '') : folderKey(key) };
   });
   const made = await session().cloud.createAccessKey({
     name,
-    // The cloud knows which there are, and refuses others.
+    // The cloud validates the scopes.
     scopes: scopes as NewAccessKey['scopes'],
     ...(buckets.length > 0 && { buckets }),
     ...(expires !== undefined && { expires_at: expires.length === 10 ? `${expires} 00:00:00` : expires }),

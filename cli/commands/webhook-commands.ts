@@ -40,7 +40,7 @@ export const WEBHOOK_COMMANDS: readonly Command[] = [
       const [events, description] = [options.list('event'), options.text('description')];
       const made = await session().cloud.createWebhook({
         url,
-        // The cloud knows which there are, and refuses others.
+        // The cloud validates the events.
         ...(events.length > 0 && { events: events as NonNullable<NewWebhook['events']> }),
         ...(description !== undefined && { description }),
       });

@@ -8,19 +8,19 @@ import type { ListedObject, ListedVersion } from '../s3/s3-client.ts';
 import { isPattern, matcher, type RemoteLocation, shown } from './locations.ts';
 import { s3Of } from './transfer.ts';
 
-/** For commands that take wildcards. */
+/** Option of commands that accept wildcards. */
 export const LITERAL: Readonly<Record<string, Option>> = {
   literal: { summary: 'take * and ? in names literally ([ always is literal)' },
 };
 
-/** For the help of these commands. */
+/** Details for the help of these commands. */
 export const PATHS_DETAILS = [
   'A path is a folder: s3://b/photos is the content of photos/, not photos-old. * and ? match within a folder,',
   "** across folders: 's3://b/photos**' is every name with that prefix. --literal: names that contain * or ?.",
 ].join('\n');
 
 export interface Below {
-  /** Common prefix of all selected names; other names may have it, too. */
+  /** Common prefix of all selected names; other names may have it too. */
   readonly prefix: string;
   /** The folder that they are in, up to its `/`. */
   readonly folder: string;
@@ -78,7 +78,7 @@ export async function objectNamed(
 ): Promise<ListedObject | undefined> {
   const { bucket, key } = location;
   if (key === folderKey(key) || hasWildcards(location, call)) return undefined;
-  // Names that go on after this one come later.
+  // Longer names with this prefix come later.
   for await (const entry of (await s3Of(call)).list(bucket, key))
     return 'object' in entry && entry.object.key === key ? entry.object : undefined;
   return undefined;

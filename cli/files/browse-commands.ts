@@ -109,7 +109,7 @@ export const BROWSE_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** The objects below the location, or else the object of that name. */
+/** The objects below the location, or else the object with that name. */
 async function* shownAt(call: Invocation, location: RemoteLocation): AsyncGenerator<ListedObject> {
   const named = await objectNamed(call, location);
   let isFolder = false;
@@ -166,7 +166,7 @@ function timeText(iso: string): string {
   return iso.slice(0, 19).replace('T', ' ');
 }
 
-/** Includes versions of the object of that name. */
+/** Includes versions of the object with that name. */
 async function listVersions(call: Invocation, location: RemoteLocation): Promise<void> {
   const { bucket, key } = location;
   if (key !== folderKey(key) && !hasWildcards(location, call)) {

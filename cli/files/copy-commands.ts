@@ -118,7 +118,7 @@ class CopyPlan {
     }
   }
 
-  /** Several files go below the target, one of them to its name. */
+  /** Several files keep their names below the target; a single file gets its name. */
   #remoteTarget(to: RemoteLocation, name: string): RemoteLocation {
     if (this.#means.isFew && to.key !== '' && !to.key.endsWith('/')) return to;
     const folder = to.key === '' || to.key.endsWith('/') ? to.key : `${to.key}/`;
@@ -155,7 +155,7 @@ class CopyPlan {
     if (count === 0) throw await nothingAt(this.#call, location);
   }
 
-  /** With ids, where they save calls. */
+  /** With object ids if they save calls. */
   async *#listed(location: RemoteLocation): AsyncGenerator<Listed> {
     const { isMove, target } = this.#means;
     const { prefix, has } = below(location, this.#call);

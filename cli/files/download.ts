@@ -16,15 +16,15 @@ import { MTIME_HEADER, readMtime } from './mtime.ts';
 const BATCH_BYTES = 1024 * 1024;
 const BREAKS = 6;
 const PAUSE_MS = 300;
-/** Windows has no such links, and not the flag. */
+/** Windows has neither such links nor the flag. */
 const PART_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0);
 
 export interface Download {
   readonly from: RemoteLocation & { readonly version?: string | undefined };
-  /** Known from a list; the download is of this version of the bytes and no other. */
+  /** Known from a list; only this version of the bytes is downloaded. */
   readonly etag: string;
   readonly path: string;
-  /** The name that the path is below a folder: it must not lead out of it. */
+  /** The path as a folder and a name below it, which must not leave the folder. */
   readonly within?: { readonly folder: string; readonly name: string };
 }
 
@@ -35,7 +35,7 @@ export interface DownloadMeans {
 
 const ELSEWHERE = 'Copy this object by itself to another name';
 
-/** Files under way; `sync` leaves them alone. */
+/** Files of unfinished downloads; `sync` ignores them. */
 export const PART_FILE = /^\.cloudlet-[0-9a-f]{16}\.part$/;
 
 /**
@@ -59,7 +59,7 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
   const part = partPath(download);
   await assertInside(download);
   await makeFolderFor(download);
-  // Its name can be foretold: whoever shares the folder might have made it a link.
+  // The name is predictable: someone with access to the folder may have created a link there.
   const file = await open(part, PART_FLAGS, 0o666);
   let headers: Readonly<Record<string, unknown>>;
   try {
@@ -77,7 +77,7 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
   try {
     await rename(part, download.path);
   } catch (error) {
-    // Made meanwhile, perhaps by a download of its own: `a` beside `a/b`.
+    // Created since, perhaps by another download: `a` beside `a/b`.
     await assertNoFolder(download);
     throw error;
   }
@@ -103,7 +103,7 @@ async function assertNoFolder(download: Download): Promise<void> {
   throw new ClientError(`${download.path} is a local folder`, EXIT.partial, ELSEWHERE);
 }
 
-/** A symbolic link below the folder may lead anywhere, and `sync` skips it on the other way. */
+/** A symbolic link below the folder may lead elsewhere; `sync` skips links when uploading. */
 async function assertInside({ within }: Download): Promise<void> {
   if (within === undefined) return;
   let at = within.folder;
@@ -145,7 +145,7 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
       if (breaks >= BREAKS)
         throw new ClientError(`the connection was lost: ${(error as Error).message}`, EXIT.unavailable);
     } finally {
-      // Throws why writing failed, whatever ended the reading.
+      // Throws the write error, if any.
       await batches.end();
     }
     if (at === total) {
@@ -177,14 +177,14 @@ class Batches {
     this.#path = path;
   }
 
-  /** Takes a chunk; holds at most two batches. Throws what writing did. */
+  /** Takes a chunk; buffers at most two batches. Throws write errors. */
   async add(chunk: Buffer): Promise<void> {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
     if (this.#bytes >= BATCH_BYTES) await this.#begin();
   }
 
-  /** All that was taken is in the file afterwards, unless writing fails. Throws what writing did. */
+  /** Afterwards all bytes are in the file. Throws write errors. */
   async end(): Promise<void> {
     if (this.#bytes > 0) await this.#begin();
     await this.#written();
@@ -202,11 +202,11 @@ class Batches {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Never rejects: nobody may be waiting. */
+  /** Never rejects, because the result may not be awaited. */
   async #write(chunks: Buffer[], bytes: number): Promise<void> {
     try {
       const { bytesWritten } = await this.#file.writev(chunks);
-      // A full disk takes less without an error; the rest brings it.
+      // A full disk writes less without an error; writing the rest reports it.
       if (bytesWritten < bytes) await this.#file.appendFile(Buffer.concat(chunks).subarray(bytesWritten));
     } catch (error) {
       this.#failure = Object.assign(error as Error, { path: this.#path });

@@ -1,4 +1,4 @@
-/** The files below a folder of this computer, in the order in which a bucket lists names. */
+/** The files below a local folder, in the order of a bucket's list. */
 import type { BigIntStats, Dirent } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { PART_FILE } from './download.ts';
 import { compareNames } from './locations.ts';
 
 export interface LocalFile {
-  /** From the folder, with `/`. */
+  /** Relative to the folder, with `/`. */
   readonly name: string;
   readonly path: string;
   readonly size: number;
@@ -15,16 +15,16 @@ export interface LocalFile {
 }
 
 export interface LeftOut {
-  /** Called with what is neither file nor folder. */
+  /** Called with entries that are neither file nor folder. */
   readonly skipped: (name: string, why: string) => void;
-  /** Called with what cannot be read: nobody knows then what is there. */
+  /** Called with folders that cannot be read, whose content is unknown. */
   readonly failed: (name: string, error: Error) => void;
 }
 
 /** Throws what reading the first folder does. */
 export async function* filesBelow(folder: string, told: LeftOut, prefix = ''): AsyncGenerator<LocalFile> {
   const entries = await readdir(join(folder, prefix), { withFileTypes: true });
-  // A folder sorts as its files do, whose names begin with its own and `/`.
+  // A folder sorts like its files, whose names begin with its name and `/`.
   const named = entries
     .filter(({ name }) => !PART_FILE.test(name))
     .map((entry) => ({ entry, name: `${prefix}${entry.name}${entry.isDirectory() ? '/' : ''}` }))
@@ -60,7 +60,7 @@ function unfit(entry: Dirent): string | undefined {
   return entry.name.includes('\ufffd') ? 'its name is not UTF-8' : undefined;
 }
 
-/** One file. Throws what lstat does. */
+/** One file. Throws like lstat. */
 export async function localFile(path: string, name: string): Promise<LocalFile> {
   const { size, mtimeNs }: BigIntStats = await lstat(path, { bigint: true });
   return { name, path, size: Number(size), mtimeNs, mtimeMs: Number(mtimeNs) / 1e6 };

@@ -1,4 +1,4 @@
-/** Where files are: `s3://BUCKET/NAME`, or a path of this computer; and patterns of names. */
+/** Locations: `s3://BUCKET/NAME`, or a local path; and name patterns. */
 import { UsageError } from '../failures.ts';
 
 export interface RemoteLocation {
@@ -10,7 +10,7 @@ export interface RemoteLocation {
 const SCHEME = 's3://';
 const BUCKET = /^[a-z0-9][a-z0-9.-]*$/;
 
-/** A remote location, or undefined for a path of this computer. Throws UsageError for a malformed one. */
+/** A remote location, or undefined for a local path. Throws UsageError for a malformed one. */
 export function remoteLocation(text: string): RemoteLocation | undefined {
   return text.startsWith(SCHEME) ? bucketAndKey(text, text.slice(SCHEME.length)) : undefined;
 }
@@ -20,7 +20,7 @@ export function remoteOnly(text: string): RemoteLocation {
   return remoteLocation(text) ?? bucketAndKey(text, text);
 }
 
-/** A remote location that names an object. Throws UsageError for a bucket alone. */
+/** A remote location with an object name. Throws UsageError for a bucket. */
 export function remoteObject(text: string): RemoteLocation {
   const location = remoteOnly(text);
   if (location.key === '') throw new UsageError(`${text} names no object; expected s3://BUCKET/NAME`);
@@ -84,7 +84,7 @@ export function selection(
   return (name) => (ins.length === 0 || ins.some((test) => test(name))) && !outs.some((test) => test(name));
 }
 
-/** Names that Windows gives to devices. */
+/** Device names of Windows. */
 const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 
 /**
@@ -104,7 +104,7 @@ export function unsafeName(name: string, platform: string = process.platform): s
     : undefined;
 }
 
-/** Order of names in a bucket: by their UTF-8 bytes, which is not that of JavaScript's strings. */
+/** Order of names in a bucket: by UTF-8 bytes, unlike JavaScript strings. */
 export function compareNames(a: string, b: string): number {
   if (a === b) return 0;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ASCII characters

@@ -1,4 +1,4 @@
-/** Two lists in the same order, side by side, however long they are. */
+/** Merges two sorted lists of any length. */
 import { compareNames } from './locations.ts';
 
 export interface Pair<A, B> {

@@ -45,20 +45,20 @@ export async function moveWithin(cloud: Cloud, from: Movable, to: RemoteLocation
   const id = from.id ?? (await unless([403, 404], () => findId(cloud, from)));
   if (id === undefined) return false;
   const place = { bucket: to.bucket, name: to.key, overwrite: true };
-  // Sent twice it is one move: the answer to the first may have been lost.
+  // Safe to repeat: the response to the first call may have been lost.
   const options = { idempotencyKey: randomUUID() };
   const moved = await unless([404], () => again(() => cloud.moveObject(id, place, options)));
   return moved !== undefined;
 }
 
 async function findId(cloud: Cloud, { bucket, key }: RemoteLocation): Promise<string | undefined> {
-  // Names that go on after this one come later.
+  // Longer names with this prefix come later.
   const { items } = await again(() => cloud.listObjects(bucket, { prefix: key }).page({ limit: 1 }));
   const [object] = items;
   return object?.name === key ? object.id : undefined;
 }
 
-/** The result, or undefined for a refusal with one of these statuses. */
+/** The result, or undefined if refused with one of these statuses. */
 async function unless<T>(statuses: readonly number[], work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -70,7 +70,7 @@ async function unless<T>(statuses: readonly number[], work: () => Promise<T>): P
 
 const PASSING = new Set([0, 429, 502, 503, 504]);
 
-/** The result of a call that is sent again when the network or the cloud says so. */
+/** Retries the call after network errors and retryable refusals. */
 async function again<T>(call: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,10 +1,10 @@
-/** A line that says how far a transfer is: bytes, rate, time left. */
+/** The progress line of transfers: bytes, rate, time left. */
 import { columns, isTerminal } from '../environment.ts';
 import { counted, type Output, printable, sizeText } from '../output.ts';
 
 const TERMINAL_MS = 200;
 const LOG_MS = 5_000;
-/** The rate is that of the latest time, since a network changes. */
+/** The rate covers only recent time, because networks vary. */
 const RATE_WINDOW_MS = 5_000;
 
 export class Progress {
@@ -34,12 +34,12 @@ export class Progress {
     return this.#bytes;
   }
 
-  /** So many bytes are to come. */
+  /** Adds expected bytes. */
   expect(bytes: number): void {
     this.#totalBytes += bytes;
   }
 
-  /** Nothing more is to come than was expected: from now on a time left can be told. */
+  /** All expected bytes are known: from now on, the time left is shown. */
   expectNoMore(): void {
     this.#isWhole = true;
   }

@@ -4,7 +4,7 @@ import type { RemoteLocation } from './locations.ts';
 import { readMtime } from './mtime.ts';
 
 export interface RemoteFile {
-  /** From the prefix. */
+  /** Relative to the prefix. */
   readonly name: string;
   readonly key: string;
   readonly size: number;

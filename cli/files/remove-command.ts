@@ -1,4 +1,4 @@
-/** `rm`: what is deleted is shown before it is asked. */
+/** `rm`: shows what will be deleted before asking. */
 import type { Command, Invocation } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
@@ -16,7 +16,7 @@ import { type RemoteLocation, remoteOnly, shown } from './locations.ts';
 import { s3Of } from './transfer.ts';
 
 const DELETED_AT_ONCE = 1000;
-/** Names that are shown before it is asked. */
+/** Maximum names shown before asking. */
 const NAMES_SHOWN = 3;
 
 export const REMOVE_COMMAND: Command = {
@@ -71,7 +71,7 @@ async function remove(call: Invocation): Promise<ExitCode> {
   return failed > 0 ? EXIT.partial : EXIT.ok;
 }
 
-/** Says how much it is, and what comes first. Throws UsageError unless the answer is yes. */
+/** Shows the total and the first names. Throws UsageError unless the answer is yes. */
 async function askAbout(call: Invocation, location: RemoteLocation): Promise<void> {
   const { options, output } = call;
   const first: string[] = [];
@@ -99,7 +99,7 @@ async function* leaving(call: Invocation, location: RemoteLocation): AsyncGenera
     return;
   }
   for await (const { key, size, version } of (await s3Of(call)).versions(location.bucket, location.key)) {
-    // Names that go on after this one come later.
+    // Longer names with this prefix come later.
     if (key !== location.key) return;
     yield { key, size, version };
   }

@@ -145,7 +145,7 @@ class Plan {
     return isSameVersion(file as LocalFile, object as RemoteFile, 'etag' in source);
   }
 
-  /** The ETag of an object that came in parts is no MD5; its CRC-32 is kept then. */
+  /** The ETag of a multipart object is not an MD5; its CRC-32 is compared. */
   async #isSameBytes(source: SyncFile, target: SyncFile): Promise<boolean> {
     const [file, object] = 'etag' in source ? [target, source] : [source, target as RemoteFile];
     if ('etag' in file) return file.etag === object.etag;

@@ -18,12 +18,12 @@ import { uploadFile, uploadStream } from './upload.ts';
 
 export const JOBS = 8;
 
-/** The client for files of whoever calls. */
+/** The S3 client of the current session. */
 export async function s3Of({ session }: Pick<Invocation, 'session'>): Promise<S3Client> {
   return new S3Client(new Requests(await session().s3Keys()));
 }
 
-/** One file to be transferred. */
+/** One file to transfer. */
 export interface Task {
   /** Title in notes and errors. */
   readonly title: string;
@@ -77,7 +77,7 @@ export class Transfer {
     });
   }
 
-  /** A file that failed; the others go on. */
+  /** Reports a failed file; other transfers continue. */
   failure(title: string, error: unknown): void {
     const { lines, exitCode } = tell(error);
     this.#failed += 1;
@@ -138,7 +138,7 @@ export class Transfer {
     await this.s3.deleteOne(from.bucket, from.key);
   }
 
-  /** Ends the progress. The exit code: 7 when some failed and others did not. */
+  /** Ends the progress. Exit code 7: some files failed and others did not. */
   end(): ExitCode {
     this.progress.end();
     if (this.#failed === 0) return EXIT.ok;

@@ -35,7 +35,7 @@ export interface UploadMeans {
   /** All requests with bodies share it. */
   readonly pool: Pool;
   readonly onMoved: (bytes: number) => void;
-  /** Told what the user may want to know. */
+  /** Receives notes for the user. */
   readonly onNote: (text: string) => void;
 }
 
@@ -68,7 +68,7 @@ export async function uploadFile(upload: Upload, means: UploadMeans): Promise<vo
   else await sendInParts(upload, means);
 }
 
-/** A file that is written to while it is read would be stored as it never was. */
+/** A file changed during its upload would be stored in a state that never existed. */
 async function assertUnchanged({ path, size, mtimeMs }: Upload): Promise<void> {
   const now = await stat(path);
   if (now.size !== size || Math.abs(now.mtimeMs - mtimeMs) > 1) throw changed(path);
@@ -83,7 +83,7 @@ async function sendWhole({ path, size, to, headers }: Upload, means: UploadMeans
   assertSame(to, answer.headers[CRC_HEADER], crc);
 }
 
-/** Bytes that are sent again are taken back first. */
+/** Bytes that are sent again are subtracted first. */
 function counting(onMoved: (bytes: number) => void): (bytes: number) => void {
   let sent = 0;
   return (bytes) => {
@@ -133,7 +133,7 @@ async function sendInParts(upload: Upload, means: UploadMeans): Promise<void> {
   forget(memory);
 }
 
-/** So large that at most 10,000 are needed. */
+/** Large enough that at most 10,000 parts are needed. */
 export function partBytesFor(size: number): number {
   const mebibytes = Math.ceil(size / MAX_PARTS / 2 ** 20);
   return Math.max(PART_BYTES, mebibytes * 2 ** 20);
@@ -204,7 +204,7 @@ async function complete({ to, headers }: Upload, { uploadId, sent, s3 }: Complet
   assertSame(to, textOf(readAnswer(answer.text), 'ChecksumCRC32'), whole);
 }
 
-/** A folder that cannot be written, as in many containers, costs only that the upload begins anew. */
+/** If the folder is not writable, as in many containers, an interrupted upload starts over. */
 function remember(memory: string, what: Remembered, onNote: (text: string) => void): void {
   try {
     writePrivateFile(memory, JSON.stringify(what));
@@ -261,7 +261,7 @@ export async function uploadStream(
     uploadId ??= await begin({ path: '-', size: 0, mtimeMs: 0, to, headers }, s3);
     const id = uploadId;
     const number = sent.length + 1;
-    // The next piece is read while this one is sent; more would only fill the memory.
+    // The next piece is read while this one is sent; more would only use memory.
     const one = means.pool.run(async () => {
       const crc = crc32Of(bytes);
       const answer = await s3.requests.call({
@@ -290,7 +290,7 @@ export async function uploadStream(
   }
 }
 
-/** Pieces as large as a part, which grow so that 10,000 of them hold 5 TiB. */
+/** Pieces of part size, which grow so that 10,000 of them hold 5 TiB. */
 async function* piecesOf(input: AsyncIterable<Buffer>) {
   let [chunks, length, count]: [Buffer[], number, number] = [[], 0, 0];
   const sizeNow = () => PART_BYTES * 2 ** Math.floor(count / 1000);

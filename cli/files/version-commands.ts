@@ -64,7 +64,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** Throws UsageError for what is no time, or longer than a week. */
+/** Throws UsageError if the text is not a duration, or longer than a week. */
 export function secondsOf(text: string): number {
   const [, count, unit = 's'] = /^(\d+)([smhd]?)$/.exec(text) ?? [];
   const seconds = Number(count) * (UNITS[unit || 's'] ?? 1);
@@ -72,7 +72,7 @@ export function secondsOf(text: string): number {
   throw new UsageError(`${text} is not a duration from 1s to 7d`);
 }
 
-/** The object of that name, deleted or not. Throws ClientError if there never was one. */
+/** The object with that name, deleted or not. Throws ClientError if there never was one. */
 async function find(cloud: Cloud, location: RemoteLocation): Promise<StorageObject> {
   const { bucket, key: prefix } = location;
   for await (const object of cloud.listObjects(bucket, { prefix, include_versions: true })) {
@@ -95,11 +95,11 @@ async function restore(call: Invocation): Promise<void> {
   output.one(restored, () => [`${shown(location)} is now version ${restored.version_id}`]);
 }
 
-/** The version that was the latest at that time, however many came after it. */
+/** The version that was the latest at that time. */
 async function versionAt(cloud: Cloud, { bucket, key }: RemoteLocation, text: string): Promise<string> {
   const wanted = Date.parse(text);
   if (!Number.isFinite(wanted)) throw new UsageError(`${text} is not a time such as 2026-05-31T12:00:00Z`);
-  // Newest first, page by page; names that go on after this one come later.
+  // Newest first, by page; longer names with this prefix come later.
   for await (const each of cloud.listObjects(bucket, { prefix: key, include_versions: true })) {
     if (each.name !== key) break;
     if (Date.parse(`${each.created_at.replace(' ', 'T')}Z`) > wanted) continue;
@@ -119,7 +119,7 @@ async function undelete(call: Invocation): Promise<void> {
   let [count, name, isDeleted] = [0, '', false];
   // Versions come by name, and newest first: the second entry of a deleted name is what it was.
   for await (const each of cloud.listObjects(location.bucket, query)) {
-    // Names that go on after this one come later.
+    // Longer names with this prefix come later.
     if (!isMany && each.name !== location.key) break;
     if (!has(each.name)) continue;
     if (each.name !== name) [name, isDeleted] = [each.name, each.is_delete_marker === true];

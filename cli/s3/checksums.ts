@@ -60,7 +60,7 @@ export async function md5OfFile(path: string, size: number): Promise<string> {
   return hash.digest('hex');
 }
 
-/** The CRC-32 of a text from those of its parts, in their order. Reads none of them. */
+/** The CRC-32 of a whole from those of its parts in order, without reading them. */
 export function combinedCrc32(parts: readonly { readonly crc: string; readonly bytes: number }[]): string {
   const whole = parts.reduce<Buffer>(
     (before, { crc, bytes }) => combineCrc('CRC32', before, Buffer.from(crc, 'base64'), bytes),

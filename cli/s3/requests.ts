@@ -16,13 +16,13 @@ const FIRST_PAUSE_MS = 150;
 const LONGEST_PAUSE_MS = 10_000;
 /** Delay from Retry-After. */
 const LONGEST_ASKED_MS = 60_000;
-/** A connection on which nothing moves for so long is given up. */
+/** A connection without traffic for this long is aborted. */
 const IDLE_MS = 60_000;
 const READ_BYTES = 512 * 1024;
 /** A page has 1,000 entries with names of at most 1 KiB, each byte of which may be three characters. */
 const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 
-/** Bytes `start` to `end`, without the last, of a file. */
+/** Bytes `start` to `end` of a file, `end` exclusive. */
 export interface FileRange {
   readonly path: string;
   readonly start: number;
@@ -50,7 +50,7 @@ export class Requests {
   readonly keys: S3Keys;
   readonly #agent: Agent;
   readonly #url: URL;
-  /** Names of all, to guess which one was meant. */
+  /** Names of all buckets, for suggestions. */
   #buckets: Promise<readonly string[]> | undefined;
 
   constructor(keys: S3Keys) {
@@ -88,7 +88,7 @@ export class Requests {
     }
   }
 
-  /** Names the bucket, and the one that was meant. */
+  /** Names the bucket, and suggests a similar one. */
   async #noBucket({ bucket = '' }: S3Request, failure: S3Failure): Promise<S3Failure> {
     this.#buckets ??= this.call({ method: 'GET' }).then(
       ({ text }) => [...text.matchAll(/<Name>([^<]+)<\/Name>/g)].map(([, name]) => String(name)),
@@ -115,7 +115,7 @@ export class Requests {
       headers: signed,
       timeout: IDLE_MS,
     });
-    // After the answer nobody waits for it any more.
+    // Errors after the response do not matter.
     request.on('error', () => {});
     request.on('timeout', () => request.destroy(new Error('the connection timed out (no data)')));
     const response = await answerTo(request, asked);
@@ -127,7 +127,7 @@ export class Requests {
   }
 }
 
-/** Any region is right for a cloud, which is one. */
+/** A cloud has one region and accepts any name. */
 const REGION = 'us-east-1';
 
 /** The signer of a request that is sent now. */
@@ -147,7 +147,7 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Sends the body, unless the answer comes first: a refusal needs no more of it. */
+/** Sends the body until the response arrives: a refusal needs no more of it. */
 async function answerTo(request: ClientRequest, { body, onSent }: S3Request): Promise<IncomingMessage> {
   const answered = once(request, 'response') as Promise<[IncomingMessage]>;
   if (body === undefined || !('path' in body)) {
@@ -191,7 +191,7 @@ function mayPass(error: unknown): boolean {
   return !LASTING.has(code) && !/certificate|self.signed/i.test(message);
 }
 
-/** Retry-After, else a growing random delay: many clients must not retry at the same time. */
+/** Retry-After, else a growing random delay, so that clients do not retry simultaneously. */
 function pauseOf(error: unknown, attempt: number): number {
   const { retryAfter } = error as { readonly retryAfter?: number };
   const random = Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt);

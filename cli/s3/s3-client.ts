@@ -27,7 +27,7 @@ export interface ListedPart {
   readonly crc32: string | undefined;
 }
 
-/** An object, or what is before the delimiter in the names of several. */
+/** An object, or a common prefix of several names. */
 export type Entry = { readonly object: ListedObject } | { readonly prefix: string };
 
 const unquoted = (etag: string) => etag.replace(/^"|"$/g, '');
@@ -71,7 +71,7 @@ export class S3Client {
     } while (token !== undefined);
   }
 
-  /** By name, and newest first. */
+  /** By name, newest first. */
   async *versions(bucket: string, prefix: string): AsyncGenerator<ListedVersion> {
     let after: Record<string, string> | undefined = {};
     let asked = '';
@@ -131,7 +131,7 @@ export class S3Client {
     await this.requests.call({ method: 'DELETE', bucket, key, query });
   }
 
-  /** Deletes at most 1,000 in one request. The result: what was refused. */
+  /** Deletes at most 1,000 in one request. Returns the refusals. */
   async deleteMany(
     bucket: string,
     objects: readonly { readonly key: string; readonly version?: string | undefined }[],

@@ -21,7 +21,7 @@ const WITHOUT_BODY: Readonly<Record<number, string>> = {
   412: 'another request changed the object',
 };
 
-/** From an answer that is not 2xx. */
+/** From a response that is not 2xx. */
 export function readFailure(status: number, body: string, requestId: string | undefined): S3Failure {
   const said = errorIn(body);
   const code = (said && textOf(said, 'Code')) ?? String(status);
@@ -30,7 +30,7 @@ export function readFailure(status: number, body: string, requestId: string | un
   return new S3Failure({ status, code, message, requestId });
 }
 
-/** undefined: the answer is of another program, such as a proxy. */
+/** undefined: the response is from another program, such as a proxy. */
 function errorIn(body: string): XmlElement | undefined {
   try {
     return readXml(body.trim());

@@ -12,21 +12,21 @@ import { hasDesktop, variable } from '../environment.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import type { Output } from '../output.ts';
 
-/** How long a person may take. */
+/** Maximum wait for the user. */
 const WAIT_MS = 10 * 60_000;
 
 export interface AskedLogin {
   readonly url: string;
   /** A call without a key. */
   readonly cloud: Cloud;
-  /** For the new key. */
+  /** Name of the new key. */
   readonly name: string;
   readonly scopes: LoginKey['scopes'];
   readonly days: number;
   readonly output: Output;
 }
 
-/** The key that was granted in the browser. Throws ClientError when it was refused, or nobody decided. */
+/** The key granted in the browser. Throws ClientError if refused or undecided. */
 export async function loginByBrowser(asked: AskedLogin): Promise<LoginKey> {
   const verifier = randomBytes(32).toString('base64url');
   const state = randomBytes(16).toString('base64url');
@@ -55,7 +55,7 @@ export async function loginByBrowser(asked: AskedLogin): Promise<LoginKey> {
           () => answer(response, 303, `${asked.url}/connect#done`),
           () => answer(response, 303, `${asked.url}/connect#failed`),
         );
-        // Once the browser has its answer, so that it shows how it ended.
+        // After the browser has received its response, so that it shows the outcome.
         response.once('close', () => key.then(resolve, reject));
       });
     });
@@ -70,7 +70,7 @@ function codeOf(
   { method, url = '', headers }: IncomingMessage,
   { port, state }: { readonly port: number; readonly state: string },
 ): string | ClientError | undefined {
-  // A page that made its own name resolve to here would send that name.
+  // A page that resolves its own name to this address (DNS rebinding) would send that name.
   if (method !== 'GET' || headers.host !== `127.0.0.1:${port}`) return undefined;
   if (!URL.canParse(url, 'http://127.0.0.1')) return undefined;
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');

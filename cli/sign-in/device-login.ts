@@ -6,15 +6,15 @@ import type { AskedLogin } from './browser-login.ts';
 
 /** RFC 8628 §3.5: `slow_down` means this much more. */
 const SLOWER_SECONDS = 5;
-/** Bounds of what a cloud may ask for: it is neither flooded nor waited for without end. */
+/** Bounds of the cloud's polling interval, against floods and endless waits. */
 const MIN_POLL_SECONDS = 1;
 const MAX_POLL_SECONDS = 60;
 const MAX_WAIT_SECONDS = 30 * 60;
 
-/** The key that was granted for the code. Throws ClientError when it was refused, or nobody decided. */
+/** The key granted for the code. Throws ClientError if refused or undecided. */
 export async function loginByCode({ url, cloud, name, scopes, output }: AskedLogin): Promise<LoginKey> {
   const codes = await cloud.startDeviceLogin({ name, scopes });
-  // The address that was given, since the cloud may know itself by another name.
+  // The URL that the user gave, because the cloud may use another name for itself.
   output.ask(`To sign in, open ${url}/device in a browser and type the code`, `  ${codes.user_code}`);
   output.note('Waiting for the browser.');
   return poll(cloud, codes);

@@ -1,4 +1,4 @@
-/** Files that hold secrets: readable by their owner alone, and replaced as a whole. */
+/** Files with secrets: readable only by their owner, and replaced atomically. */
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -38,7 +38,7 @@ export function readPrivateFile(path: string): string | undefined {
 
 function assertPrivate(path: string, { mode, uid }: { mode: number; uid: number }): void {
   const own = ownUid();
-  // Windows has no such bits; there the folder of the user is private.
+  // Windows has no mode bits; the user's folder is private there.
   if (own === undefined) return;
   if ((mode & 0o077) !== 0) {
     const shown = (mode & 0o777).toString(8);

@@ -1,4 +1,4 @@
-/** Profiles: which clouds one is signed in to, as whom, and which of them commands use. */
+/** Profiles: the clouds that the user is signed in to, and the current one. */
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { configFolder } from '../environment.ts';
@@ -15,7 +15,7 @@ export interface Profile {
   readonly url: string;
   readonly key: string;
   readonly username: string;
-  /** Id of the key that `login` made, which `logout` revokes; null: it was given by the user. */
+  /** Id of the key created by `login`, which `logout` revokes; null: the user's own key. */
   readonly key_id: string | null;
   readonly s3: S3Keys | null;
 }
@@ -34,7 +34,7 @@ export class Profiles {
     this.#stored = stored;
   }
 
-  /** Profiles of this user. Throws ClientError for a file that is corrupt, or that others may read. */
+  /** Profiles of this user. Throws ClientError if the file is corrupt or readable by others. */
   static read(path: string = join(configFolder(), 'config.json')): Profiles {
     const text = readPrivateFile(path);
     if (text === undefined) return new Profiles(path, { current: null, profiles: {} });
@@ -42,7 +42,7 @@ export class Profiles {
       const { current = null, profiles } = JSON.parse(text) as Stored;
       if (typeof profiles === 'object') return new Profiles(path, { current, profiles });
     } catch {
-      // Told below, without what is in the file.
+      // Reported below, without the file's content.
     }
     throw new ClientError(`${path} is corrupt`, EXIT.failure, 'Remove it and log in again');
   }
@@ -59,7 +59,7 @@ export class Profiles {
     return Object.hasOwn(this.#stored.profiles, name) ? this.#stored.profiles[name] : undefined;
   }
 
-  /** Throws ClientError if there is none of that name. */
+  /** Throws ClientError if no profile has that name. */
   get(name: string): Profile {
     const profile = this.find(name);
     if (profile !== undefined) return profile;
@@ -68,7 +68,7 @@ export class Profiles {
     throw new ClientError(`no profile ${name}; ${known}`, EXIT.notFound);
   }
 
-  /** Throws what would keep it from being stored, except a full disk. */
+  /** Throws errors that would prevent storing, except a full disk. */
   assertWritable(): void {
     const folder = dirname(this.#path);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -85,7 +85,7 @@ export class Profiles {
     this.#write({ ...this.#stored, current: name });
   }
 
-  /** Without the current one, none is: the next command must not reach another cloud by surprise. */
+  /** After removing the current profile there is none, so that no other cloud is used by surprise. */
   remove(name: string): void {
     const { [name]: _, ...profiles } = this.#stored.profiles;
     this.#write({ current: this.current === name ? null : this.current, profiles });

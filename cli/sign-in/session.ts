@@ -9,11 +9,11 @@ import { type Profile, Profiles, type S3Keys } from './profiles.ts';
 /** Longer than any transfer. */
 const ONE_COMMAND_SECONDS = 24 * 3600;
 
-/** A port that a firewall drops says nothing. */
+/** A dropped connection gives no response. */
 const REACH_MS = 3000;
 
 export class Session {
-  /** Null: the environment says who calls. */
+  /** Null: the environment defines the account. */
   readonly profileName: string | null;
   readonly url: string;
   readonly key: string;
@@ -39,7 +39,7 @@ export class Session {
     const key = variable('CLOUDLET_API_KEY');
     if (key !== undefined && wanted === undefined) {
       const url = variable('CLOUDLET_URL');
-      // A key must never be sent to a cloud for which it is not meant.
+      // A key must never be sent to a cloud that it does not belong to.
       if (url === undefined) throw new UsageError('CLOUDLET_API_KEY is set, but CLOUDLET_URL is not');
       return new Session({ name: null, url: cloudUrl(url), key, s3: s3OfEnvironment(url) });
     }
@@ -76,7 +76,7 @@ export class Session {
     return { endpoint, access_key_id: made.access_key_id, secret_access_key: made.secret_access_key };
   }
 
-  /** Revokes the pair that was made for this command. One that stays by accident expires. */
+  /** Revokes the temporary key pair. If that fails, the pair expires. */
   async close(): Promise<void> {
     await this.#pair?.catch(() => {});
     if (this.#madeKeyId !== undefined) await this.cloud.deleteAccessKey(this.#madeKeyId).catch(() => {});
@@ -91,7 +91,7 @@ function s3OfEnvironment(url: string): S3Keys | null {
   return { endpoint: namedAs(endpoint, url), access_key_id: id, secret_access_key: secret };
 }
 
-/** A cloud's address as it is stored: the origin alone. Throws UsageError for an invalid one. */
+/** A cloud's URL as stored: only the origin. Throws UsageError for an invalid one. */
 export function cloudUrl(text: string): string {
   const [, scheme = ''] = /^([a-z][a-z\d+.-]*):\/\//i.exec(text) ?? [];
   if (scheme !== '' && !/^https?$/i.test(scheme))
@@ -107,7 +107,7 @@ export function cloudUrl(text: string): string {
   return url.origin;
 }
 
-/** True when what is sent there can be read on the way. */
+/** True if traffic to the URL can be read on the way. */
 export function isOpenToReaders(url: string): boolean {
   const { protocol, host } = new URL(url);
   return protocol === 'http:' && !isLoopback(host);
@@ -123,9 +123,9 @@ function namedAs(endpoint: string, url: string): string {
   return own.origin;
 }
 
-/** The endpoint; or the cloud's own address, which takes signed requests too, where only that is reached. */
+/** The endpoint; or the cloud's own URL, which also accepts signed requests, if only that is reachable. */
 export async function reachable(endpoint: string, url: string): Promise<string> {
-  // A proxy says nothing of ports that it may not reach.
+  // A proxy does not reveal ports that it may not reach.
   if (isProxied(url)) return url;
   const named = namedAs(endpoint, url);
   const { protocol, hostname, port } = new URL(named);

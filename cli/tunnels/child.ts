@@ -1,4 +1,4 @@
-/** A program that has the terminal of this client until it ends. */
+/** Runs a program that takes over the terminal until it ends. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { EXIT, type ExitCode } from '../failures.ts';
@@ -7,7 +7,7 @@ import { exitCodeOfSignal, takeSignals } from '../signals.ts';
 export interface Started {
   readonly program: string;
   readonly args: readonly string[];
-  /** Missing: that of this client. */
+  /** Missing: that of this process. */
   readonly env?: NodeJS.ProcessEnv;
   /** A file that is open here and becomes descriptor 3 there. */
   readonly file?: number | undefined;
@@ -23,7 +23,7 @@ export async function runChild({ program, args, env, file }: Started): Promise<E
     stdio: ['inherit', 'inherit', 'inherit', ...more],
     ...(env !== undefined && { env }),
   });
-  // The program and its terminal settle an interrupt between themselves: psql cancels a query, and goes on.
+  // The program handles interrupts itself: psql cancels a query and continues.
   const giveBack = takeSignals((signal) => {
     if (signal !== 'SIGINT') child.kill(signal);
   });

@@ -10,7 +10,7 @@ import { openSocket } from './tunnel.ts';
 const LEAVE = 0x1d;
 const STOPPED = 1000;
 
-/** Shows what the machine writes until it stops. `isTyped`: what is typed goes there, until Ctrl+]. */
+/** Shows the machine's output until it stops. `isTyped`: input is sent to it, until Ctrl+]. */
 export async function showConsole(
   session: Session,
   { vm_id, name }: Vm,
@@ -33,7 +33,7 @@ export async function showConsole(
     await new Promise<void>((resolve, reject) => {
       const decoder = new TextDecoder();
       socket.on('message', (bytes: Buffer) => {
-        // A log is only read: nothing in it moves the cursor.
+        // A log is only displayed: control characters are removed.
         if (stdout.write(isTyped ? bytes : cleaned(decoder.decode(bytes, { stream: true })))) return;
         socket.pause();
         stdout.once('drain', () => socket.resume());

@@ -10,26 +10,26 @@ import { runChild } from './child.ts';
 
 const LOOPBACK = '127.0.0.1';
 
-/** A program with what it needs to log in at a port of this computer. */
+/** A program with its arguments and secrets to log in at a local port. */
 interface Call {
   readonly program: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Names of the user's variables that would lead it elsewhere. */
+  /** Variables of the user that would change the target. */
   readonly without: RegExp;
   /** Content of SECRET_FILE. */
   readonly secret?: string;
 }
 
-/** A file without a name, so that nothing of it stays behind, whoever is killed. */
+/** An unnamed file, so that nothing is left behind if the process is killed. */
 const SECRET_FILE = '/dev/fd/3';
 
 interface Login {
   readonly connection: DatabaseConnection;
-  /** PEM; null: the certificate is not one of the cloud's authority. */
+  /** PEM; null: the certificate is not issued by the cloud's CA. */
   readonly ca: string | null;
   readonly port: number;
-  /** For files that are no secret. */
+  /** Folder for files without secrets. */
   readonly folder: string;
   /** The user's arguments, after our own. */
   readonly words: readonly string[];
@@ -41,7 +41,7 @@ const fileIn = (folder: string, name: string, text: string): string => {
   return path;
 };
 
-/** All that say where libpq connects and how; others are about dates, or are psql's. */
+/** Variables that define libpq's connection; others concern formats, or psql. */
 const OF_LIBPQ = /^PG(?!CLIENTENCODING$|DATESTYLE$|OPTIONS$|TZ$)/;
 
 function psql({ connection, ca, port, folder, words }: Login): Call {
@@ -59,7 +59,7 @@ function psql({ connection, ca, port, folder, words }: Login): Call {
   return { program: 'psql', args: words, env, without: OF_LIBPQ };
 }
 
-/** In the quotes of an option file. A line of its own would be another option. */
+/** Quoted for an option file; a line break would start another option. */
 function optionText(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`;
 }
@@ -78,7 +78,7 @@ function mysqlClient(program: string): (login: Login) => Call {
     const { username, password = '', database, tls } = connection;
     const isMariadb = program === 'mariadb' || /mariadb/i.test(versionOf(program));
     const caFile = ca === null ? null : fileIn(folder, 'ca.pem', ca);
-    // The last line of an option wins, and a file of the user's may name another server.
+    // The last value of an option wins, and a user's file may name another server.
     const users = join(homeFolder(), '.my.cnf');
     const lines = [
       ...(existsSync(users) ? [`!include ${users}`] : []),
@@ -94,7 +94,7 @@ function mysqlClient(program: string): (login: Login) => Call {
 
 const versionOf = (program: string) => spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout ?? '';
 
-/** Options that make mongosh exit; without any of them it is interactive. */
+/** Options that make mongosh exit; without them, it is interactive. */
 const MONGOSH_WORK = /^(?:--eval(?:=|$)|--file(?:=|$)|-f$|[^-].*\.(?:js|mongodb)$)/;
 const MONGOSH_URI = 'CLOUDLET_MONGODB_URI';
 
@@ -118,7 +118,7 @@ const CLIENTS: Readonly<Record<string, (login: Login) => Call>> = {
   mongosh,
 };
 
-/** The client of that engine on this computer, or undefined. */
+/** The installed client of the engine, or undefined. */
 export function installedClient({
   client,
 }: Pick<DatabaseEngine, 'client'>): ((login: Login) => Call) | undefined {
@@ -126,7 +126,7 @@ export function installedClient({
   return found === undefined ? undefined : CLIENTS[found];
 }
 
-/** Runs it at a port of this computer; resolves with its exit code. */
+/** Runs the client at a local port; resolves with its exit code. */
 export async function runClient(
   call: (login: Login) => Call,
   login: Omit<Login, 'folder'>,

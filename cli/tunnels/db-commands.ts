@@ -21,7 +21,7 @@ const theDatabase = async (call: Invocation) => {
   return { cloud, database: await findDatabase(cloud, call.words[0] ?? '') };
 };
 
-/** A tunnel to it, for engines that have a port. */
+/** A tunnel to the database, for engines with a port. */
 function tunnelTo({ session }: Invocation, { database_id, name }: Database, engine: DatabaseEngine) {
   if (engine.traits.transport === 'http') {
     const hint = `Run: cloudlet db connect ${name}`;

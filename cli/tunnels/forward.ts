@@ -1,4 +1,4 @@
-/** Ports of this computer whose connections go through tunnels. */
+/** Local ports whose connections go through tunnels. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { WebSocket } from 'ws';
@@ -7,7 +7,7 @@ import type { Output } from '../output.ts';
 import { takeSignals } from '../signals.ts';
 import { carry } from './tunnel.ts';
 
-/** Other computers must not use what this user may. */
+/** Only this computer may use the tunnel. */
 const HOST = '127.0.0.1';
 
 export interface Forwarded {

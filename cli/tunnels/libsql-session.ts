@@ -31,7 +31,7 @@ type Result =
     }
   | { readonly type: 'error'; readonly error: { readonly message: string } };
 
-/** Rows that a shell shows of one statement. */
+/** Maximum rows shown per statement. */
 const MOST_ROWS = 1000;
 
 export class LibsqlSession {
@@ -67,7 +67,7 @@ export class LibsqlSession {
     };
   }
 
-  /** Rolls back what is open. */
+  /** Rolls back an open transaction. */
   async close(): Promise<void> {
     if (this.#baton !== null) await this.#send([{ type: 'close' }]).catch(() => {});
   }
@@ -96,10 +96,10 @@ export class LibsqlSession {
   }
 }
 
-/** As the query API shows it. */
+/** The value as in the query API. */
 function plain({ type, value, base64 }: Value): unknown {
   if (type === 'null') return null;
-  // Integers are texts on the way, as JSON's numbers would lose digits of long ones.
+  // Integers are sent as text, because JSON numbers would lose digits.
   if (type === 'integer') return Number.isSafeInteger(Number(value)) ? Number(value) : value;
   return type === 'blob' ? (base64 ?? '') : value;
 }

@@ -16,7 +16,7 @@ const KEYS = /-----BEGIN SSH HOST KEY KEYS-----([\s\S]*?)-----END SSH HOST KEY K
 const KEY = /^(?:ssh-(?:rsa|ed25519)|ecdsa-sha2-nistp\d+) [A-Za-z0-9+/]+={0,2}/;
 const LOG_BYTES = 2 ** 20;
 const POLL_MS = 1000;
-/** A machine that has not answered by then may print no keys at all. */
+/** A machine that has not booted by then may print no keys. */
 const BOOT_MS = 60_000;
 
 const knownHosts = () => join(configFolder(), 'known_hosts');
@@ -28,7 +28,7 @@ function hostKeysIn(log: string): string[] {
   return last.split(/\r?\n/).flatMap((line) => KEY.exec(line.trim())?.[0] ?? []);
 }
 
-/** The keys in the machine's log; one that boots is waited for. */
+/** The host keys in the machine's log; waits while it boots. */
 async function printedKeys(cloud: Cloud, vmId: string): Promise<string[]> {
   let isLast = false;
   for (let waited = 0; ; waited += POLL_MS) {
@@ -41,7 +41,7 @@ async function printedKeys(cloud: Cloud, vmId: string): Promise<string[]> {
   }
 }
 
-/** Notes the machine's host keys where ssh looks for them. False: they are not known yet. */
+/** Adds the machine's host keys for ssh. False: not known yet. */
 async function noteHostKeys(cloud: Cloud, { vm_id }: Vm): Promise<boolean> {
   const path = knownHosts();
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
@@ -52,7 +52,7 @@ async function noteHostKeys(cloud: Cloud, { vm_id }: Vm): Promise<boolean> {
   return true;
 }
 
-/** The key of this client, made when it is first needed. Throws ClientError without ssh-keygen. */
+/** The key of this client, created on demand. Throws ClientError without ssh-keygen. */
 export function ownPublicKey(): string {
   const path = ownKey();
   if (!existsSync(path)) {
@@ -94,7 +94,7 @@ export async function lendOwnKey(cloud: Cloud, vmId: string, output: Output): Pr
   }
 }
 
-/** The command that leads to the machine's port 22; no secret is in it. */
+/** The command that connects to the machine's port 22, without secrets. */
 function proxyCommand({ profileName }: Session, { vm_id }: Vm): string {
   const own = [process.execPath, process.argv[1] ?? ''].map(quoted).join(' ');
   const profile = profileName === null ? '' : ` --profile ${quoted(profileName)}`;
@@ -107,7 +107,7 @@ const VM_ID = /^vm-[0-9a-z]{26}$/;
 /** The settings of ssh for a machine, by their names in ssh_config. Throws ClientError. */
 export async function sshSettings(session: Session, vm: Vm): Promise<readonly [string, string][]> {
   if (!VM_ID.test(vm.vm_id)) throw new ClientError('the cloud returned an invalid machine ID');
-  // Made here: what it prints would be lost where the proxy runs.
+  // Created here, because messages would be lost in the proxy process.
   ownPublicKey();
   const isKnown = await noteHostKeys(session.cloud, vm);
   const settings: [string, string][] = [

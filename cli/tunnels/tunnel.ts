@@ -8,18 +8,18 @@ import { ClientError, EXIT, exitCodeOf } from '../failures.ts';
 import { isProxied, proxyEnvironment } from '../proxies.ts';
 import type { Session } from '../sign-in/session.ts';
 
-/** The cloud takes larger frames for an attack. */
+/** The cloud rejects larger frames. */
 const FRAME_BYTES = 64 * 1024;
-/** With more waiting to be sent, the near side is not read. */
+/** Above this many pending bytes, the local side is not read. */
 const WINDOW_BYTES = 256 * 1024;
 /** The cloud asks every 30 s whether we are there, and does not see our answer while the far side waits. */
 const PING_MS = 15_000;
 const ENDED = 1000;
-/** Characters; a longer one is not of the cloud. */
+/** Maximum characters; longer refusals are not from the cloud. */
 const MAX_REFUSAL = 64 * 1024;
 
 /** The address of an operation as a WebSocket. */
-/** `ws` goes through a proxy by its agent alone. */
+/** `ws` uses a proxy only through its agent. */
 function agentFor(url: string): { agent?: Agent } {
   if (!isProxied(url)) return {};
   const options = { proxyEnv: proxyEnvironment() };
@@ -73,7 +73,7 @@ export interface NearSide {
   readonly output: Writable;
 }
 
-/** Joins both until each side has ended. Rejects with ClientError when the tunnel is cut. */
+/** Connects both sides until each has ended. Rejects with ClientError if the tunnel is closed. */
 export function join(socket: WebSocket, { input, output }: NearSide): Promise<void> {
   // The client may have closed while the tunnel was opened; the event comes only once.
   if (input.destroyed || output.destroyed) {
@@ -103,7 +103,7 @@ export function join(socket: WebSocket, { input, output }: NearSide): Promise<vo
       if (socket.readyState === socket.OPEN) socket.send('');
     });
     input.resume();
-    // The program here is gone: nobody is there to read the rest.
+    // The local program has ended: nobody reads the rest.
     let isGivenUp = false;
     const give = () => {
       isGivenUp = true;

@@ -42,7 +42,7 @@ async function copy(call: Invocation) {
   const vm = await findVm(cloud, name);
   const paths = call.words.map((path, at) => {
     const far = machines[at];
-    // Without the dot scp would take a name with a colon for another host.
+    // Without the dot, scp would take a name with a colon for a host.
     return far ? `${vm.vm_id}:${far.path}` : path.startsWith('/') ? path : `./${path}`;
   });
   const recursive = call.options.has('recursive') ? ['-r'] : [];
@@ -151,7 +151,7 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
         ...(identity === undefined ? [] : ['-i', identity]),
         ...options.list('forward').flatMap((rule) => ['-L', rule]),
       ];
-      // The user of the command line wins: ssh takes the first value of a setting.
+      // The user on the command line wins: ssh uses the first value of a setting.
       const settings = (await sshSettings(call.session(), vm)).filter(([name]) => {
         return user === undefined || name !== 'User';
       });

@@ -2,7 +2,7 @@
 import { CloudError, createCloud, pageSession } from '../../sdk/index.ts';
 import { givePassword } from './parts/forms/password-question.ts';
 
-/** A call that needs the password again waits until it was given, and is then repeated. */
+/** A call that needs the password waits until it is given, and is then repeated. */
 function askingForPassword<Calls extends object>(calls: Calls): Calls {
   return new Proxy(calls, {
     get(target, name) {

@@ -17,9 +17,9 @@ import { createStore } from './parts/store.ts';
 declare module '@tanstack/react-query' {
   interface Register {
     mutationMeta: {
-      /** The page shows the refusal in place. */
+      /** The page shows the error itself. */
       shown?: boolean;
-      /** Read again once the mutation has settled; a `queryKey` covers longer ones unless `exact`. */
+      /** Invalidated after the mutation; a `queryKey` includes longer ones unless `exact`. */
       invalidates?: readonly Invalidated[];
     };
   }
@@ -36,16 +36,16 @@ export interface Invalidated {
  */
 export const session = createStore<'alive' | 'over' | 'replaced'>('alive');
 
-/** Whether the cloud tells what changes (`connected`), is asked now and then, or does not answer. */
+/** Whether the cloud pushes changes (`connected`), is polled, or does not respond. */
 export const live = createStore<'connected' | 'polling' | 'gone'>('polling');
 
-/** ms between reads of what goes on changing by itself, and of what rests. */
+/** Poll intervals in ms, for changing and for stable data. */
 const MOVING_MS = 2000;
 const RESTING_MS = 30_000;
-/** ms between reads of figures that nobody tells of. */
+/** Poll interval in ms of figures that are not pushed. */
 export const FIGURES_MS = 15_000;
 
-/** How often something is read again: never while the cloud tells of its changes. */
+/** Poll interval: never while the cloud pushes changes. */
 export function watchEvery(isMoving: boolean): number | false {
   if (live.get() === 'connected') return false;
   return isMoving ? MOVING_MS : RESTING_MS;
@@ -57,19 +57,19 @@ export function watchEvery(isMoving: boolean): number | false {
  */
 export const figuresEvery = (isMoving: boolean): number => watchEvery(isMoving) || FIGURES_MS;
 
-/** Set by the router: asks to sign in again. */
+/** Set by the router: shows the sign-in dialog. */
 let onSessionEnd: () => unknown = () => {};
 
 export function whenSessionEnds(listener: () => unknown): void {
   onSessionEnd = listener;
 }
 
-/** To be called by what asks the cloud outside of queries. */
+/** Called by code that uses the cloud outside of queries. */
 export function sessionEnded(): void {
   onSessionEnd();
 }
 
-/** True for a refusal because nobody is signed in (any more). */
+/** True if the request was refused because the user is not signed in. */
 export function isSignedOut(error: unknown): boolean {
   return error instanceof CloudError && error.status === 401 && error.code !== 'invalid_credentials';
 }
@@ -86,7 +86,7 @@ export const queryClient = new QueryClient({
       // A browser that thinks it has no network may still reach a cloud on its own machine.
       networkMode: 'always',
       staleTime: 10_000,
-      // A refusal would be repeated; a broken connection may come back.
+      // Refusals are final; connection errors may be temporary.
       retry: (count, error) => count < 2 && error instanceof CloudError && error.code === 'no_answer',
     },
     mutations: { networkMode: 'always' },
@@ -107,7 +107,7 @@ export const queryClient = new QueryClient({
       const reads = meta?.invalidates?.map(({ queryKey, exact = false }) =>
         queryClient.invalidateQueries({ queryKey, exact }),
       );
-      // A refusal is shown at once, a success together with what it changed.
+      // An error is shown immediately, a success together with the updated data.
       if (error === null) await Promise.all(reads ?? []);
     },
   }),
@@ -131,7 +131,7 @@ export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () =>
 export const isAdminIn = (client: QueryClient): boolean =>
   client.getQueryData(accountQuery.queryKey)?.is_admin === true;
 
-/** True for administrators: what only they can mend is told to nobody else. */
+/** True for administrators, who alone see problems that only they can fix. */
 export function useIsAdmin(): boolean {
   const { data: account } = useQuery(accountQuery);
   return account?.is_admin === true;

@@ -61,7 +61,7 @@ whenSessionEnds(async () => {
   // Before the first sign-in, the route redirects to the sign-in page.
   if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() !== 'alive') return;
   if (isSigningIn()) return;
-  // The refusal may be of a call that was made before one signed in again.
+  // The refused call may be older than the current session.
   const refusal: unknown = await cloud.getAccount().then(
     () => null,
     (error) => error,

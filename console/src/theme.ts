@@ -1,4 +1,4 @@
-/** The look: one accent (petrol), warm grey, Inter, quiet corners. The rest is in base.css. */
+/** The theme: one accent (petrol), warm grey, Inter, moderate corners. The rest is in base.css. */
 import { createTheme, type MantineColorsTuple } from '@mantine/core';
 import { text } from './texts/text.ts';
 

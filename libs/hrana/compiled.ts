@@ -1,4 +1,4 @@
-/** Cache of one connection's compiled statements: compiling is most of the cost of a small one. */
+/** Cache of one connection's compiled statements: compiling dominates small statements. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 /** `close()` finalizes it: statements use more memory than the garbage collector knows of. */

@@ -15,7 +15,7 @@ export interface ConnectionsDeps {
   readonly database: HranaDatabase;
   /** How long a stream waits for a connection. */
   readonly waitMs: number;
-  /** Takes a connection from a stream that does not need it; false when all do. */
+  /** Takes a connection from a stream that does not need it; false if there is none. */
   readonly reclaim: () => boolean;
 }
 

@@ -1,4 +1,4 @@
-/** How the messages of Hrana are read and written: as JSON, or as protobuf (HRANA_3_SPEC of libsql). */
+/** Reads and writes Hrana messages: as JSON, or as protobuf (HRANA_3_SPEC of libsql). */
 import type { SQLOutputValue } from 'node:sqlite';
 import { HranaError } from './error.ts';
 
@@ -49,11 +49,11 @@ export type CursorEntry =
 export interface Output {
   /** Lets the next row be as long as a whole response. */
   renew(): void;
-  /** A row. Throws HranaError `RESPONSE_TOO_LARGE` when the rows become too long for one response. */
+  /** A row. Throws HranaError `RESPONSE_TOO_LARGE` if the response becomes too large. */
   row(values: readonly SQLOutputValue[]): Piece;
   /** StmtResult. */
   result(columns: readonly Column[], rows: readonly Piece[], count: Counted): Piece;
-  /** BatchResult; null for steps without the one or the other. */
+  /** BatchResult; null for steps without a result or an error. */
   batch(results: readonly (Piece | null)[], errors: readonly (Piece | null)[]): Piece;
   /** DescribeResult. */
   description(description: Description): Piece;
@@ -67,7 +67,7 @@ export interface Output {
   pipeline(baton: string | null, results: readonly Piece[]): Piece;
   /** CursorRespBody. */
   cursor(baton: string | null): Piece;
-  /** Messages that follow each other in one body, of a cursor. */
+  /** Consecutive messages in one body, for a cursor. */
   sequence(messages: readonly Piece[]): Piece;
   /** ServerMsg of a WebSocket. */
   response(requestId: number, answer: Answer): Piece;
@@ -85,7 +85,7 @@ export interface HranaFormat {
   output(maxLength: number): Output;
 }
 
-/** The size that a response may still take. */
+/** Remaining size of a response. */
 export class Budget {
   readonly #most: number;
   #left: number;
@@ -99,7 +99,7 @@ export class Budget {
     this.#left = this.#most;
   }
 
-  /** Throws HranaError. Before a value is converted, which alone could exhaust the memory. */
+  /** Throws HranaError. Called before conversion, which could exhaust the memory. */
   assertFits(length: number): void {
     if (length <= this.#left) return;
     throw new HranaError(

@@ -170,7 +170,7 @@ function valueJson(value: SQLOutputValue): string {
   return `{"type":"blob","base64":"${bytes.toString('base64')}"}`;
 }
 
-/** JSON has no infinity, but parsers make one of a number that is too large. */
+/** JSON has no infinity, but parsers produce one for a number that is too large. */
 function numberJson(value: number): string {
   if (Number.isFinite(value)) return String(value);
   return value > 0 ? '1e999' : '-1e999';

@@ -120,14 +120,14 @@ const many = (name: string, shape: () => Shape): Field => ({
     into[name] = list;
   },
 });
-/** A message whose kind its field says. */
+/** A message whose type depends on the field. */
 const kind = (name: string, type: string, shape: () => Shape): Field => ({
   wire: WireType.LengthDelimited,
   read: (reader, into, depth) => {
     into[name] = { ...nested(reader, shape(), depth), type };
   },
 });
-/** The same, and its members are those of the message around it. */
+/** Like message(), with members in the surrounding message. */
 const inPlace = (type: string, shape: () => Shape, member?: string): Field => ({
   wire: WireType.LengthDelimited,
   read: (reader, into, depth) => {
@@ -200,7 +200,7 @@ const ofStream = (fields: Readonly<Record<number, Field>> = {}, unsent: Readonly
   fixed({ 1: signed('stream_id'), ...fields }, { stream_id: 0, ...unsent });
 const ofCursor = (fields: Readonly<Record<number, Field>> = {}) =>
   fixed({ 1: signed('cursor_id'), ...fields }, { cursor_id: 0 });
-/** Types of answers and of requests have the same numbers. */
+/** Responses and requests have the same type numbers. */
 const SOCKET_REQUESTS: Readonly<Record<number, readonly [type: string, shape: () => Shape]>> = {
   2: ['open_stream', ofStream()],
   3: ['close_stream', ofStream()],

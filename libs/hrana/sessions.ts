@@ -52,7 +52,7 @@ export interface HranaSessionsDeps {
   readonly clock: { /** ms, of arbitrary origin. */ monotonic(): number };
   /** A secret that names a stream to its client. */
   readonly newBaton: () => string;
-  /** Others have their turn when a request has run for so long, ms. */
+  /** After this time, ms, a running request yields to others. */
   readonly turnMs: number;
   readonly limits: HranaLimits;
 }
@@ -94,7 +94,7 @@ const CALLS: ReadonlyMap<string, { readonly call: 'pipeline' | 'cursor'; readonl
     ['v3-protobuf/pipeline', { call: 'pipeline', isProtobuf: true }],
     ['v3-protobuf/cursor', { call: 'cursor', isProtobuf: true }],
   ]);
-/** Loaded when a client asks for it: most children never need it. */
+/** Loaded on demand: most processes never need it. */
 const protobufFormat = async () => (await import('./protobuf.ts')).PROTOBUF_FORMAT;
 
 export class HranaSessions {
@@ -219,7 +219,7 @@ export class HranaSessions {
   ): Promise<AsyncIterable<Piece>> {
     const steps = stepsOf(body.batch);
     const stream = await this.#enter(body.baton, signal);
-    // Starts the idle timeout in case nobody reads it.
+    // Starts the idle timeout in case the body is not read.
     stream.idleSince = this.#now();
     return this.#readCursor(stream, steps, output);
   }
@@ -267,7 +267,7 @@ export class HranaSessions {
     const stream = this.#byBaton.get(baton);
     if (stream === undefined) throw this.#endings.get(baton) ?? unknownBaton();
     while (stream.busy !== undefined) await stream.busy;
-    // Another request may have used the same baton meanwhile.
+    // Another request may have used the same baton.
     if (this.#byBaton.get(baton) !== stream) throw stream.ended ?? unknownBaton();
     this.#byBaton.delete(baton);
     return stream;
@@ -303,7 +303,7 @@ export class HranaSessions {
     return false;
   }
 
-  /** Readers of an old snapshot prevent checkpoints: the oldest is ended. */
+  /** Readers of old snapshots prevent checkpoints: the oldest one is ended. */
   #shortenLog(): void {
     const streams = [...this.#streams];
     if (this.#deps.database.logBytes() <= this.#deps.limits.logBytes) return;

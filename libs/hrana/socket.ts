@@ -23,7 +23,7 @@ interface OpenStream {
   readonly stream: Promise<Stream>;
   /** Resolves when the requests before are over. */
   turn: Promise<void>;
-  /** Open ones, and those that wait for their turn, in their order. */
+  /** Open cursors, and those that wait, in order. */
   readonly cursors: Set<Promise<OpenCursor>>;
 }
 
@@ -37,7 +37,7 @@ interface OpenCursor {
 
 const MAX_STREAMS = 1_000;
 const MAX_CURSORS = 1_000;
-/** Approximate size of the entries of one answer, in characters or bytes. */
+/** Approximate size of the entries in one response, in characters or bytes. */
 const FETCH_LENGTH = 64 * 1024;
 export const STREAM_CLOSED = new HranaError('STREAM_CLOSED', 'The stream was closed');
 

@@ -11,9 +11,9 @@ export interface SqlStatement {
   readonly writes: boolean;
   /** Ends a transaction or a savepoint. */
   readonly ends: boolean;
-  /** Begins or ends a whole transaction; null: neither, as savepoints and ROLLBACK TO. */
+  /** Begins or ends a whole transaction; null: neither, such as savepoints. */
   readonly boundary: 'begin' | 'end' | null;
-  /** `BEGIN READONLY` of libSQL; SQLite takes the word for a name. */
+  /** `BEGIN READONLY` of libSQL; SQLite would parse the word as a name. */
   readonly beginsReadOnly: boolean;
   /** Changes rows, and SQLite counts them. */
   readonly counts: boolean;
@@ -88,7 +88,7 @@ class StatementReader {
   #verb: string | undefined;
   #assigns = false;
   #isTemporary = false;
-  /** In a trigger's body: how much of `; END ;` was seen. */
+  /** In a trigger's body: the matched part of `; END ;`. */
   #ending: 0 | 1 | 2 = 0;
   isEmpty = true;
 

@@ -60,7 +60,7 @@ export class StepsOfTransaction {
   readonly #transaction: UserTransaction;
   /** An earlier request began the transaction. */
   readonly #isEarlier: boolean;
-  /** Steps that began a transaction, for their effect alone. */
+  /** Steps that began a transaction, which return no rows. */
   readonly #begins = new Set<number>();
   readonly #members = new Set<number>();
 
@@ -77,7 +77,7 @@ export class StepsOfTransaction {
     if (isMember) this.#members.add(index);
     const mayRun = !isMember || !isAutocommit;
     if (!wantsRows && boundary === 'begin') this.#begins.add(index);
-    // The client's own end of it, not a statement of its user.
+    // The client ends the transaction itself.
     if (!wantsRows && boundary === 'end') this.#transaction.isBegun = false;
     return mayRun;
   }

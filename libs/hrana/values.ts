@@ -10,7 +10,7 @@ export type Bindings =
   | readonly [Record<string, SQLInputValue>, ...SQLInputValue[]]
   | readonly SQLInputValue[];
 
-/** The arguments for each parameter. Throws HranaError when one is missing or too many. */
+/** The arguments of each parameter. Throws HranaError if one is missing or superfluous. */
 export function bindingsOf({ params }: SqlStatement, stmt: JsonObject): Bindings {
   const args = listOf(stmt.args, 'args').map(readValue);
   const named = readNamed(stmt.named_args);

@@ -43,7 +43,7 @@ export class WriteTurn<Owner extends object> {
     });
   }
 
-  /** Passes the turn to the next in the queue; does nothing when `owner` does not have it. */
+  /** Passes the turn to the next in the queue; does nothing if `owner` does not have it. */
   release(owner: Owner): void {
     if (this.#holder !== owner) return;
     const next = this.#waiting[0];

@@ -8,7 +8,7 @@ export interface CommandScan {
   readonly database: string | null;
 }
 
-/** Bounds on commands; what is in their documents does not count. */
+/** Limits of commands, without their documents. */
 const MAX_FIELDS = 512;
 const MAX_NAME_BYTES = 1024;
 /** Types whose values have that many bytes. */
@@ -26,7 +26,7 @@ const FIXED: Readonly<Record<number, number>> = {
   127: 0,
   255: 0,
 };
-/** Types that begin with a length, and the bytes that this length does not include. */
+/** Types with a length prefix, and the bytes that it does not include. */
 const BEYOND_LENGTH: Readonly<Record<number, number>> = {
   2: 4,
   3: 0,

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { Malformed } from '../mongo/index.ts';
 import { HEADER_BYTES, MAX_MESSAGE_BYTES } from './wire-messages.ts';
 
-/** Messages beyond take turns: so many bytes of everybody at once would not fit into memory. */
+/** Larger messages are read in turns, because together they would not fit into memory. */
 const LARGE_BYTES = 1024 * 1024;
-/** For clients that have not logged in. */
+/** Limit for clients before log-in. */
 const MAX_UNAUTHENTICATED_BYTES = 32 * 1024;
 /** Timeout for the rest of a message. */
 const RECEIVE_MS = 60_000;

@@ -12,15 +12,15 @@ export const HEADER_BYTES = 16;
 const FLAGS_BYTES = 4;
 const CHECKSUM_BYTES = 4;
 const FLAG = { checksumPresent: 1, moreToCome: 2 };
-/** The flags that a reader must know; the others may be ignored. */
+/** Flags that a reader must understand; others may be ignored. */
 const REQUIRED_FLAGS = 0xffff;
 /** Flag for monitors older than OP_MSG, which keep using OP_QUERY. */
 const AWAIT_CAPABLE = 8;
 
 export interface CommandMessage extends Sections {
-  /** The sections as they came. */
+  /** The sections as received. */
   readonly bytes: Buffer;
-  /** Nobody waits for a reply. */
+  /** No reply is expected. */
   readonly moreToCome: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Time, as the caller gives it. */
+/** The clock, passed by the caller. */
 export interface Clock {
   /** Wall time, ms since 1970. */
   now(): number;

@@ -78,12 +78,12 @@ export class CommandError extends Error {
   constructor(code: CodeName | number, message: string, more: Document = {}) {
     super(message);
     this.code = typeof code === 'number' ? code : CODES[code];
-    // A server does the same for codes without a name.
+    // A server does the same for unnamed codes.
     this.codeName = NAMES.get(this.code) ?? `Location${this.code}`;
     this.more = more;
   }
 
-  /** The reply that says so. */
+  /** The error reply. */
   reply(): Document {
     return { ok: 0, errmsg: this.message, code: this.code, codeName: this.codeName, ...this.more };
   }

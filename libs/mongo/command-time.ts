@@ -6,7 +6,7 @@ import { CommandError } from './command-error.ts';
 
 /** About a tenth of a microsecond each; the clock is read every millisecond or so. */
 const STEPS_BETWEEN_LOOKS = 10_000;
-/** Cost of looking at one document, or of reading a range of an index. */
+/** Cost of examining one document, or reading a range of an index. */
 export const DOCUMENT_STEPS = 300;
 /** Cost of writing a key of an index. */
 export const KEY_STEPS = 50;
@@ -21,7 +21,7 @@ export class OutOfTime extends CommandError {
 let left = STEPS_BETWEEN_LOOKS;
 let remaining: (() => number) | null = null;
 
-/** Runs `work`; spend() throws in it once `remainingMs` is not above 0. Null: no limit. */
+/** Runs `work`; spend() throws once `remainingMs` has elapsed. Null: no limit. */
 export function withinCommandTime<T>(remainingMs: (() => number) | null, work: () => T): T {
   [left, remaining] = [STEPS_BETWEEN_LOOKS, remainingMs];
   try {

@@ -1,4 +1,4 @@
-/** MongoDB's language, its storage in a SQLite file and its archives. README.md says more. */
+/** MongoDB's query language, storage in a SQLite file, and archives. See README.md. */
 export {
   ARCHIVE_FILE,
   ARCHIVE_KIND,

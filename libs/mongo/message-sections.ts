@@ -11,7 +11,7 @@ export class Malformed extends Error {
 }
 
 export interface Sequence {
-  /** The field of the command that it stands for: `documents`, `updates`, … */
+  /** The command field that it belongs to: `documents`, `updates`, … */
   readonly identifier: string;
   /** Documents of the section, concatenated. */
   readonly bytes: Buffer;
@@ -57,7 +57,7 @@ export function readDocuments(bytes: Buffer): Buffer[] {
   return documents;
 }
 
-/** The length that stands there, of what begins there and is there as a whole. */
+/** The length of the element at this position, which must be complete. */
 export function sizeAt(bytes: Buffer, at: number): number {
   const size = at + 4 <= bytes.length ? bytes.readInt32LE(at) : 0;
   if (size < LEAST_DOCUMENT_BYTES || at + size > bytes.length) throw new Malformed('a length that is wrong');

@@ -1,2 +1,2 @@
-/** The version reported to drivers: this engine supports the queries of that version of MongoDB. */
+/** The version reported to drivers: queries of that version of MongoDB are supported. */
 export const SERVER_VERSION = '7.0.0';

@@ -1,6 +1,6 @@
 /** Clients that wait at the end of a capped collection, each until its database executed something. */
 
-/** Two looks of one client are at least so far apart, however much is executed, ms. */
+/** Minimum time between two polls of one client, ms. */
 const REST_MS = 20;
 
 export class TailWaits {

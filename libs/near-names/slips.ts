@@ -1,6 +1,6 @@
 /** The distance between two names, in slips of a person who types. */
 
-/** How many letters are changed, left out, put in, or swapped with their neighbour between two names. */
+/** Edit distance of two names: changed, missing, additional, or swapped letters. */
 export function slipsBetween(from: string, to: string): number {
   let before: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, j) => j);

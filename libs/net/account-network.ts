@@ -6,7 +6,7 @@ import { Gateway, type GatewayDeps } from './gateway.ts';
 import { ARP, arpQuestionIn, ETHERNET_BYTES, IPV4, ipPacketIn, LENGTH_BYTES } from './packets.ts';
 import type { SwitchPort } from './switch-port.ts';
 
-/** Frames that one account's machines may send in a period; more wait in their guests. */
+/** Maximum frames of one account's machines per period; more wait in their guests. */
 const FRAMES = 400;
 export const PERIOD_MS = 20;
 
@@ -37,7 +37,7 @@ export class AccountNetwork {
     this.#gateway.leave(port);
   }
 
-  /** Takes in a frame with its length before it. */
+  /** Processes a frame with its length prefix. */
   enter(port: SwitchPort, framed: Buffer): void {
     this.#spent++;
     const frame = framed.subarray(LENGTH_BYTES);
@@ -47,7 +47,7 @@ export class AccountNetwork {
     else if (type === IPV4) this.#pass(port, framed, frame);
   }
 
-  /** Called when the frames that came together have all entered. */
+  /** Called after all frames that arrived together were processed. */
   settle(): void {
     this.#gateway.flush();
     if (this.#spent < FRAMES || this.#isHeld) return;

@@ -11,11 +11,11 @@ import { TcpConnection } from './tcp-connection.ts';
 export interface GatewayDeps {
   /** Machines that are connected now. */
   readonly members: () => readonly SwitchPort[];
-  /** The number of the account's database of that name; null: it has none. */
+  /** The number of the account's database with that name; null: none. */
   readonly findDatabase: (name: string) => Promise<number | null>;
-  /** A connection to the account's database of that number; null: refused. */
+  /** Connects to the account's database with that number; null: refused. */
   readonly dialDatabase: (from: SwitchPort, number: number, port: number) => Promise<Duplex | null>;
-  /** A connection to the data origin of this cloud; null: refused. */
+  /** Connects to the data origin of this cloud; null: refused. */
   readonly dialData: (port: SwitchPort) => Promise<Duplex | null>;
   /** SSH keys that open the machine now. */
   readonly keysFor: (port: SwitchPort) => Promise<readonly string[]>;
@@ -33,23 +33,23 @@ const S3_SERVICE = 2;
 const FIRST_DATABASE = 16;
 const DATABASES = 2 ** SERVICES_BITS - FIRST_DATABASE;
 const DNS_PORT = 53;
-/** Beside the name server, whose address the seed tells. */
+/** On the address of the name server, which the seed contains. */
 const KEYS_PORT = 80;
 const DOMAIN = '.internal';
 /** Below it the first label is a bucket. */
 const S3_NAME = 's3.internal';
 const DATABASE_DOMAIN = '.db.internal';
 const MAX_CONNECTIONS = 200;
-/** Bytes kept in each direction for all connections, and for one. */
+/** Maximum buffered bytes per direction, for all connections and for one. */
 const MAX_BYTES = 8 * 2 ** 20;
 const MAX_CONNECTION_BYTES = 128 * 1024;
-/** New connections and unknown names of an account: at once, and more each second. */
+/** New connections and unknown names per account: burst, and rate per second. */
 const BURST = 200;
 const RATE = 50;
 const NOTHING = Buffer.alloc(0);
 const MAC = Buffer.from('5a0000000001', 'hex');
 
-/** How long the answer for a database's name is used again, ms. */
+/** Cache time of database names, ms. */
 const KNOWN_MS = 1000;
 const MAX_KNOWN = 256;
 
@@ -91,7 +91,7 @@ export class Gateway {
     if (packet.protocol === packets.PROTOCOL.tcp) this.#receiveSegment(port, packet);
   }
 
-  /** Lets connections send what frames that came together have made possible. */
+  /** Sends data that became possible with the frames that arrived together. */
   flush(): void {
     for (const tcp of this.#touched) tcp.flush();
     this.#touched.clear();
@@ -162,7 +162,7 @@ export class Gateway {
 
   async #open(port: SwitchPort, syn: packets.Segment, key: string): Promise<void> {
     if (this.#connections.size >= MAX_CONNECTIONS) return refuse(port, syn);
-    // Not answered: the guest tries again in a second.
+    // Not answered: the guest retries after a second.
     if (!this.#takeToken()) return;
     this.#connections.set(key, { port, tcp: null });
     const service = await this.#dial(port, syn).catch(() => null);

@@ -11,9 +11,9 @@ const LARGE_BYTES = 8 * 1024;
 
 export class GatheredWrites {
   readonly #stream: Writable;
-  /** Behind the write that is under way. */
+  /** Queued behind the write in progress. */
   #waiting: Uint8Array[] = [];
-  /** The end of that, to which small pieces are added. */
+  /** The last queued block, to which small pieces are appended. */
   #block: Buffer | null = null;
   #filled = 0;
   #length = 0;
@@ -22,15 +22,15 @@ export class GatheredWrites {
   #taken: PromiseWithResolvers<void> | null = null;
   readonly #onTaken: () => void;
 
-  /** `onTaken`: the stream has taken some, or is closed. */
+  /** `onTaken`: the stream has accepted data, or is closed. */
   constructor(stream: Writable, onTaken: () => void = () => {}) {
     this.#stream = stream;
     this.#onTaken = onTaken;
-    // A write that is under way then is never heard of again.
+    // After 'close', a write in progress never completes.
     stream.once('close', () => this.#settle());
   }
 
-  /** Bytes that the stream has not taken yet. */
+  /** Bytes that the stream has not accepted yet. */
   get length(): number {
     return this.#length;
   }
@@ -43,13 +43,13 @@ export class GatheredWrites {
     else this.#send([bytes], bytes.length);
   }
 
-  /** Ends the stream after what was written. */
+  /** Ends the stream after all data is written. */
   end(): void {
     this.#hasEnded = true;
     if (!this.#isBusy) this.#stream.end();
   }
 
-  /** Resolves when the stream has taken all, or is closed. Until then it is the same promise. */
+  /** Resolves when the stream has accepted all data, or is closed; the same promise until then. */
   whenTaken(): Promise<void> {
     if (!this.#isBusy) return Promise.resolve();
     this.#taken ??= Promise.withResolvers<void>();
@@ -101,7 +101,7 @@ export class GatheredWrites {
     else this.#send(waiting, this.#length);
   }
 
-  /** All is taken, or nothing more will be. */
+  /** All data was accepted, or the stream is closed. */
   #settle(): void {
     this.#isBusy = false;
     this.#waiting = [];

@@ -1,4 +1,4 @@
-/** The private network of an account, and writes that wait in few pieces. README.md says more. */
+/** The private network of an account, and batched writes. See README.md. */
 export { AccountNetwork, PERIOD_MS } from './account-network.ts';
 export { GatheredWrites } from './gathered-writes.ts';
 export { KeysAnswer } from './keys-answer.ts';

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 
 const MAX_REQUEST_BYTES = 4096;
 const ASKED = 'GET /ssh-keys ';
-/** Marker by which the built-in image recognises the lines. */
+/** Marker of the lines for the built-in image. */
 const MARK = 'cloudlet-lent';
 
 export class KeysAnswer extends Duplex {
@@ -11,7 +11,7 @@ export class KeysAnswer extends Duplex {
   #request = '';
   #isAnswered = false;
 
-  /** `read` gives the lines. */
+  /** `read` returns the lines. */
   constructor(read: () => Promise<readonly string[]>) {
     super({ allowHalfOpen: true });
     this.#read = read;

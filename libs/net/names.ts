@@ -11,13 +11,13 @@ const AUTHORITATIVE = 0x0400;
 const RECURSION_DESIRED = 0x0100;
 const RECURSION_AVAILABLE = 0x0080;
 const RCODE = { none: 0, noSuchName: 3, refused: 5 } as const;
-/** Answers in one message of 512 bytes, beside the longest name. */
+/** Maximum answers in one message of 512 bytes with the longest name. */
 const MAX_ANSWERS = 10;
 
 export interface Question {
   readonly id: number;
   readonly flags: number;
-  /** Lower case, without the last dot. */
+  /** Lower case, without the trailing dot. */
   readonly name: string;
   readonly wantsAddress: boolean;
   /** The question's own bytes. */

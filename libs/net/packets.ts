@@ -64,7 +64,7 @@ export function arpQuestionIn(frame: Buffer): ArpQuestion | null {
   };
 }
 
-/** The answer to `question`: `mac` has its target. With its length before it, as all that follow. */
+/** The answer to `question`: `mac` belongs to its target. All packets here have a length prefix. */
 export function arpAnswer(question: ArpQuestion, mac: Uint8Array): Buffer {
   const frame = newFrame({ from: mac, to: question.senderMac }, ARP, ARP_BYTES);
   const at = LENGTH_BYTES + ETHERNET_BYTES;
@@ -102,7 +102,7 @@ export function datagramFrame(link: Link, { payload, ...ends }: Datagram): Buffe
   const at = writeIpHeader(frame, ends, PROTOCOL.udp);
   frame.writeUInt16BE(ends.fromPort, at);
   frame.writeUInt16BE(ends.toPort, at + 2);
-  // No checksum: IPv4 allows it, and the wire is memory of this host.
+  // No checksum, which IPv4 allows: the wire is memory of this host.
   frame.writeUInt16BE(UDP_BYTES + payload.length, at + 4);
   frame.set(payload, at + UDP_BYTES);
   return frame;
@@ -184,7 +184,7 @@ function newFrame({ from, to }: Link, type: number, bytes: number): Buffer {
   return frame;
 }
 
-/** Returns where the payload begins. */
+/** Returns the offset of the payload. */
 function writeIpHeader(frame: Buffer, { from, to }: Pick<Ends, 'from' | 'to'>, protocol: number): number {
   const at = LENGTH_BYTES + ETHERNET_BYTES;
   frame[at] = 0x45;
@@ -198,7 +198,7 @@ function writeIpHeader(frame: Buffer, { from, to }: Pick<Ends, 'from' | 'to'>, p
   return at + IP_BYTES;
 }
 
-/** The sum of 16-bit words, the last one filled up with a zero; RFC 1071. */
+/** The checksum of 16-bit words, padded with zero; RFC 1071. */
 function sumOf(bytes: Buffer, from: number, count: number): number {
   let sum = 0;
   const end = from + count;

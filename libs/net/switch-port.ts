@@ -15,9 +15,9 @@ export interface Member {
 export interface SwitchPortDeps {
   /** A frame, with its length before it. */
   readonly enter: (port: SwitchPort, frame: Buffer) => void;
-  /** The frames that came together have all entered. */
+  /** Called after all frames that arrived together were processed. */
   readonly settle: () => void;
-  /** The wire takes data again. */
+  /** Called when the wire accepts data again. */
   readonly onRoom: (port: SwitchPort) => void;
   readonly onClosed: (port: SwitchPort) => void;
 }
@@ -27,7 +27,7 @@ const CONNECT_MS = 5000;
 const MAX_FRAME_BYTES = 65_550;
 /** Frames of neighbours beyond this are dropped, as a switch does. */
 const FULL_BYTES = 512 * 1024;
-/** Services wait already when so much is under way. */
+/** Services pause above this many pending bytes. */
 const BUSY_BYTES = 256 * 1024;
 
 export class SwitchPort {
@@ -69,7 +69,7 @@ export class SwitchPort {
     return this.#socket.writableLength > BUSY_BYTES;
   }
 
-  /** Drops it when the guest takes none. `framed`: with its length before it; is not changed afterwards. */
+  /** Drops the frame if the guest accepts none. `framed`: with length prefix, must not change later. */
   send(framed: Buffer): void {
     if (this.#socket.writableLength > FULL_BYTES || this.#socket.destroyed) return;
     if (!this.#isCorked) {

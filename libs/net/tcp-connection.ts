@@ -10,11 +10,11 @@ import { FLAG, type Segment, synOptionsIn } from './packets.ts';
 export interface TcpDeps {
   /** Sends a segment from this end. */
   readonly emit: (segment: Omit<Segment, 'from' | 'fromPort' | 'to' | 'toPort'>) => void;
-  /** The wire takes no more data now; pump() is called once it does. */
+  /** The wire is full; pump() is called when it accepts data again. */
   readonly isWireFull: () => boolean;
   /** Bytes that may be kept in each direction. */
   readonly budget: () => number;
-  /** flush() is to be called soon: after the frames that came together. */
+  /** Requests flush() after the frames that arrived together. */
   readonly soon: (connection: TcpConnection) => void;
   /** Monotonic, ms. */
   readonly now: () => number;
@@ -27,7 +27,7 @@ const MSS = 8960;
 const SCALE = 7;
 const FIRST_RTO_MS = 1000;
 const MAX_RTO_MS = 30_000;
-/** An idle guest is asked so often whether it still knows the connection, and given up after. */
+/** Keep-alive interval of an idle guest, which is dropped if it does not answer. */
 const PROBE_MS = 30_000;
 const DEAD_MS = 150_000;
 const NOTHING = Buffer.alloc(0);
@@ -81,7 +81,7 @@ export class TcpConnection {
     this.#furthest = this.#una;
     service.on('error', () => {});
     service.on('data', (bytes: Buffer) => this.#take(bytes));
-    // It may have ended before there was a connection to tell.
+    // It may have ended before the connection existed.
     this.#serviceEnded = service.readableEnded;
     service.once('end', () => {
       this.#serviceEnded = true;
@@ -118,7 +118,7 @@ export class TcpConnection {
     this.#deps.soon(this);
   }
 
-  /** Sends what is owed and possible. */
+  /** Sends pending acknowledgements and data. */
   flush(): void {
     if (this.#isClosed) return;
     this.pump();
@@ -126,7 +126,7 @@ export class TcpConnection {
     this.#closeWhenDone();
   }
 
-  /** Sends what the guest takes of what the service said. */
+  /** Sends data of the service within the guest's window. */
   pump(): void {
     if (!this.#isOpen || this.#isClosed) return;
     while (!this.#deps.isWireFull()) {
@@ -167,7 +167,7 @@ export class TcpConnection {
     this.pump();
   }
 
-  /** Ends it at once, on both sides. */
+  /** Aborts the connection on both sides. */
   abort(): void {
     if (this.#isClosed) return;
     this.#emit(FLAG.rst | FLAG.ack, this.#next, NOTHING);
@@ -217,7 +217,7 @@ export class TcpConnection {
     this.#writes.end();
   }
 
-  /** A guest whose window was nearly used up hears that the service takes more. */
+  /** Announces a larger window to a guest whose window was nearly used up. */
   #openWindow(): void {
     const budget = this.#deps.budget();
     const isNarrow = after(this.#allowed, this.#expected) < budget / 4;
@@ -303,7 +303,7 @@ export class TcpConnection {
   }
 }
 
-/** How far `a` is after `b` in the circle of sequence numbers; negative: before. */
+/** Distance from `b` to `a` in sequence numbers; negative: before. */
 function after(a: number, b: number): number {
   return (a - b) | 0;
 }

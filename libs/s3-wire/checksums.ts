@@ -15,7 +15,7 @@ export type ChecksumType = 'COMPOSITE' | 'FULL_OBJECT';
 /** The algorithms with a header of their own. */
 export const IN_HEADERS: readonly ChecksumAlgorithm[] = ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'];
 
-/** Polynomials over GF(2) modulo that of a CRC; the highest bit is the coefficient of x^0. */
+/** Polynomials over GF(2) modulo a CRC polynomial; the highest bit is the coefficient of x^0. */
 class Field {
   readonly #polynomial: bigint;
   readonly #one: bigint;
@@ -80,12 +80,12 @@ function invalidValue(header: string): S3Error {
   return new S3Error('InvalidRequest', `Value for ${header} header is invalid.`);
 }
 
-/** A digest that was computed, as headers have it. */
+/** A computed digest in the format of headers. */
 export function base64Digest(digests: Digests, algorithm: ChecksumAlgorithm): string {
   return Buffer.from(digests[algorithm] ?? '', 'hex').toString('base64');
 }
 
-/** From base64. Throws S3Error InvalidRequest for what is not base64, or not as long as the algorithm's. */
+/** From base64. Throws S3Error InvalidRequest if it is not base64, or has the wrong length. */
 export function readChecksum(algorithm: ChecksumAlgorithm, text: string): Buffer {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.length !== DIGEST_BYTES[algorithm] || bytes.toString('base64') !== text) {
@@ -101,7 +101,7 @@ export interface HeaderChecksums {
   /** The value follows the body. */
   readonly inTrailer: boolean;
   readonly type: ChecksumType | null;
-  /** All names in `x-amz-trailer`, in lower case. */
+  /** All names in `x-amz-trailer`, lower case. */
   readonly declaredTrailers: readonly string[];
 }
 

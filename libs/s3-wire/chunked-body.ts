@@ -11,7 +11,7 @@ export interface ChunkedBodyOptions {
   readonly signed: boolean;
   /** Trailers may follow; without, they are refused. */
   readonly trailer: boolean;
-  /** `x-amz-decoded-content-length`; null when it was not given. */
+  /** `x-amz-decoded-content-length`; null if missing. */
   readonly decodedLength: number | null;
   /** The names in `x-amz-trailer`, in any case: exactly these must come. */
   readonly declaredTrailers: readonly string[];
@@ -20,12 +20,12 @@ export interface ChunkedBodyOptions {
 }
 
 const MAX_LINE_BYTES = 16 * 1024;
-/** All but the last of signed chunks are at least that long. */
+/** Minimum length of signed chunks, except the last. */
 const MIN_CHUNK_BYTES = 8 * 1024;
 const EMPTY_SHA256 = createHash('sha256').digest('hex');
 const LF = 10;
 
-/** A signature, and the one that it is chained to. */
+/** A signature and its predecessor in the chain. */
 interface Link {
   readonly before: string;
   readonly claimed: string;
@@ -51,7 +51,7 @@ export class ChunkedBody {
   readonly #declared: ReadonlySet<string>;
   readonly #trailers = new Map<string, string>();
   #state: State = 'size';
-  /** The line that is under way, and how long the section of trailers is so far. */
+  /** The current line, and the length of the trailer section so far. */
   #line: Buffer[] = [];
   #lineBytes = 0;
   #trailerBytes = 0;
@@ -62,13 +62,13 @@ export class ChunkedBody {
   #hash: Hash | undefined;
   #chunks = 0;
   #decodedBytes = 0;
-  /** The signature that the next one is chained to. */
+  /** The predecessor of the next signature. */
   #before: string;
   #signedTrailers = '';
   #trailersVerified = false;
   #endedPlainly = false;
   #hashesHere = true;
-  /** Signatures of chunks that others hash still. */
+  /** Signatures of chunks that are still being hashed elsewhere. */
   readonly #unverified: Link[] = [];
   readonly #lastParts = new WeakSet<Uint8Array>();
   #isForged = false;
@@ -101,7 +101,7 @@ export class ChunkedBody {
     return decoded;
   }
 
-  /** When no more bytes come. The trailers by their lower-case names. Throws S3Error as push() does. */
+  /** Ends the body. Trailers by lower-case names. Throws S3Error like push(). */
   end(): { readonly trailers: ReadonlyMap<string, string> } {
     if (this.#state !== 'done') throw incomplete('it ends too early');
     return { trailers: this.#trailers };
@@ -111,7 +111,7 @@ export class ChunkedBody {
     return this.#options.signed;
   }
 
-  /** Others hash the chunks: tookHashes() gets what they found. Before the first byte. */
+  /** Others hash the chunks and pass the results to tookHashes(). Call before the first byte. */
   leaveHashing(): void {
     this.#hashesHere = false;
   }
@@ -209,7 +209,7 @@ export class ChunkedBody {
     this.#state = 'trailers';
   }
 
-  /** Checks the chunk before the one that begins. */
+  /** Checks the size of the previous chunk. */
   #checkSize(nextBytes: number): void {
     if (this.#chunks === 0 || nextBytes === 0 || this.#sizeBytes >= MIN_CHUNK_BYTES) return;
     throw new S3Error('InvalidChunkSizeError', undefined, {

@@ -17,7 +17,7 @@ const headerMalformed: Complaint = (why) =>
   new S3Error('AuthorizationHeaderMalformed', `The authorization header is malformed; ${why}`);
 const queryMalformed: Complaint = (why) => new S3Error('AuthorizationQueryParametersError', why);
 
-/** The time that was read last: the requests of one second have the same text. */
+/** The last parsed time: requests within one second have the same text. */
 let lastRead: { readonly text: string; readonly timeMs: number } | undefined;
 
 /** `YYYYMMDDTHHMMSSZ` of a time, ms. */
@@ -26,7 +26,7 @@ export function basicIso(timeMs: number): string {
   return new Date(timeMs).toISOString().replace(/[-:]|\.\d+/g, '');
 }
 
-/** Undefined for what is no time at all, such as a 13th month. */
+/** Undefined if it is not a valid time, such as a 13th month. */
 function readBasicIso(text: string): number | undefined {
   if (lastRead?.text === text) return lastRead.timeMs;
   const match = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(text);
@@ -75,7 +75,7 @@ export function readTime(headers: RawHeaders): number {
   throw new S3Error('AccessDenied', 'AWS authentication requires a valid Date or x-amz-date header');
 }
 
-/** Schemes other than the one offered. Never returns. */
+/** Refuses other authorization schemes. Never returns. */
 function refuseScheme(authorization: string): never {
   if (authorization.trim() === '') throw new S3Error('AccessDenied');
   if (authorization.startsWith(ASYMMETRIC)) {
@@ -115,7 +115,7 @@ function readContentHash(headers: RawHeaders): string {
   });
 }
 
-/** From the value of the Authorization header. Throws S3Error. */
+/** Parses the Authorization header. Throws S3Error. */
 export function readHeaderCredentials(authorization: string, headers: RawHeaders): SignedRequest {
   const [, list] = /^AWS4-HMAC-SHA256(?:\s+|$)(.*)$/s.exec(authorization) ?? [];
   if (list === undefined) return refuseScheme(authorization);
@@ -156,7 +156,7 @@ function readParameters(pairs: readonly (readonly [string, string])[]): Map<stri
   return parameters;
 }
 
-/** From the recoded parameters of a presigned URL. Throws S3Error. */
+/** Parses the recoded parameters of a presigned URL. Throws S3Error. */
 export function readQueryCredentials(
   pairs: readonly (readonly [string, string])[],
   headers: RawHeaders,
@@ -223,7 +223,7 @@ function refused(value: string): S3Error {
   });
 }
 
-/** Throws S3Error: NotImplemented for asymmetric signatures, InvalidArgument for any other unknown word. */
+/** Throws S3Error: NotImplemented for asymmetric signatures, InvalidArgument for unknown values. */
 export function payloadOf(value: string): Payload {
   if (value === UNSIGNED_PAYLOAD) return { kind: 'unsigned' };
   if (/^[0-9a-f]{64}$/i.test(value)) return { kind: 'hash', sha256: value.toLowerCase() };
@@ -240,7 +240,7 @@ function presignedPayload(inQuery: string | undefined, headers: RawHeaders): Pay
   const streaming = headers.get('x-amz-content-sha256')?.find((value) => value.startsWith('STREAMING-'));
   const payload = payloadOf(inQuery ?? UNSIGNED_PAYLOAD);
   if (payload.kind === 'chunked') throw refused(inQuery ?? '');
-  // Its body would be stored with the frames.
+  // The chunk framing would be stored with the body.
   if (streaming !== undefined) throw refused(streaming);
   return payload;
 }

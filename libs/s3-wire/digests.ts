@@ -22,11 +22,11 @@ export function newDigest(name: DigestName): Digest {
   return newPortableDigest(name, CRCS);
 }
 
-/** The digests of bytes that are there as a whole. */
+/** The digests of complete bytes. */
 export function digestsOf(bytes: Uint8Array, names: readonly DigestName[]): Digests {
   return Object.fromEntries(
     names.map((name) => {
-      // In one call it costs a third less than a hash object.
+      // One call costs a third less than a hash object.
       if (!isCrc(name)) return [name, hash(name.toLowerCase(), bytes, 'hex')];
       return [name, bigEndian(CRCS[name](bytes, 0n), DIGEST_BYTES[name]).toString('hex')];
     }),

@@ -1,4 +1,4 @@
-/** S3 on the wire: signatures, XML, checksums, chunked bodies. README.md says more. */
+/** S3 on the wire: signatures, XML, checksums, chunked bodies. See README.md. */
 export {
   base64Digest,
   type ChecksumAlgorithm,

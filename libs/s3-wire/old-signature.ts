@@ -18,7 +18,7 @@ import {
   type RequestHead,
 } from './signature.ts';
 
-/** Parameters that are signed, because they name what is asked for or change the answer. */
+/** Signed parameters, which identify the resource or change the response. */
 const SIGNED_PARAMETERS =
   /^(?:accelerate|acl|analytics|attributes|cors|delete|encryption|inventory|legal-hold|lifecycle|location|logging|metrics|notification|object-lock|ownershipControls|partNumber|policy|policyStatus|publicAccessBlock|replication|requestPayment|response-(?:cache-control|content-disposition|content-encoding|content-language|content-type|expires)|restore|retention|select|select-type|tagging|torrent|uploadId|uploads|versionId|versioning|versions|website|intelligent-tiering)$/;
 
@@ -134,7 +134,7 @@ function payloadOf(head: RequestHead, headers: RawHeaders): Payload {
   return anonymousPayload(head);
 }
 
-/** Every form in which the client may have signed the request. */
+/** Every string that the client may have signed. */
 function* textsToSign(
   { method, rawPath }: RequestHead,
   { headers, pairs, hostBucket, date }: Omit<Signed, 'accessKeyId' | 'signature' | 'check'>,

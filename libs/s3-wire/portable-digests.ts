@@ -1,6 +1,6 @@
 /** Digests without parts that are compiled for a platform, for the client. */
 import { createHash } from 'node:crypto';
-// The whole of it: Node has crc32 from 20.15 on.
+// The namespace import, because Node has crc32 only from 20.15 on.
 import * as zlib from 'node:zlib';
 import { type Crc, slicedCrc } from './sliced-crc.ts';
 
@@ -10,7 +10,7 @@ export type DigestName = CrcName | 'SHA1' | 'SHA256' | 'MD5';
 /** A digest of bytes that come in pieces. */
 export interface Digest {
   update(bytes: Uint8Array): void;
-  /** Once only: hashes end with it. CRCs are big-endian. */
+  /** Call once: hashes end with it. CRCs are big-endian. */
   digest(): Buffer;
 }
 
@@ -31,7 +31,7 @@ export const POLYNOMIALS: Readonly<Record<CrcName, bigint>> = {
   CRC64NVME: 0x9a6c9329ac4bc9b5n,
 };
 
-/** From a CRC of no bytes, 0, to that of all so far. */
+/** From the initial CRC, 0, to that of all bytes so far. */
 export const PORTABLE_CRCS: Readonly<Record<CrcName, Crc>> = {
   CRC32:
     zlib.crc32 === undefined

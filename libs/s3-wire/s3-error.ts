@@ -3,7 +3,7 @@
  * (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html); clients decide by code and status.
  */
 
-/** Each code with its status and the message used when there is no better one. */
+/** Each code with its status and default message. */
 export const S3_ERRORS = {
   AccessControlListNotSupported: { status: 400, message: 'The bucket does not allow ACLs' },
   AccessDenied: { status: 403, message: 'Access Denied' },

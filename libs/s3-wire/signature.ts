@@ -25,7 +25,7 @@ export function splitTarget(rawUrl: string): { readonly rawPath: string; readonl
   return { rawPath: target.slice(0, mark), rawQuery: target.slice(mark + 1) };
 }
 
-/** A request before its body, as Node gives it. */
+/** A request before its body, as received by Node. */
 export interface RawRequest {
   readonly method: string;
   /** The request target. */
@@ -34,7 +34,7 @@ export interface RawRequest {
   readonly rawHeaders: readonly string[];
 }
 
-/** The same, taken apart. */
+/** The request, parsed. */
 export interface RequestHead {
   readonly method: string;
   readonly rawPath: string;
@@ -47,7 +47,7 @@ export function readHead({ method, rawUrl, rawHeaders }: RawRequest): RequestHea
   return { method, ...splitTarget(rawUrl), headers: readHeaders(rawHeaders) };
 }
 
-/** The claims of a request; nothing of it is verified. */
+/** The claims of a request, unverified. */
 export interface SignedRequest {
   readonly accessKeyId: string;
   readonly mode: 'header' | 'presigned';
@@ -59,10 +59,10 @@ export interface SignedRequest {
   readonly payload: Payload;
   /** The payload as the client signed it: a hash or a word. */
   readonly signedPayload: string;
-  /** `YYYYMMDDTHHMMSSZ`, and the same in ms since 1970. */
+  /** `YYYYMMDDTHHMMSSZ`, and the same time in ms since 1970. */
   readonly dateTime: string;
   readonly timeMs: number;
-  /** How long a presigned request holds; null in header mode. */
+  /** Validity of a presigned request; null in header mode. */
   readonly expiresSeconds: number | null;
   readonly signature: string;
 }
@@ -81,9 +81,9 @@ export interface VerifiedSignature {
 export interface Claim {
   readonly accessKeyId: string;
   readonly payload: Payload;
-  /** When it was signed, ms since 1970, where version 4 says it. */
+  /** Time of signing, ms since 1970, in version 4. */
   readonly timeMs?: number;
-  /** Signed in the query: what that says of headers counts, once it is verified. */
+  /** Presigned: headers in the query count after verification. */
   readonly isPresigned?: boolean;
   /** null: its chunks are not signed. Throws S3Error as verifySignature does. */
   readonly verify: (secret: string, nowMs: number) => VerifiedSignature | null;
@@ -215,7 +215,7 @@ function remember(scope: Scope, secret: string, key: Buffer): void {
   }
 }
 
-/** In the same time for every wrong text. */
+/** Constant time. */
 export function isSameText(expected: string, given: string): boolean {
   return (
     given.length === expected.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given, 'latin1'))
@@ -229,7 +229,7 @@ function stringToSign(signed: Signed, canonicalRequest: string): string {
   return `AWS4-HMAC-SHA256\n${signed.dateTime}\n${scopeText(signed)}\n${digest}`;
 }
 
-/** The signature of a request whose path and query are encoded as RFC 3986 says. */
+/** The signature of a request with RFC 3986 encoding. */
 export function signatureFor(signed: Signed, head: RequestHead, secret: string): string {
   const [canonicalRequest = ''] = canonicalRequests(signed, head);
   const key = signingKeyOf(signed, secret);
@@ -237,7 +237,7 @@ export function signatureFor(signed: Signed, head: RequestHead, secret: string):
   return hmac(key, stringToSign(signed, canonicalRequest)).toString('hex');
 }
 
-/** Every form in which the client may have signed the request, the usual one first. */
+/** Every canonical request that the client may have signed, the usual one first. */
 function* canonicalRequests(
   signed: Pick<Signed, 'mode' | 'signedHeaders' | 'signedPayload'>,
   { method, rawPath, rawQuery, headers }: RequestHead,
@@ -275,7 +275,7 @@ export function verifySignature(
   for (const CanonicalRequest of canonicalRequests(signed, head)) {
     const StringToSign = stringToSign(signed, CanonicalRequest);
     if (isSameText(hmac(signingKey, StringToSign).toString('hex'), signature)) {
-      // Only now: unauthenticated requests cannot evict the keys of others.
+      // After verification, so that unauthenticated requests cannot evict cached keys.
       remember(signed, secret, signingKey);
       return { signingKey, seed: signature, scope: scopeText(signed), dateTime };
     }
@@ -284,10 +284,10 @@ export function verifySignature(
   throw new S3Error('SignatureDoesNotMatch', undefined, { fields: tried });
 }
 
-/** Lower-case names, each with its values in the order in which they came. */
+/** Lower-case names, each with its values in order. */
 export type RawHeaders = ReadonlyMap<string, readonly string[]>;
 
-/** From Node's `rawHeaders`: `headers` drops some that come twice, and joins others with a space. */
+/** From Node's `rawHeaders`, because `headers` drops or joins repeated ones. */
 function readHeaders(rawHeaders: readonly string[]): RawHeaders {
   const headers = new Map<string, string[]>();
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -340,7 +340,7 @@ function queryPairs(rawQuery: string): [name: string, value: string][] {
 
 export type AmzPair = readonly [name: string, value: string];
 
-/** Parameters `x-amz-…`: names in lower case, and values with a character per byte, as Node gives headers. */
+/** Parameters `x-amz-…`: names in lower case, values decoded as latin-1 like headers. */
 export function amzPairs(rawQuery: string): AmzPair[] {
   const bytesOf = (text: string) =>
     text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

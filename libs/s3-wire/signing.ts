@@ -25,7 +25,7 @@ export interface Signer {
   readonly nowMs: number;
 }
 
-/** Encoded as RFC 3986 says. */
+/** Encoded as in RFC 3986. */
 function encoded(text: string): string {
   return encodeURIComponent(text).replace(
     /[!'()*]/g,

@@ -64,7 +64,7 @@ function fillTables(tables: BigUint64Array, polynomial: bigint): void {
   }
 }
 
-/** The part that is used here: the types of Node leave it to those of browsers. */
+/** The used subset; Node's types lack it. */
 declare const WebAssembly: {
   readonly Module: new (code: Uint8Array) => object;
   readonly Instance: new (
@@ -94,7 +94,7 @@ function makeEngine(polynomial: bigint): Engine {
 /** The CRC of all bytes, of which `before` is that of those before `bytes`; 0n at the beginning. */
 export type Crc = (bytes: Uint8Array, before: bigint) => bigint;
 
-/** A reflected CRC of so many bits, which begins and ends with all of them turned. */
+/** A reflected CRC with this many bits, initialized and finalized with all ones. */
 export function slicedCrc(polynomial: bigint, bits: 32 | 64): Crc {
   const ones = (1n << BigInt(bits)) - 1n;
   let engine: Engine | undefined;

@@ -5,20 +5,20 @@ import { S3Error } from './s3-error.ts';
 export interface XmlElement {
   /** Without the namespace's prefix. */
   readonly name: string;
-  /** Its own text, untrimmed; that of its children is theirs. */
+  /** Its own text, untrimmed, without that of its children. */
   readonly text: string;
   readonly children: readonly XmlElement[];
 }
 
 interface OpenElement extends XmlElement {
-  /** With the prefix: the closing tag must repeat it. */
+  /** With the prefix, which the closing tag must repeat. */
   readonly tag: string;
   text: string;
   readonly children: OpenElement[];
 }
 
 const MAX_DEPTH = 16;
-/** Above what a list of 10,000 parts with a checksum each needs. */
+/** More than a list of 10,000 parts with checksums needs. */
 const MAX_ELEMENTS = 100_000;
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
 
@@ -216,7 +216,7 @@ function decodedUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** The first child of that name. */
+/** The first child with that name. */
 export function child(element: XmlElement, name: string): XmlElement | undefined {
   return element.children.find((each) => each.name === name);
 }
@@ -225,7 +225,7 @@ export function children(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((each) => each.name === name);
 }
 
-/** The text of the first child of that name. */
+/** The text of the first child with that name. */
 export function textOf(element: XmlElement, name: string): string | undefined {
   return child(element, name)?.text;
 }
@@ -269,7 +269,7 @@ export function encodeKey(key: string): string {
     .replaceAll('%2F', '/');
 }
 
-/** The key that encodeKey() encoded. Throws URIError for what it never writes. */
+/** Decodes keys of encodeKey(). Throws URIError for other texts. */
 export function decodeKey(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '));
 }
@@ -301,13 +301,13 @@ function escapeXml(text: string): string {
 export interface ErrorPlace {
   /** The path that was asked for, as sent. */
   readonly resource: string;
-  /** The same as in `x-amz-request-id`. */
+  /** Also sent as `x-amz-request-id`. */
   readonly requestId: string;
-  /** The same as in `x-amz-id-2`. */
+  /** Also sent as `x-amz-id-2`. */
   readonly hostId: string;
 }
 
-/** The body of the answer, `application/xml`. In the order in which Amazon writes it. */
+/** The XML body of an error response, in Amazon's order. */
 export function errorDocument(error: S3Error, { resource, requestId, hostId }: ErrorPlace): string {
   const element = (name: string, text: string) => `<${name}>${escapeXml(text)}</${name}>`;
   const fields = { ...error.fields, Resource: resource, RequestId: requestId, HostId: hostId };

@@ -4,7 +4,7 @@ import { isCorrupt } from './sqlite-error.ts';
 /** MongoDB's error name. */
 const DAMAGE_CODE = 'DataCorruptionDetected';
 
-/** Stored data differs from what was written. */
+/** Stored data is not what was written. */
 export class DamagedData extends Error {
   readonly codeName = DAMAGE_CODE;
 }

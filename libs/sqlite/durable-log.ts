@@ -9,7 +9,7 @@ export class DurableLog {
   readonly #path: string;
   readonly #version: StatementSync;
   #log: Promise<FileHandle> | null = null;
-  /** Version of the last durable state. Commits of an earlier child may not be durable yet. */
+  /** Version of the last durable state. Commits of an earlier process may not be durable. */
   #durable: unknown = null;
   /** Version of the state that the running sync makes durable. */
   #syncing: unknown = null;
@@ -43,7 +43,7 @@ export class DurableLog {
     return this.#next;
   }
 
-  /** Not to be used afterwards. Rejects never. */
+  /** Do not use afterwards. Never rejects. */
   async close(): Promise<void> {
     await this.#running?.catch(() => {});
     const log = await this.#log?.catch(() => null);
@@ -59,7 +59,7 @@ export class DurableLog {
   }
 
   async #write(): Promise<void> {
-    // Includes further commits of this turn.
+    // Includes further commits of this event loop turn.
     await new Promise(setImmediate);
     this.#next = null;
     const version = this.#now();

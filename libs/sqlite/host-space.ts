@@ -12,7 +12,7 @@ const TIMES_WRITTEN = 2;
 export const HOST_DISK_FULL =
   "The host's disk is full, not the database: nothing can grow until space is freed. Deleting still works";
 
-/** The disk has no space for something outside the database's size, such as a copy of it. */
+/** The disk has no space beyond the database's size, such as for a copy. */
 export class DiskFull extends Error {
   constructor(cause?: unknown) {
     super(HOST_DISK_FULL, { cause });
@@ -30,7 +30,7 @@ class HostSpace {
     return freeBytes() < this.keepFreeBytes;
   }
 
-  /** Size that a file may grow to now, given its size and its own limit. */
+  /** Maximum size of a file now, given its size and its own limit. */
   limitFor(sizeBytes: number, ownLimitBytes: number): number {
     const limit = sizeBytes + this.growthBytes();
     this.#isLimit = limit < ownLimitBytes;
@@ -45,7 +45,7 @@ class HostSpace {
     return Math.max(0, Math.floor(spare / step) * step);
   }
 
-  /** Throws DiskFull when a copy of that size would use the reserve. */
+  /** Throws DiskFull if a copy of that size would use the reserve. */
   assertSpaceFor(bytes: number): void {
     if (freeBytes() - bytes < this.keepFreeBytes) throw new DiskFull();
   }
@@ -63,5 +63,5 @@ function freeBytes(): number {
   return bavail * bsize;
 }
 
-/** One per process: a child serves one tenant, in one folder. */
+/** One per process: a process serves one tenant, in one folder. */
 export const hostSpace = new HostSpace();

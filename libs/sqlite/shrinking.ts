@@ -10,7 +10,7 @@ const PAGES = 2000;
 const PAGES_LOW = 500;
 const LOW_MS = 100;
 
-/** Whether there are enough free pages. `isUsed`: there are sessions. */
+/** Whether enough pages are free. `isUsed`: sessions exist. */
 export function isShrinkable({ freePages, isUsed }: { freePages: number; isUsed: boolean }): boolean {
   return hostSpace.isLow() || (!isUsed && freePages >= SPARE_PAGES);
 }

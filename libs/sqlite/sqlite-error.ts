@@ -1,4 +1,4 @@
-/** Names of SQLite's error codes, which drivers expect; node:sqlite gives numbers. */
+/** Names of SQLite's error codes, which drivers expect; node:sqlite only has numbers. */
 
 const NAMES: Readonly<Record<number, string>> = {
   1: 'SQLITE_ERROR',

@@ -43,7 +43,7 @@ export class AuditLog {
   async *list(filter: AuditFilter, { before, limit }: { before: number; limit: number }) {
     let last = before === 0 ? Number.MAX_SAFE_INTEGER : before;
     for (let left = limit; left > 0; ) {
-      // SQLite reads on this thread: a search through many rows lets others in between.
+      // SQLite reads on this thread: a search through many rows yields to other requests.
       const rows = await this.#store.newest(filter.accountId, last, STEP);
       for (const row of rows) {
         if (!fits(row, filter)) continue;

@@ -9,7 +9,7 @@ const SEALS_AT_ONCE = 500;
 /** The head before the first range. */
 export const FIRST_HEAD = '0'.repeat(64);
 
-/** The hash of a range, and with it of all before. */
+/** The hash of a range and of all earlier ones. */
 export interface AuditHead {
   readonly range: number;
   readonly hash: string;
@@ -17,7 +17,7 @@ export interface AuditHead {
 
 export interface AuditVerification {
   readonly ok: boolean;
-  /** Ranges, and rows that are in them and were read. */
+  /** Number of ranges, and of verified rows in them. */
   readonly ranges: number;
   readonly rows: number;
   /** Ranges whose rows became too old: only their hashes are left. */
@@ -58,7 +58,7 @@ export function headAfter(
   return sha256(`${before}\n${id}\n${rows}\n${digest}`);
 }
 
-/** Hash of that range; null: there is none. */
+/** Hash of the range; null: no such range. */
 export async function sealHash(reads: Reads, range: number): Promise<string | null> {
   const [seal] = await new AuditStore(reads).seals(range - 1, 1);
   return seal?.id === range ? seal.head : null;

@@ -1,4 +1,4 @@
-/** Rows of the audit log, and the seals over ranges of them. */
+/** Rows of the audit log, and the seals over ranges of rows. */
 import type { AuditEntry } from '../calls/audit.ts';
 import type { Metadata, Reads, Statement } from '../metadata/metadata.ts';
 
@@ -33,10 +33,10 @@ export interface SealRow {
   readonly bytes: number;
   /** Hexadecimal SHA-256 of its rows. */
   readonly digest: string;
-  /** Hexadecimal SHA-256 of the head before, and of this range. */
+  /** Hexadecimal SHA-256 of the previous head and of this range. */
   readonly head: string;
   readonly sealed_at: number;
-  /** When its rows became too old; null: they are there. */
+  /** When its expired rows were removed; null: not removed. */
   readonly removed_at: number | null;
 }
 
@@ -101,7 +101,7 @@ export class AuditStore {
     );
   }
 
-  /** The range of these rows, all of which have no seal yet. */
+  /** Adds a range of rows that have no seal yet. */
   addSeal(seal: SealRow, lastId: number): Statement[] {
     const { id, first_at, last_at, rows, bytes, digest, head, sealed_at } = seal;
     return [
@@ -125,7 +125,7 @@ export class AuditStore {
     return this.#reads.get<SealRow>(sql);
   }
 
-  /** Bytes of all rows that have a seal. */
+  /** Bytes of all sealed rows. */
   async keptBytes(): Promise<number> {
     const sql = 'SELECT sum(bytes) AS bytes FROM audit_seals WHERE removed_at IS NULL';
     return Number((await this.#reads.get<{ bytes: number | null }>(sql))?.bytes ?? 0);

@@ -18,22 +18,22 @@ export interface TrailDeps {
   readonly allowances?: typeof ALLOWANCES;
 }
 
-/** So many entries at once, then so many each minute. */
+/** A burst of entries, then this many per minute. */
 const ALLOWANCES = {
   /** In commits, of an account about itself: of each operation apart, so that a flood hides no other. */
   committed: { burst: 1000, perMinute: 20 },
-  /** Without a commit, as the next ones. */
+  /** Entries stored without a commit, like the following kinds. */
   account: { burst: 300, perMinute: 30 },
-  /** One address, or network, without an account. */
+  /** One address or network, for requests without an account. */
   address: { burst: 20, perMinute: 2 },
-  /** All of them. */
+  /** All requests without an account. */
   strangers: { burst: 500, perMinute: 60 },
 };
 type Allowance = (typeof ALLOWANCES)['account'];
 
-/** How often the numbers of the others are stored. */
+/** How often the counts of further entries are stored. */
 const COUNTED_MS = 10 * 60_000;
-/** Kinds of them that are told apart, and entries that wait when nothing can be stored. */
+/** Maximum kinds counted separately, and maximum waiting entries if nothing can be stored. */
 const MAX_COUNTED = 1000;
 const MAX_WAITING = 10_000;
 const MAX_SENDERS = 20_000;
@@ -67,7 +67,7 @@ export class Trail implements AuditTrail {
     const { store, clock, allowances = ALLOWANCES } = this.#deps;
     const { accountId, actorId, action } = entry;
     const at = clock.now();
-    // Operators and administrators act on others, and every entry about that is kept.
+    // Operators and administrators act on other accounts; such entries are always stored.
     if (accountId !== actorId || this.#take(`account ${actorId} ${action}`, allowances.committed))
       return [store.insert(entry, at)];
     this.#count({ entry, at, times: 1 });
@@ -88,7 +88,7 @@ export class Trail implements AuditTrail {
   #mayKeep({ actorId, via, address }: AuditEntry): boolean {
     const { account, address: ofAddress, strangers } = this.#deps.allowances ?? ALLOWANCES;
     if (actorId !== 0 || via === 'control') return this.#take(`account ${actorId}`, account);
-    // First its own: one that has none left must not use up what others have.
+    // The sender's own allowance first, so that it cannot exhaust the shared one.
     return this.#take(`address ${sourceOf(address)}`, ofAddress) && this.#take('strangers', strangers);
   }
 
@@ -105,7 +105,7 @@ export class Trail implements AuditTrail {
     return left >= 1;
   }
 
-  /** The row tells of the first of its kind, without what differs, and how many there were. */
+  /** The row contains the first entry of its kind, without fields that differ, and the count. */
   #count({ entry, at }: Waiting): void {
     const { actorId, actor, accountId, via, address, action, code } = entry;
     const sender = actorId === 0 ? sourceOf(address) : String(actorId);
@@ -127,7 +127,7 @@ export class Trail implements AuditTrail {
     });
   }
 
-  /** Stores what waits; `all`: the numbers of the others, too. */
+  /** Stores waiting entries; `all`: the counts too. */
   async flush({ all = false } = {}): Promise<void> {
     const { changes, store, clock } = this.#deps;
     if (all || clock.monotonic() - this.#countedSince >= COUNTED_MS) {

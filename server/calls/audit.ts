@@ -17,7 +17,7 @@ export interface AuditRule {
   readonly kind?: AuditKind;
   /** Identifies the resource. Default: the params, else the id in the response. */
   readonly target?: AuditMember;
-  /** Id of the account whose thing it is. Default: the caller's. */
+  /** Account that owns the resource. Default: the caller's. */
   readonly account?: AuditMember;
   /** Members of the body that are kept: never a secret, nor what users write for themselves. */
   readonly detail?: readonly string[];
@@ -30,11 +30,11 @@ export interface AuditRule {
  */
 export type AuditOutcome = 'done' | 'refused' | 'failed';
 
-/** One entry. Never in it: passwords, keys, tokens, bodies, SQL, metadata of objects, signed links. */
+/** One entry. Never contains passwords, keys, tokens, bodies, SQL, object metadata or signed links. */
 export interface AuditEntry {
-  /** The account whose things are concerned; 0: nobody's, or the cloud's. */
+  /** The account whose resources are concerned; 0: the cloud, or unknown. */
   readonly accountId: number;
-  /** The account that acted, and its name; 0: the operator on the host, or somebody unknown. */
+  /** The account that acted, and its name; 0: the operator on the host, or unknown. */
   readonly actorId: number;
   readonly actor: string;
   readonly via: string;
@@ -44,7 +44,7 @@ export interface AuditEntry {
   readonly agent: string;
   /** The operation's id. */
   readonly action: string;
-  /** Id or name of the thing. */
+  /** Id or name of the resource. */
   readonly target: string;
   readonly outcome: AuditOutcome;
   readonly status: number;
@@ -60,6 +60,6 @@ export interface AuditTrail {
   statements(entry: AuditEntry): readonly Statement[];
   /** Stores the entry now. */
   write(entry: AuditEntry): Promise<void>;
-  /** Stores the entry within a second; of very many of one sender, their number. */
+  /** Stores the entry within a second; very frequent ones of a sender are only counted. */
   note(entry: AuditEntry): void;
 }

@@ -70,7 +70,7 @@ export class IdempotencyStore {
     );
   }
 
-  /** Counts a row; `sealedBody` takes the place of its own. */
+  /** Counts a row; `sealedBody` replaces its body. */
   count({ scope, key, bytes }: UncountedIdempotencyRow, sealedBody?: Uint8Array): Statement {
     const counted = rowBytes({ scope, key }, sealedBody?.length ?? bytes);
     return {

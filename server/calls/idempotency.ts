@@ -24,7 +24,7 @@ import {
 } from './kept-answers.ts';
 import type { Principal } from './principal.ts';
 
-/** Rows of an earlier version that are counted in one commit. */
+/** Rows of an earlier version counted per commit. */
 const COUNTED_AT_ONCE = 200;
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
@@ -33,11 +33,11 @@ export interface IdempotencyDeps {
   readonly store: IdempotencyStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Default: no other node. */
+  /** Default: no other nodes. */
   readonly membership?: Pick<Membership, 'isShared'>;
   /** Maximum stored responses per account; beyond, the oldest are deleted. */
   readonly maxKept: number;
-  /** Maximum bytes of them per account, likewise. */
+  /** Maximum bytes of stored responses per account. */
   readonly maxKeptBytes?: number;
   /** See ApiKeys.ownKeyState. */
   readonly ownKeyState: (caller: Principal) => Promise<'current' | 'ending' | null>;
@@ -180,7 +180,7 @@ interface AttemptHooks {
   readonly isTrimDue: (bytes: number) => boolean;
   /** The response of the operation that runs under this key. */
   readonly accepted: () => Known | undefined;
-  /** Keeps it in memory; the result lets go of it. */
+  /** Keeps it in memory; the result releases it. */
   readonly accept: (known: Known) => () => void;
   readonly release: () => void;
 }
@@ -197,7 +197,7 @@ export class Attempt {
   #fingerprint: string | undefined;
   /** The body stored with the effect; null: none yet. */
   #recorded: string | null = null;
-  /** The text that record() sealed last. */
+  /** The sealed body that record() created last. */
   #sealed: Uint8Array | null = null;
 
   constructor(deps: IdempotencyDeps, name: AttemptName, hooks: AttemptHooks) {
@@ -235,7 +235,7 @@ export class Attempt {
     return known;
   }
 
-  /** Sealed texts are never twice the same. */
+  /** Sealing the same text twice gives different bytes. */
   #isOwn({ sealed_body }: IdempotencyRow): boolean {
     return this.#sealed !== null && Buffer.compare(this.#sealed, sealed_body) === 0;
   }
@@ -245,7 +245,7 @@ export class Attempt {
     throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used with a different request');
   }
 
-  /** True once the request is known, so that a response can be stored for it. */
+  /** True once the request is identified, so that a response can be stored for it. */
   get isBound(): boolean {
     return this.#fingerprint !== undefined;
   }
@@ -260,7 +260,7 @@ export class Attempt {
     return this.#known;
   }
 
-  /** Statements for the commit with the effect. A large response is kept as keptForm() says. */
+  /** Statements for the commit with the effect. A large response is shortened by keptForm(). */
   record(response: StoredResponse): Statement[] {
     if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before record()');
     this.#recorded = response.body;

@@ -12,21 +12,21 @@ export interface StoredResponse {
 export const MAX_ANSWER_BYTES = 16 * 1024;
 /** Maximum bytes kept per account, of each kind; beyond, the oldest are deleted. */
 export const MAX_ACCOUNT_BYTES = 64 * 2 ** 20;
-/** Bytes that a row takes beside its texts: times, numbers, its entries in indexes. */
+/** Bytes of a row besides its texts: times, numbers, index entries. */
 export const ROW_BYTES = 128;
-/** Maximum rows that one commit deletes, so that it does not hold up the others. */
+/** Maximum rows deleted per commit, so that other commits are not delayed. */
 export const TRIMMED_AT_ONCE = 2000;
 
 const MAX_DETAIL = 1000;
 
-/** Takes the place of a response that was not kept. */
+/** Stored instead of a response that is too large. */
 const NOT_KEPT = JSON.stringify({
   response_not_kept: true,
   message:
     'The call succeeded. Its response was larger than 16 KiB and was not stored. Read the resource instead',
 });
 
-/** The response as it is kept: a larger one becomes a short one with the same status. */
+/** The response as stored: a large one becomes a short one with the same status. */
 export function keptForm({ status, body }: StoredResponse): StoredResponse {
   if (Buffer.byteLength(body) <= MAX_ANSWER_BYTES) return { status, body };
   return { status, body: status < 400 ? NOT_KEPT : shortProblem(body) };
@@ -39,23 +39,23 @@ function shortProblem(body: string): string {
   return JSON.stringify({ type, title, status, detail: cut(detail), code, request_id, error: cut(error) });
 }
 
-/** Maximum of what is kept per account. */
+/** Maximum stored responses per account. */
 export interface Kept {
   readonly rows: number;
   readonly bytes: number;
 }
 
-/** Tells when to delete an account's oldest rows: after a share of the bounds was added. */
+/** Decides when to delete an account's oldest rows: after each added share of the limits. */
 export class TrimSchedule {
   readonly #every: Kept;
   readonly #added = new Map<number, { rows: number; bytes: number }>();
 
-  /** `kept` is exceeded by at most a hundredth, and by one row. */
+  /** `kept` is exceeded by at most one percent and one row. */
   constructor({ rows, bytes }: Kept) {
     this.#every = { rows: Math.max(1, Math.floor(rows / 100)), bytes: Math.max(1, Math.floor(bytes / 100)) };
   }
 
-  /** Call once per row. The first after the start counts as due: what is stored is unknown. */
+  /** Call once per row. The first call after the start returns true: stored rows are unknown. */
   isDue(accountId: number, bytes = 0): boolean {
     const added = this.#added.get(accountId);
     const isFull = added === undefined || added.rows >= this.#every.rows || added.bytes >= this.#every.bytes;

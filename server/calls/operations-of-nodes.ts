@@ -14,7 +14,7 @@ const TELL_MS = 1000;
 /** Time between two looks at the row of an operation that another node runs. */
 const LOOK_MS = 500;
 
-/** How long a reader waits for the end, and its abort signal. */
+/** Maximum wait for the end, and an abort signal. */
 export interface Wait {
   readonly ms: number;
   readonly signal: AbortSignal;
@@ -46,7 +46,7 @@ export interface OperationsOfNodesDeps {
 export class OperationsOfNodes {
   readonly #deps: OperationsOfNodesDeps;
   readonly #told = new WeakMap<Running, Progress>();
-  /** Readers that wait for the end of one that another node runs, by its id. */
+  /** Readers that wait for operations of other nodes, by operation id. */
   readonly #waiting = new Map<string, Set<() => void>>();
   #isWatching = false;
 
@@ -58,7 +58,7 @@ export class OperationsOfNodes {
     return this.#deps.membership.runId;
   }
 
-  /** Whatever an earlier process of this node ran is interrupted, although the node lives. */
+  /** Marks operations of this node's earlier processes as interrupted. */
   async start(): Promise<void> {
     const { metadata, store, membership } = this.#deps;
     if (membership.isShared) await metadata.commit([store.disown(membership.runId)]);
@@ -79,12 +79,12 @@ export class OperationsOfNodes {
     }
   }
 
-  /** Another node has told that it changed: whoever waits for it looks at once. */
+  /** Another node reported a change: waiting readers read again. */
   changed(operationId: string): void {
     for (const look of this.#waiting.get(operationId) ?? []) look();
   }
 
-  /** Resolves when it has changed, as far as that is told; after `ms` at the latest. */
+  /** Resolves when a change is reported, or after `ms`. */
   async #nextLook(operationId: string, { ms, signal }: Wait): Promise<void> {
     const changed = new AbortController();
     const look = () => changed.abort();
@@ -96,14 +96,14 @@ export class OperationsOfNodes {
     if (waiting.size === 0) this.#waiting.delete(operationId);
   }
 
-  /** Other nodes that live and have operations as old that have not ended. */
+  /** Other live nodes with running operations at least this old. */
   async othersWithOlder(notAfter: number): Promise<string[]> {
     const { store, membership } = this.#deps;
     if (!membership.isShared) return [];
     return (await store.nodesOf(notAfter)).filter((node) => this.#isOther(node));
   }
 
-  /** Tells of progress, and does what other nodes ask, while this one runs any. */
+  /** Publishes progress and obeys cancellations while this node runs operations. */
   watch(): void {
     if (this.#isWatching || !this.#deps.membership.isShared) return;
     this.#isWatching = true;
@@ -117,7 +117,7 @@ export class OperationsOfNodes {
     for (;;) {
       await sleep(TELL_MS, undefined, { ref: false });
       if (running.size === 0) return;
-      // The database may be away for a while; the next turn tells and asks again.
+      // The database may be unavailable; the next round tries again.
       await Promise.all([this.#tell(), this.#obey()]).catch(() => {});
     }
   }
@@ -149,7 +149,7 @@ export class OperationsOfNodes {
   }
 }
 
-/** Asks the work of an operation to end. */
+/** Cancels the work of an operation. */
 export function cancel({ cancelled }: Pick<Running, 'cancelled'>): void {
   cancelled.abort(new AppError('operation_cancelled', 'The call was cancelled'));
 }

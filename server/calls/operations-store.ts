@@ -30,7 +30,7 @@ export interface OperationEnd {
   readonly sealedBody: Uint8Array;
 }
 
-/** An ended operation that was stored before its size was counted. */
+/** An ended operation stored before sizes were counted. */
 export interface UncountedOperation {
   readonly operation_id: string;
   readonly account_id: number;
@@ -50,7 +50,7 @@ export class OperationsStore {
     return this.#reads.get('SELECT * FROM operations WHERE operation_id = ?', operationId);
   }
 
-  /** Operations with an id below `before`, newest first; `credentialId`: of this caller alone. */
+  /** Operations with an id below `before`, newest first; `credentialId`: only of this caller. */
   listBefore(
     accountId: number,
     { before, limit, credentialId }: { before: string; limit: number; credentialId: string | undefined },
@@ -78,7 +78,7 @@ export class OperationsStore {
     };
   }
 
-  /** For other nodes; nothing, once it has ended. */
+  /** Progress for other nodes; changes nothing after the end. */
   setProgress(operationId: string, progress: string): Statement {
     return {
       sql: 'UPDATE operations SET progress = ? WHERE operation_id = ? AND ended_at IS NULL',
@@ -86,7 +86,7 @@ export class OperationsStore {
     };
   }
 
-  /** Asks the node that runs it to end it. */
+  /** Asks the node that runs the operation to cancel it. */
   askToCancel(operationId: string): Statement {
     return {
       sql: 'UPDATE operations SET cancel_asked = 1 WHERE operation_id = ? AND ended_at IS NULL',
@@ -103,7 +103,7 @@ export class OperationsStore {
     return rows.map((row) => row.operation_id);
   }
 
-  /** The process that ran these of `node` has ended: nobody runs them. */
+  /** The process that ran operations of `node` has ended: they are interrupted. */
   disown(node: string): Statement {
     return {
       sql: "UPDATE operations SET node = '' WHERE node = ? AND ended_at IS NULL",
@@ -111,7 +111,7 @@ export class OperationsStore {
     };
   }
 
-  /** Nodes that have operations as old that have not ended. */
+  /** Nodes with running operations at least this old. */
   async nodesOf(notAfter: number): Promise<string[]> {
     const rows = await this.#reads.all<{ node: string }>(
       'SELECT DISTINCT node FROM operations WHERE created_at <= ? AND ended_at IS NULL',
@@ -120,7 +120,7 @@ export class OperationsStore {
     return rows.map(({ node }) => node);
   }
 
-  /** Stores an outcome, unless one is stored already. */
+  /** Stores an outcome, unless one is already stored. */
   end(operationId: string, { accountId, endedAt, status, sealedBody }: OperationEnd): Statement {
     return {
       sql: `UPDATE operations SET ended_at = ?, status = ?, sealed_body = ?, kept_bytes = ?
@@ -161,7 +161,7 @@ export class OperationsStore {
     };
   }
 
-  /** The oldest ended operations whose size was never counted. */
+  /** The oldest ended operations whose size was not counted yet. */
   uncounted(limit: number): Awaitable<UncountedOperation[]> {
     return this.#reads.all(
       `SELECT operation_id, account_id, status, length(sealed_body) AS bytes FROM operations
@@ -170,7 +170,7 @@ export class OperationsStore {
     );
   }
 
-  /** Counts an operation; `sealedBody` takes the place of its own. */
+  /** Counts an operation; `sealedBody` replaces its body. */
   count({ operation_id: id, bytes }: UncountedOperation, sealedBody?: Uint8Array): Statement {
     return {
       sql: `UPDATE operations SET kept_bytes = ?, sealed_body = coalesce(?, sealed_body)
@@ -179,7 +179,7 @@ export class OperationsStore {
     };
   }
 
-  /** Deletes old operations but those that run: `running`, and all of `nodes` that have not ended. */
+  /** Deletes old operations except running ones: `running`, and unfinished ones of `nodes`. */
   deleteOlderThan(
     notAfter: number,
     { running, nodes }: { readonly running: readonly string[]; readonly nodes: readonly string[] },

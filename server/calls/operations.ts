@@ -29,7 +29,7 @@ const KEPT_MS = 24 * 3600 * 1000;
  * connections.
  */
 const MAX_RUNNING = 100;
-/** Operations of an earlier version that are counted in one commit. */
+/** Operations of an earlier version counted per commit. */
 const COUNTED_AT_ONCE = 200;
 const BEGUN = { endedAt: null, state: 'running', response: null, progress: null } as const;
 /** Above every id. */
@@ -40,7 +40,7 @@ export interface OperationsDeps {
   readonly store: OperationsStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Default: no other node. */
+  /** Default: no other nodes. */
   readonly membership?: Membership;
   /** See OperationsOfNodes. */
   readonly lookMs?: number;
@@ -50,7 +50,7 @@ export interface OperationsDeps {
   readonly isOwner: (caller: Principal) => Promise<boolean>;
   /** Maximum stored operations per account; beyond, the oldest ended ones are deleted. */
   readonly maxKept: number;
-  /** Maximum bytes of outcomes per account, likewise. */
+  /** Maximum bytes of stored outcomes per account. */
   readonly maxKeptBytes?: number;
   /** Called with an outcome that could not be stored. */
   readonly onLost: (operationId: string, error: unknown) => void;
@@ -84,7 +84,7 @@ export interface OperationSummary {
   readonly name: string;
   readonly createdAt: number;
   readonly endedAt: number | null;
-  /** `failed` is also one whose outcome was lost. */
+  /** `failed` includes operations whose outcome was lost. */
   readonly state: 'running' | 'succeeded' | 'failed';
   readonly status: number | null;
 }
@@ -155,7 +155,7 @@ export class Operations {
     return [store.deleteBeyond(accountId, maxKept), store.deleteBeyondBytes(accountId, maxBytes(this.#deps))];
   }
 
-  /** The caller's operation, once it has ended or the wait is over. Throws `operation_not_found`. */
+  /** The caller's operation, after its end or the wait. Throws `operation_not_found`. */
   async find(caller: Principal, operationId: string, { ms, signal }: Wait): Promise<Operation> {
     const row = await this.#rowFor(caller, operationId);
     const running = this.#running.get(operationId);
@@ -242,7 +242,7 @@ export class Operations {
     await metadata.commit([store.deleteOlderThan(before, { running, nodes })]);
   }
 
-  /** Does the same as Idempotency.countEarlier(). */
+  /** Like Idempotency.countEarlier(). */
   async countEarlier(): Promise<void> {
     const { metadata, store } = this.#deps;
     const accounts = new Set<number>();
@@ -309,7 +309,7 @@ function heldBy(running: Running | undefined): Still {
   return { progress: running?.progress ?? null, isCancellable: running?.isCancellable ?? false };
 }
 
-/** The row tells of an operation that another node runs. */
+/** Progress from the row of an operation that another node runs. */
 function toldBy({ progress, is_cancellable }: OperationRow): Still {
   return { progress: progress === null ? null : JSON.parse(progress), isCancellable: is_cancellable === 1 };
 }
@@ -372,7 +372,7 @@ class PendingOperation {
     }
   }
 
-  /** A large response is kept as keptForm() says. */
+  /** A large response is shortened by keptForm(). */
   #endWith(response: StoredResponse): Statement[] {
     const { sealer, store, clock } = this.#deps;
     const { operationId } = this.operation;

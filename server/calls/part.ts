@@ -1,4 +1,4 @@
-/** Makes the common part of all calls: responses that are kept, and operations. */
+/** Creates the services that all calls share: stored responses and operations. */
 import type { Logger } from 'pino';
 import type { Bus } from '../metadata/bus.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -19,7 +19,7 @@ export interface CallsDeps {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Responses that are kept of one account. */
+  /** Maximum stored responses per account. */
   readonly maxKept: number;
   readonly apiKeys: {
     readonly ownKeyState: IdempotencyDeps['ownKeyState'];

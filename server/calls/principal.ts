@@ -1,4 +1,4 @@
-/** The caller and its permissions. Edges make one per request; domains check it. */
+/** The caller and its permissions. Edges create one per request; domains check it. */
 import type { Recorder } from '../metadata/change.ts';
 
 /**
@@ -65,7 +65,7 @@ export interface Principal {
   /** 0 without a credential and for the control socket. */
   readonly accountId: number;
   readonly username: string;
-  /** The account's name for others, 64 hex digits; empty where there is no account. */
+  /** The public id of the account, 64 hex digits; empty without an account. */
   readonly canonicalId: string;
   readonly isAdmin: boolean;
   readonly scopes: readonly Scope[];
@@ -93,12 +93,12 @@ export interface Progress {
   /** Items processed, and their bytes. */
   readonly done: number;
   readonly bytes: number;
-  /** Numbers of all items and bytes; null: unknown. */
+  /** Total number of items and bytes; null: unknown. */
   readonly total: number | null;
   readonly totalBytes: number | null;
 }
 
-/** An operation as its handler reports to it and listens to it. */
+/** An operation as seen by its handler, which reports progress and observes cancellation. */
 export interface Work {
   /** Aborted with `operation_cancelled`. */
   readonly signal: AbortSignal;
@@ -130,7 +130,7 @@ export const OPERATOR: Principal = {
   credentialId: 'control',
 };
 
-/** For events. A session's is a hash of its token, which nobody needs to see. */
+/** For events. A session is identified by a hash of its token. */
 export function credentialOf({ via, credentialId }: Principal): string | null {
   return via === 'key' ? credentialId : null;
 }
@@ -143,7 +143,7 @@ export function permits(principal: Principal, permission: Permission): boolean {
   return principal.scopes.some((scope) => covers(scope, permission));
 }
 
-/** True when who holds `scope` may do all that `wanted` permits. */
+/** True if `scope` includes everything that `wanted` permits. */
 export function covers(scope: Scope, wanted: Scope | Permission): boolean {
   if (scope === '*' || scope === wanted) return true;
   if (wanted === 'storage:append' && scope === 'storage:write') return true;

@@ -4,7 +4,7 @@
  */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
-/** `device`, `code`: log-ins of programs. `ticket`: one that was used. `selection`: files for a zip. */
+/** `device`, `code`: log-ins of programs. `ticket`: a used ticket. `selection`: files for a zip. */
 export type ShortTokenKind = 'device' | 'code' | 'ticket' | 'selection';
 
 /** The hashes of its secrets. */
@@ -16,7 +16,7 @@ export interface ShortTokenName {
 export interface NewShortToken extends ShortTokenName {
   /** The hash of a second secret. */
   readonly otherHash?: string;
-  /** The account or place whose number is limited. */
+  /** The account or address whose tokens are limited. */
   readonly owner: string;
   /** JSON. */
   readonly content: string;
@@ -31,7 +31,7 @@ export interface ShortTokenRow {
   readonly created_at: number;
 }
 
-/** A row of those of which too many may be open. */
+/** A row of a kind whose open tokens are limited. */
 export interface OpenToken {
   readonly hash: string;
   readonly owner: string;
@@ -46,7 +46,7 @@ export class ShortTokensStore {
     this.#reads = reads;
   }
 
-  /** undefined: unknown, taken or over at `now`. */
+  /** undefined: unknown, used or expired at `now`. */
   find({ kind, hash }: ShortTokenName, now: number): Awaitable<ShortTokenRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS} FROM short_tokens WHERE kind = ? AND hash = ? AND ends_at > ?`,
@@ -56,7 +56,7 @@ export class ShortTokensStore {
     );
   }
 
-  /** The same by the hash of its second secret. */
+  /** Like find(), by the hash of the second secret. */
   findByOther(otherHash: string, now: number): Awaitable<ShortTokenRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS} FROM short_tokens WHERE other_hash = ? AND ends_at > ?`,
@@ -65,7 +65,7 @@ export class ShortTokensStore {
     );
   }
 
-  /** Open ones of the kind, and those of `owner` among them. */
+  /** Number of open tokens of the kind, and of `owner`. */
   async count(kind: ShortTokenKind, owner: string, now: number): Promise<{ all: number; own: number }> {
     const row = await this.#reads.get<{ all: number; own: number }>(
       `SELECT count(*) AS "all", count(CASE WHEN owner = ? THEN 1 END) AS own
@@ -77,7 +77,7 @@ export class ShortTokensStore {
     return row ?? { all: 0, own: 0 };
   }
 
-  /** All open ones of the kind, oldest first. */
+  /** All open tokens of the kind, oldest first. */
   open(kind: ShortTokenKind, now: number): Awaitable<OpenToken[]> {
     return this.#reads.all(
       'SELECT hash, owner FROM short_tokens WHERE kind = ? AND ends_at > ? ORDER BY created_at, id',
@@ -86,7 +86,7 @@ export class ShortTokensStore {
     );
   }
 
-  /** Refused as `unique` if one of its secrets is known already. */
+  /** Refused as `unique` if a secret already exists. */
   insert(token: NewShortToken): Statement {
     const { kind, hash, otherHash = null, owner, content, createdAt, endsAt } = token;
     return {
@@ -96,7 +96,7 @@ export class ShortTokensStore {
     };
   }
 
-  /** Changes one row if its content is `was` still. */
+  /** Changes one row if its content is still `was`. */
   setContent({ kind, hash }: ShortTokenName, { was, becomes }: { was: string; becomes: string }): Statement {
     return {
       sql: 'UPDATE short_tokens SET content = ? WHERE kind = ? AND hash = ? AND content = ?',

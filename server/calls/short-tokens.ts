@@ -14,19 +14,19 @@ import {
 export interface NewToken extends ShortTokenName {
   /** The hash of a second secret. */
   readonly otherHash?: string;
-  /** The account or place whose number is limited. */
+  /** The account or address whose tokens are limited. */
   readonly owner: string;
   /** JSON. */
   readonly content: string;
   readonly lifeMs: number;
 }
 
-/** When there are too many of a kind, an open one ends for each new one. */
+/** Limits of open tokens; beyond, a new one replaces an open one. */
 export interface Room {
   readonly maxAll: number;
   /** Beyond, the owner's oldest ends. */
   readonly maxPerOwner: number;
-  /** Chooses among all, oldest first, which ends when all places are taken. Default: the oldest. */
+  /** Chooses the token to replace when the total is reached. Default: the oldest. */
   readonly displaced?: (open: readonly OpenToken[]) => OpenToken | undefined;
 }
 
@@ -44,12 +44,12 @@ export class ShortTokens {
     this.#store = new ShortTokensStore(deps.metadata);
   }
 
-  /** undefined: unknown, taken or over. */
+  /** undefined: unknown, used or expired. */
   async find(name: ShortTokenName): Promise<ShortTokenRow | undefined> {
     return this.#store.find(name, this.#deps.clock.now());
   }
 
-  /** The same by the hash of its second secret. */
+  /** Like find(), by the hash of the second secret. */
   async findByOther(otherHash: string): Promise<ShortTokenRow | undefined> {
     return this.#store.findByOther(otherHash, this.#deps.clock.now());
   }
@@ -61,7 +61,7 @@ export class ShortTokens {
     return this.#tries([...dropped, this.#store.insert({ ...token, createdAt, endsAt: createdAt + lifeMs })]);
   }
 
-  /** Takes it away. False: somebody else has. */
+  /** Removes the token. False: another request has removed it. */
   take(name: ShortTokenName): Promise<boolean> {
     return this.#tries([{ ...this.#store.delete(name), expectChanges: 1 }]);
   }

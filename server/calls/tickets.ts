@@ -18,7 +18,7 @@ const LIFE_MS = 60_000;
 /** The query parameter. */
 const TICKET = 'ticket';
 const CONTEXT = 'ticket';
-/** Longer ones are none of ours. */
+/** Longer texts are not tickets. */
 const MAX_LENGTH = 2048;
 
 /**
@@ -32,7 +32,7 @@ interface Content {
   readonly at: string;
   /** Wall time, ms. */
   readonly issuedAt: number;
-  /** The process that gave it, and when by its monotonic clock, ms: nobody can set that one. */
+  /** The issuing process, and the time by its monotonic clock, ms, which nobody can set. */
   readonly by: string;
   readonly tick: number;
 }
@@ -48,7 +48,7 @@ export class Tickets {
   readonly #deps: TicketsDeps;
   readonly #tokens: ShortTokens;
   readonly #process = randomBase62(22);
-  /** Hashes of used ones, with the monotonic time from which on they are not remembered; oldest first. */
+  /** Hashes of used tickets, with the monotonic time when they can be dropped; oldest first. */
   readonly #used = new Map<string, number>();
 
   constructor(deps: TicketsDeps) {
@@ -113,7 +113,7 @@ export class Tickets {
     }
     const isOurs = content.by === this.#process;
     const age = isOurs ? clock.monotonic() - content.tick : clock.now() - content.issuedAt;
-    // The clock of the node that gave it may be ahead of ours.
+    // The clock of the issuing node may be ahead.
     return Math.abs(age) < LIFE_MS ? content : undefined;
   }
 
@@ -152,7 +152,7 @@ function bytesOf(ticket: string): Buffer {
   return Buffer.from(ticket, 'base64url');
 }
 
-/** One for all texts that stand for the same bytes. */
+/** The same name for all spellings of the same bytes. */
 function nameOf(ticket: string): string {
   return createHash('sha256').update(bytesOf(ticket)).digest('base64url');
 }

@@ -33,7 +33,7 @@ export interface OpenedBlobs {
 
 const MIB = 2 ** 20;
 
-/** Throws StartupError if the configured place is not the one where the objects of this cloud are. */
+/** Throws StartupError if this cloud's objects are not in the configured store. */
 export async function openBlobs(deps: BlobDeps): Promise<OpenedBlobs> {
   const { config, metadata } = deps;
   if (config.blobsUrl === '') {
@@ -46,7 +46,7 @@ export async function openBlobs(deps: BlobDeps): Promise<OpenedBlobs> {
   return { blobs, gauges: (meters) => meterS3(meters, blobs) };
 }
 
-/** The files of the data directory, whether or not this cloud's objects are there. */
+/** The file store of the data directory, even if this cloud's objects are elsewhere. */
 export function openFiles({ config, clock, alarms, diskSpace }: BlobDeps): Promise<FileBlobStore> {
   const directory = join(config.dataDir, 'blobs');
   const directWrites = Math.floor(poolThreads() / 2);

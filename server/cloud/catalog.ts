@@ -6,7 +6,7 @@ import type { BuiltInPrice } from '../billing/catalog/prices.ts';
 import { INSTANCE_TYPES } from '../compute/instance-types.ts';
 import { ENGINES } from '../databases/engine.ts';
 
-/** Machines cost what the catalogue says; the rest nothing, until the operator sets a price. */
+/** Machines have the catalogue's prices; everything else is free until the operator sets a price. */
 export const BUILT_IN: readonly BuiltInPrice[] = [
   ...INSTANCE_TYPES.map(({ name, priceMicro }) => ({
     meter: 'vm.time' as const,

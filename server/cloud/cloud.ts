@@ -84,7 +84,7 @@ export interface Cloud {
    * both ports listen; from then on it says that it is ready.
    */
   serve(): void;
-  /** It is a node of a cluster: others go on while it stops. */
+  /** This process is a node of a cluster: others continue when it stops. */
   readonly isShared: boolean;
   /** Says that it is not ready any more. To be called before the ports are closed. Never rejects. */
   leave(): Promise<void>;
@@ -223,7 +223,7 @@ function gaugesOf(
 
 type Domains = Awaited<ReturnType<typeof buildDomains>>;
 
-/** In the order in which they need each other. */
+/** In dependency order. */
 async function buildDomains(
   { config, clock, log, drill }: BuildOptions,
   { base, addresses }: { base: Foundations; addresses: OwnAddresses },
@@ -305,7 +305,7 @@ function openKept({ dataDir }: Config, { assertSpace }: Foundations) {
   return KeptDumpFiles.open({ directory: join(dataDir, 'databases', 'kept'), assertSpace });
 }
 
-/** API keys that signed links stand for. Accounts are made after what they may use. */
+/** API keys that signed links depend on. Accounts are created after storage. */
 function linkKeysBy(accounts: () => Pick<AccountsPart, 'linkKeys'>): AccountsPart['linkKeys'] {
   return {
     currentId: (accountId) => accounts().linkKeys.currentId(accountId),

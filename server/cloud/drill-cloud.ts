@@ -62,7 +62,7 @@ interface DrillParts {
   readonly folder: ScratchFolder;
 }
 
-/** Throws StartupError, or an Error with a one-line message, as buildCloud() does. */
+/** Throws StartupError, or an Error with a one-line message, like buildCloud(). */
 async function startDrillCloud(
   config: Config,
   { name, repository, folder }: DrillParts,

@@ -1,4 +1,4 @@
-/** Run as a program: one restore drill (drivers/drill-process/drill-ground.ts). */
+/** Runs one restore drill as a program (drivers/drill-process/drill-ground.ts). */
 import { createInterface } from 'node:readline';
 import type { DrillMessage, DrillOrder } from '../drivers/drill-process/drill-ground.ts';
 import { DrillSkipped } from '../recovery/drill/drill.ts';

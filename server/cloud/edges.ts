@@ -50,7 +50,7 @@ export function declaredRoutes(): Route[] {
   return withDocuments(DOMAINS.flatMap((routes) => routes({} as never)));
 }
 
-/** All of these routes, and those that document them. */
+/** The routes and those that document them. */
 export function withDocuments(
   routes: readonly Route[],
   deps: DocumentDeps = { apiUrl: () => '/', library: undefined },

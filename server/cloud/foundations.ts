@@ -39,7 +39,7 @@ import type { BuildOptions } from './cloud.ts';
 export interface Foundations {
   readonly lock: DirectoryLock;
   readonly keys: MasterKeys;
-  /** Held from the first rule on that is placed on this host. */
+  /** Held before the first rule is added to this host. */
   readonly claim: CloudClaim;
   readonly alarms: Alarms;
   /** Called before files without a row are removed. */
@@ -47,9 +47,9 @@ export interface Foundations {
   readonly metadata: Metadata;
   readonly membership: Membership;
   readonly bus: Bus;
-  /** Users connect at them, and other nodes have them too; undefined: there are no others. */
+  /** Ports for users that other nodes open too; undefined: there are no other nodes. */
   readonly ports: OfferedPorts | undefined;
-  /** The age up to which the parts trust what they remember of rows. */
+  /** Maximum age of cache entries. */
   readonly ages: Ages;
   readonly engines: StoreEngines;
   readonly updates: Updates;
@@ -62,7 +62,7 @@ export interface Foundations {
   readonly linkSecret: Uint8Array;
   readonly secrets: Secrets;
   readonly outbound: Outbound;
-  /** Registers the figures of both stores. */
+  /** Registers the metrics of both stores. */
   readonly gauges: (meters: Meters) => void;
 }
 
@@ -104,7 +104,7 @@ function outboundOf({ config, clock }: BuildOptions): Outbound {
   return new SafeFetch({ clock, allowed: listIn(config.fetchAllow) });
 }
 
-/** Other nodes are told what changes here, and tell it. */
+/** Sends changes to other nodes and receives theirs. */
 function joinNodes(bus: Bus, { runId, isShared }: Membership, url: string): void {
   if (isShared) bus.connect(NodeBus.open({ url, runId, receive: bus.receive.bind(bus) }));
 }
@@ -115,7 +115,7 @@ function withBus(stored: Metadata, updates: Updates) {
   return { bus, metadata: withWatchers(stored, bus.changed.bind(bus)) };
 }
 
-/** Throws StartupError, or an Error of one clear line. */
+/** Throws StartupError, or an Error with a one-line message. */
 export async function openFoundations(options: BuildOptions): Promise<Foundations> {
   const { config, clock, step } = options;
   const alarms = new Alarms(clock);

@@ -1,4 +1,4 @@
-/** Prepares beside the server what this host still lacks. */
+/** Installs what this host lacks, in a process beside the server. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';

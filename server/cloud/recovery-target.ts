@@ -15,7 +15,7 @@ export type TargetConfig = Pick<
 >;
 
 export interface OwnObjects {
-  /** Whether a bucket of that name in this cloud has an object of that name and ETag. */
+  /** Whether this cloud has an object with that bucket, name and ETag. */
   hasObject(bucket: string, name: string, etag: string): Promise<boolean>;
 }
 

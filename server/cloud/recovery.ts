@@ -1,4 +1,4 @@
-/** Gives recovery the places of its points, and a ground for its drills. */
+/** Gives recovery its target and the means for drills. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { DrillProcesses } from '../drivers/drill-process/drill-ground.ts';
@@ -15,7 +15,7 @@ import type { DrillMeans } from './drill-cloud.ts';
 import type { Foundations } from './foundations.ts';
 import { openTargets } from './recovery-target.ts';
 
-/** The file layout that foundations.ts and compute.ts give to their drivers. */
+/** The file layout that foundations.ts and compute.ts use. */
 const LAYOUT = { images: 'images' };
 /** Runs in a process of its own. */
 const DRILL_PROGRAM = programFile('cloud/drill-main');

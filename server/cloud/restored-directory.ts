@@ -1,4 +1,4 @@
-/** Opens data directories that no cloud uses: restored ones, copies of points, and what a drill has. */
+/** Opens data directories that no cloud uses: restored ones, copies of points, and those of drills. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

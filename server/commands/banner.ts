@@ -28,7 +28,7 @@ export async function banner(cloud: Cloud, isTerminal: boolean): Promise<string>
 
 const indented = (text: string) => text.replace(/^/gm, '  ');
 
-/** Where the cloud is reached, and where its data are. */
+/** The cloud's addresses and data directory. */
 export function bannerFacts({ config, addresses }: Cloud) {
   return {
     console: `${addresses.apiUrl}/`,
@@ -39,7 +39,7 @@ export function bannerFacts({ config, addresses }: Cloud) {
   };
 }
 
-/** Each of what an operator should know. */
+/** Notes and warnings for the operator. */
 export async function bannerNotes(cloud: Cloud, isTerminal: boolean): Promise<string[]> {
   const notes = warnings(cloud).map((warning) => `Warning: ${warning}`);
   notes.push(...registrationNotes(cloud.config));
@@ -56,11 +56,11 @@ function registrationNotes(config: Config): string[] {
   return [`${BY_INVITATION}. To let everyone register, set CLOUDLET_REGISTRATION=open.`];
 }
 
-/** Where others reach the cloud and the settings do not say who may register. */
+/** Shown if others can reach the cloud and the settings do not say who may register. */
 export const BY_INVITATION =
   'Registration is by invitation, because others can reach this cloud; "cloudlet invite add" makes invitations';
 
-/** True when other machines reach it and nothing says by which name. */
+/** True if other machines can reach the cloud and no public name is set. */
 function hearsAll({ api, config }: Cloud): boolean {
   const { address } = api.server.address() as AddressInfo;
   return config.publicUrl === '' && (address === '0.0.0.0' || address === '::');
@@ -102,12 +102,12 @@ function commandLine(verb: readonly string[], dataDir: string, isTerminal: boole
   return [launcher, ...verb, ...where].map(quoted).join(' ');
 }
 
-/** For a shell. */
+/** Quotes a word for a shell. */
 export function quoted(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Whether others on the network could read what users send. */
+/** Shown if others on the network could read traffic of users. */
 export const EXPOSED =
   'other machines can reach these ports, and passwords and keys are sent without encryption';
 export const EXPOSED_FIX =
@@ -119,7 +119,7 @@ export function isExposed({ publicUrl, dataUrl }: Config, address: string): bool
   return !isLoopback(address) && !(isPrivate(publicUrl) && isPrivate(dataUrl));
 }
 
-/** Reached by TLS, or from this machine alone, as where a container's ports are published on loopback. */
+/** Reached over TLS, or only from this machine, for example through ports published on loopback. */
 function isPrivate(url: string): boolean {
   if (url === '') return false;
   const { protocol, hostname } = new URL(url);

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { systemClock } from '../platform/clock.ts';
 import { startControl } from './start.ts';
 
-/** Runs `work` while the cloud listens on its control socket alone. */
+/** Runs `work` while the cloud listens only on its control socket. */
 export async function withClosedCloud<T>(config: Config, work: (cloud: Cloud) => Promise<T>): Promise<T> {
   const log = pino({ level: 'silent' });
   const cloud = await buildCloud({ config, clock: systemClock, log, step: (_name, step) => step() });

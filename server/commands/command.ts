@@ -7,7 +7,7 @@ export class UsageError extends Error {}
 export interface Words {
   /** Arguments after the name of the command, without options. */
   readonly positionals: readonly string[];
-  /** The options' values, by name; of a flag that is given, `yes`. */
+  /** Values of the options by name; `yes` for a flag. */
   readonly values: Readonly<Record<string, string | undefined>>;
 }
 

@@ -1,4 +1,4 @@
-/** `cloudlet databases`: what is done with database servers while Cloudlet is stopped. */
+/** `cloudlet databases`: maintenance of database servers while Cloudlet is stopped. */
 import { ABOUT_ENGINES } from '../drivers/engines/all-engines.ts';
 import { isAppError } from '../platform/errors.ts';
 import { withClosedCloud } from './closed-cloud.ts';

@@ -13,14 +13,14 @@ import { writeDurableFile } from '../platform/durable-file.ts';
 /** Names of temporary directories: with the number of the process, and six more characters. */
 const NAME = /^cloudlet-dev-(\d+)-\w{6}$/;
 const KEY_FILE = 'dev.key';
-/** A directory this young may be one whose process in another container has not locked it yet. */
+/** A young directory may belong to a process in another container that has not locked it yet. */
 const YOUNG_MS = 60_000;
-/** The user ids and networks of clouds for development, apart from those of other clouds' defaults. */
+/** User ids and networks of development clouds, different from the defaults of other clouds. */
 const FIRST_UID = 620_000_000;
 const USERS_EACH = 1_100_000;
 const UID_RANGES = 17;
 const NETWORKS = 31 * 64;
-/** Settings that hold in `cloudlet dev`, too. Others could lead to the data of another cloud. */
+/** Settings that also apply to `cloudlet dev`. Others could lead to the data of another cloud. */
 const KEPT_SETTINGS = ['CLOUDLET_LOG_LEVEL', 'CLOUDLET_LOG_FORMAT', 'CLOUDLET_VM_ACCEL'];
 
 export interface DevDirectory {
@@ -52,7 +52,7 @@ export function earlierKey(dataDir: string): string | undefined {
   }
 }
 
-/** To be called once the cloud runs: the mark that it is one of ours. */
+/** Call once the cloud runs: marks the directory as created by cloudlet dev. */
 export function keepKey(dataDir: string, key: string): void {
   writeDurableFile(join(dataDir, KEY_FILE), key, 0o600);
 }
@@ -143,7 +143,7 @@ function isAbandoned(name: string): boolean {
   return pid !== undefined && !existsSync(`/proc/${pid}`);
 }
 
-/** The words of each process, where they can be read. */
+/** The command line of each process that can be read. */
 function runningCommands(): string[] {
   return readdirSync('/proc').flatMap((pid) => {
     try {

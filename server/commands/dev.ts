@@ -101,7 +101,7 @@ async function run(given: Config, { positionals: command, values }: Words): Prom
       const code = await restore(given, { positionals: [], values: { ...values, to: directory.path } });
       if (code !== 0) return code;
     }
-    // A copy of other people's data gets a key that nobody else knows.
+    // A copy of another cloud's data gets a random key.
     const key = earlier ?? (values.from === undefined ? KEY : randomSecret(24).toString('hex'));
     return await serve(await devConfig(directory.path, key), { key, wanted, command });
   } finally {
@@ -120,7 +120,7 @@ function readEngines(list: string | undefined): readonly string[] | undefined {
 
 interface Wishes {
   readonly key: string;
-  /** Engines that were asked for; undefined: the default ones that are there. */
+  /** The requested engines; undefined: the available default ones. */
   readonly wanted: readonly string[] | undefined;
   readonly command: readonly string[];
 }
@@ -211,7 +211,7 @@ async function enginesToUse(call: Call, wanted: readonly string[] | undefined): 
   return DEFAULT_ENGINES.filter((name) => there.has(name));
 }
 
-/** The account's first database of that engine; a new one where there is none. */
+/** Variables for the account's first database of the engine, or a new one. */
 async function databaseVariables(call: Call, engine: string): Promise<Variables> {
   const own = await call<Database[]>('GET', '/api/databases');
   const found = own.find((database) => database.engine === engine);
@@ -238,7 +238,7 @@ async function untilReady(call: Call, id: string): Promise<void> {
   }
 }
 
-/** The terminal tells both of us of its Ctrl+C; other signals are passed on. */
+/** The terminal sends Ctrl+C to both processes; other signals are forwarded. */
 async function runCommand(
   [program = '', ...words]: readonly string[],
   variables: Variables,
@@ -257,7 +257,7 @@ async function runCommand(
   });
 }
 
-/** Machines would outlive the process of their cloud. */
+/** Machines would outlive the cloud's process. */
 async function endMachines(call: Call): Promise<void> {
   const machines = await call<{ vm_id: string; state: string }[]>('GET', '/api/admin/vms');
   const running = machines.filter(({ state }) => state !== 'stopped' && state !== 'deleted');

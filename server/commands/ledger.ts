@@ -57,7 +57,7 @@ function readHead(text: string): LedgerHead {
   return { seq: BigInt(seq), hash };
 }
 
-/** In this process, in one state of the database: the server has no work of it. */
+/** In this process, on one snapshot of the database, without load on the server. */
 async function walkBeside({ dataDir, metadataUrl }: Config, head: LedgerHead | undefined): Promise<Found> {
   if (metadataUrl !== '') {
     return inSnapshot(metadataUrl, (client) => walkOver(readsOf(client), head));

@@ -1,4 +1,4 @@
-/** `cloudlet nodes …`: the nodes of a cluster, from any of them and without a key. */
+/** `cloudlet nodes …`: the nodes of a cluster, from any of them, without a key. */
 import { type Command, UsageError } from './command.ts';
 import { askServer, type CallAsOperator } from './operator-call.ts';
 

@@ -36,13 +36,13 @@ export async function askServer<T>(config: Config, work: (call: CallAsOperator) 
   return work((input) => callSocket(path, input));
 }
 
-/** Whether a server runs. Throws where there is no cloud. */
+/** Whether a server runs. Throws if there is no cloud. */
 export async function serverAnswers(config: Config): Promise<boolean> {
   assertCloud(config.dataDir);
   return answers(controlPath(config));
 }
 
-/** Throws when there is none: only `start` makes one. */
+/** Throws if there is no cloud: only `start` creates one. */
 export function assertCloud(dataDir: string): void {
   let isThere: boolean;
   try {
@@ -67,7 +67,7 @@ function answers(socketPath: string): Promise<boolean> {
   );
 }
 
-/** Empty when there is none: then the server says that a key is needed. */
+/** Empty if there is none: the server then answers that a key is needed. */
 function tokenOf(socketPath: string): string {
   try {
     return readFileSync(tokenPath(socketPath), 'utf8');

@@ -25,7 +25,7 @@ export function startReport(config: Pick<Config, 'logFormat'>, log: Logger): Sta
   return isAllJson(config) ? inLog(log) : inText();
 }
 
-/** JSON is asked for, or what is printed goes where the log goes, which is JSON there. */
+/** JSON was requested, or output goes to the same place as a JSON log. */
 function isAllJson({ logFormat }: Pick<Config, 'logFormat'>): boolean {
   if (logFormat !== 'auto') return logFormat === 'json';
   return process.stderr.isTTY !== true && isSameFile(1, 2);
@@ -54,7 +54,7 @@ function inText(): StartReport {
   };
 }
 
-/** Nothing of it names a secret: a log is kept, and others may read it. */
+/** Contains no secrets: logs are kept, and others may read them. */
 function inLog(log: Logger): StartReport {
   return {
     begin: () => log.info({ version: VERSION }, 'starting'),

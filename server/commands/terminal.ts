@@ -25,7 +25,7 @@ export class Progress {
   }
 }
 
-/** From the file, or from who sits there. */
+/** From the file, or typed at the terminal. */
 export async function givenRecoveryKey(file: string | undefined): Promise<Buffer> {
   if (file !== undefined) return readRecoveryKey(readFileSync(file, 'utf8'));
   const typed = await ask('Recovery key: ');

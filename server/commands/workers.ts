@@ -34,7 +34,7 @@ export class Workers {
     for (let i = 1; i <= this.#config.workers; i++) this.#runs.push(this.#keep(i));
   }
 
-  /** Ends them in order, as their node says that it leaves; resolves when all have ended. */
+  /** Ends the workers after their node has left; resolves when all have ended. */
   async stop(): Promise<void> {
     this.#end.abort();
     for (const child of this.#children) child.kill('SIGTERM');
@@ -77,10 +77,10 @@ export class Workers {
   }
 }
 
-/** In a worker: resolves when the process that started it has ended, also by a kill. */
+/** In a worker: resolves when its parent process has ended, even if killed. */
 export async function parentEnded(): Promise<void> {
   const ended = once(process.stdin.resume(), 'end');
-  // A worker that has stopped must not wait for it.
+  // A stopped worker must not wait for its parent.
   process.stdin.unref();
   await ended;
 }

@@ -15,7 +15,7 @@ type Texts = Readonly<Record<string, string | undefined>>;
 /** Command-line options that override the environment. */
 const OPTIONS: Texts = { CLOUDLET_DATA_DIR: 'data-dir', CLOUDLET_PORT: 'port' };
 
-/** Variables of the client (cli/), which a shell that starts a cloud may have set as well. */
+/** Variables of the client (cli/), which may also be set in the shell that starts a cloud. */
 const OF_THE_CLIENT: ReadonlySet<string> = new Set([
   'CLOUDLET_URL',
   'CLOUDLET_API_KEY',
@@ -25,7 +25,7 @@ const OF_THE_CLIENT: ReadonlySet<string> = new Set([
   'CLOUDLET_S3_URL',
 ]);
 
-/** All variables of our own environment, for a program that the user starts through us. */
+/** All our environment variables, for a program that the user starts through us. */
 export function inheritedEnvironment(): Texts {
   return process.env;
 }
@@ -60,7 +60,7 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
 }
 
-/** A name below the domain of machines is a machine's: this cloud would not answer under it. */
+/** Names below the apps domain belong to machines: the cloud would not be reachable by them. */
 function assertOwnNames({ appsDomain, publicUrl, dataUrl, s3Domain }: Config): void {
   const hosts = [publicUrl, dataUrl].filter((url) => url !== '').map((url) => new URL(url).hostname);
   const taken = [...hosts, ...s3Domain.split(',')].find((name) => name.endsWith(`.${appsDomain}`));
@@ -70,7 +70,7 @@ function assertOwnNames({ appsDomain, publicUrl, dataUrl, s3Domain }: Config): v
     );
 }
 
-/** Nodes share rows and bytes, so neither may be in the directory of one. */
+/** Nodes share rows and bytes, so neither may be in one node's directory. */
 function assertNode(config: Config): void {
   const { nodeUrl, metadataUrl, blobsUrl, compute, masterKeyFile, workers, port, dataPort } = config;
   if (nodeUrl === '') {
@@ -138,12 +138,12 @@ function withGuess(name: string, known: Iterable<string>): string {
   return meant === undefined ? name : `${name} (did you mean ${meant}?)`;
 }
 
-/** Size of libuv's thread pool, which reads the same variable; `bin/cloudlet` sets it. */
+/** Size of libuv's thread pool, from its own variable; `bin/cloudlet` sets it. */
 export function poolThreads(environment: Texts = process.env): number {
   return Number.parseInt(environment['UV_THREADPOOL_SIZE'] ?? '4', 10) || 1;
 }
 
-/** The folders of PATH, in its order, without relative ones. */
+/** The folders of PATH, in order, except relative ones. */
 export function pathFolders(environment: Texts = process.env): string[] {
   return (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
 }
@@ -157,7 +157,7 @@ export function renderSettings(): string {
 }
 
 const PROTOCOL = '(?:TCP|UDP|SCTP)';
-/** Endings of the variables that Kubernetes sets for a Service; no setting of ours has one. */
+/** Suffixes of the variables that Kubernetes sets for a Service; none of our settings has one. */
 const NAMES = new RegExp(`_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\\d+_${PROTOCOL}(?:_[A-Z]+)?)$`);
 /** `<SERVICE>_PORT`, which may be the name of a setting, is recognized by its value. */
 const ADDRESS = /^(?:tcp|udp|sctp):\/\//;

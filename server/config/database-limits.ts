@@ -5,7 +5,7 @@ type Limits = Pick<Config, 'databaseConnections' | 'databaseServerConnections' |
 
 const HOUR_MS = 3_600_000;
 
-/** Limits of each database, and of the servers that accounts have. */
+/** Limits of each database, and of the servers of accounts. */
 export function databaseLimits(config: Limits) {
   const { databaseConnections: connections, databaseStatementSeconds: seconds } = config;
   const serverConnections = Math.max(connections, config.databaseServerConnections);

@@ -1,4 +1,4 @@
-/** Suggests the meant name for a mistyped one. */
+/** Suggests a name for a mistyped one. */
 import { slipsBetween } from '../../libs/near-names/index.ts';
 
 /**
@@ -18,7 +18,7 @@ export function didYouMean(typed: string, known: Iterable<string>): string | und
   return nearest;
 }
 
-/** Maximum characters compared. The work grows with the square of it. */
+/** Maximum characters compared, because the work grows quadratically. */
 const LONGEST = 128;
 
 function slipsOf(length: number): number {

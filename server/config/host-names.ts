@@ -1,4 +1,4 @@
-/** Host names by which requests come, and lists in the settings. */
+/** Host names of requests, and lists in the settings. */
 import type { Config } from './config.ts';
 
 /** The entries of a setting that is a list; empty: none. */
@@ -15,7 +15,7 @@ export function s3Domains({ s3Domain }: Pick<Config, 's3Domain'>): string[] {
   return listIn(s3Domain);
 }
 
-/** All host names under which a bucket's name is the first label. */
+/** All domains whose subdomains are bucket names. */
 export function bucketDomains(config: Pick<Config, 's3Domain'>): string[] {
   return [...s3Domains(config), PRIVATE_S3];
 }

@@ -1,4 +1,4 @@
-/** The place of published ports of machines, and whether they share a host with the console. */
+/** Where ports of machines are published, and whether the console has the same host. */
 import { isIP, isIPv4 } from 'node:net';
 import type { Config } from './config.ts';
 
@@ -7,7 +7,7 @@ type Settings = Pick<Config, 'host' | 'publishedHost' | 'publishedPorts' | 'publ
 interface PublishedAddress {
   /** The address that the ports listen on. */
   readonly listen: string;
-  /** The host in their addresses; null: the one by which the API is reached. */
+  /** The host in their addresses; null: the host that the API was called by. */
   readonly shown: string | null;
 }
 
@@ -27,14 +27,14 @@ export function publishedAt({
   if (isIP(publishedHost) !== 0) return { listen: publishedHost, shown: inUrl(publishedHost) };
   if (publishedHost !== '') return { listen: host, shown: publishedHost };
   const isLoopback = host === 'localhost' || (isIPv4(host) && host.startsWith('127.'));
-  // Others than Linux have only 127.0.0.1.
+  // Systems other than Linux have only 127.0.0.1.
   if (!isLoopback || process.platform !== 'linux') return { listen: host, shown: null };
   const [first, second] = OTHER_LOOPBACK;
   const other = host === first ? second : first;
   return { listen: other, shown: other };
 }
 
-/** The host name by which users reach the console, as far as the settings tell. */
+/** The host name of the console, as far as the settings define it. */
 function consoleHost({ publicUrl, host }: Settings): string {
   return publicUrl === '' ? inUrl(host) : new URL(publicUrl).hostname;
 }

@@ -12,16 +12,16 @@ const PUBLIC_MEMORY = 50;
 
 type Addresses = Pick<Config, 'host' | 'publicUrl'>;
 
-/** Accounts are for everyone, for whoever has an invitation, or made by administrators only. */
+/** Registration for everyone, for people with an invitation, or only by administrators. */
 export type Registration = 'open' | 'invitation' | 'closed';
 
-/** The setting wins; by default strangers register only where nobody else reaches the cloud. */
+/** The setting wins; by default registration is open only if no other machine reaches the cloud. */
 export function registrationOf(config: Pick<Config, 'registration'> & Addresses): Registration {
   if (config.registration !== 'auto') return config.registration;
   return isLocal(config) ? 'open' : 'invitation';
 }
 
-/** The setting wins; without it a publicly reachable cloud allows fewer than one on loopback. */
+/** The setting wins; by default a reachable cloud allows fewer than one on loopback. */
 export function registrationsOf(config: Pick<Config, 'registrationsPerWindow'> & Addresses): number {
   if (config.registrationsPerWindow > 0) return config.registrationsPerWindow;
   return isLocal(config) ? LOCAL : PUBLIC;

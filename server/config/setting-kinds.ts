@@ -1,4 +1,4 @@
-/** The type of a setting, and its kinds: text, whole number, one of several words. */
+/** Types of settings: text, whole number, choice. */
 import { isIP } from 'node:net';
 import { parseS3Url } from './s3-address.ts';
 
@@ -104,7 +104,7 @@ export const nameOrAddress = (value: string) =>
   !/^(0\.0\.0\.0|::)$/.test(value) && (isIP(value) !== 0 || domainName(value) === undefined)
     ? undefined
     : 'must be a name in lower case or an IP address, like ports.example.org or 192.0.2.7';
-/** An empty address would mean all addresses, an empty path the working directory: surely a mistake. */
+/** An empty address would mean all addresses, an empty path the working directory: probably a mistake. */
 export const notEmpty = (value: string) => (value === '' ? 'must not be empty' : undefined);
 export const url = (value: string) =>
   value === '' || /^https?:\/\/[^/]+$/.test(value)

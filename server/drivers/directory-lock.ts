@@ -13,7 +13,7 @@ export interface DirectoryLock {
 /** Referenced so that the garbage collector does not close the connection and release the lock. */
 const held = new Set<Database.Database>();
 
-/** Takes the lock or throws at once. `directory` must exist. */
+/** Takes the lock, or throws immediately. `directory` must exist. */
 export function lockDirectory(directory: string): DirectoryLock {
   const path = join(directory, 'lock');
   makePrivate(path);

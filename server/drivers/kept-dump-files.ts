@@ -1,4 +1,4 @@
-/** Last dumps of deleted databases: a file each, named after the database. */
+/** Last dumps of deleted databases: one file each, named after the database. */
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -24,7 +24,7 @@ export class KeptDumpFiles implements KeptDumps {
     this.#options = options;
   }
 
-  /** Makes the directory, and removes what was cut off in it. */
+  /** Creates the directory, and removes incomplete files. */
   static async open(options: KeptDumpFilesOptions): Promise<KeptDumpFiles> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 });
     for (const name of await readdir(options.directory)) {
@@ -33,7 +33,7 @@ export class KeptDumpFiles implements KeptDumps {
     return new KeptDumpFiles(options);
   }
 
-  /** Bytes of each in that directory, by the database's id. */
+  /** Sizes of dumps in the directory, by database id. */
   static async sizes(directory: string): Promise<Map<string, number>> {
     const dumps = await KeptDumpFiles.open({ directory, assertSpace: () => {} });
     const ids = await dumps.list();

@@ -12,10 +12,10 @@ export const SUB_PROTOCOLS: ReadonlyMap<string, Encoding> = new Map([
 ]);
 const MAX_HELLO_BYTES = 16 * 1024;
 
-/** The password in a client's `hello`, empty without one; null: the message is something else. */
+/** The password in a client's `hello`, may be empty; null: another message. */
 export function readHello(bytes: Buffer, encoding: Encoding): string | null {
   if (bytes.length > MAX_HELLO_BYTES) return null;
-  // Each message is asked; most are none.
+  // Tried for each message; most are not a hello.
   if (encoding === 'json' && !bytes.includes('hello')) return null;
   try {
     return encoding === 'json' ? helloOfJson(bytes) : helloOfProtobuf(bytes);
@@ -30,7 +30,7 @@ function helloOfJson(bytes: Uint8Array): string | null {
   return typeof jwt === 'string' ? jwt : '';
 }
 
-/** ClientMsg.hello has the number 1, and HelloMsg.jwt in it too. */
+/** ClientMsg.hello has field number 1, as does HelloMsg.jwt in it. */
 function helloOfProtobuf(bytes: Uint8Array): string | null {
   const hello = firstField(bytes);
   if (hello === null) return null;

@@ -20,14 +20,14 @@ import { type Encoding, helloError, helloOk, readHello, SUB_PROTOCOLS } from './
 
 /** A client that has not logged in by then is closed, ms. */
 const HELLO_MS = 10_000;
-/** Connections that may be without log-in, in all and from one address. */
+/** Maximum connections before log-in, in total and per address. */
 const MAX_UNAUTHENTICATED = 1024;
 const MAX_UNAUTHENTICATED_PER_ADDRESS = 32;
-/** Messages of a connection that are answered at the same time; more wait unread. */
+/** Messages per connection that are processed concurrently; more stay unread. */
 const MAX_UNDER_WAY = 16;
-/** Connections of one database. */
+/** Maximum connections per database. */
 const MAX_SOCKETS = 256;
-/** Bytes that are read before there is a `hello`. */
+/** Maximum bytes read before `hello`. */
 const MAX_EARLY_BYTES = 128 * 1024;
 const NAME_CHARACTERS = 24;
 const PING_MS = 30_000;
@@ -57,10 +57,10 @@ interface Client {
   /** Aborted when the connection ends. */
   readonly left: AbortController;
   database: EngineDatabase;
-  /** Resolves when the password of the last message was checked: messages stay in their order. */
+  /** Resolves when the last password was checked: messages are processed in order. */
   checked: Promise<unknown>;
   underWay: number;
-  /** Pings since it answered one. */
+  /** Pings since the last pong. */
   missed: number;
 }
 
@@ -85,7 +85,7 @@ export class HranaSockets implements Upgrades {
     this.#timer = setInterval(() => this.#ping(), PING_MS).unref();
   }
 
-  /** Whether an upgrade is to one of these. */
+  /** Whether the request upgrades to this protocol. */
   takes({ method, url = '', headers }: IncomingMessage): boolean {
     return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && /^\/+db(?:[/?]|$)/.test(url);
   }
@@ -121,7 +121,7 @@ export class HranaSockets implements Upgrades {
     }, 1000).unref();
   }
 
-  /** Throws AppError for a connection that cannot begin. */
+  /** Throws AppError if the connection is refused. */
   #admit(exchange: Exchange): void {
     this.#deps.door.admit(exchange);
     const offered = String(exchange.raw.headers['sec-websocket-protocol'] ?? '').split(/\s*,\s*/);
@@ -196,7 +196,7 @@ export class HranaSockets implements Upgrades {
     refuseHello(client, error);
   }
 
-  /** Answers another `hello`, by which a client goes on under a new password. Never rejects. */
+  /** Handles another `hello`, with which a client continues under a new password. Never rejects. */
   async #logInAgain(client: Client, password: string): Promise<void> {
     const { webSocket, encoding } = client;
     const found = client.checked.then(() => this.#deps.databases.find(client.databaseId, password));
@@ -214,11 +214,11 @@ export class HranaSockets implements Upgrades {
     await client.checked;
   }
 
-  /** `early`: messages that came before the log-in was over. */
+  /** `early`: messages received before the log-in finished. */
   #serve(client: Client, early: readonly Buffer[]): void {
     const { webSocket, left, database } = client;
     const { databaseId } = database;
-    // The WebSocket was closed meanwhile.
+    // The WebSocket was closed in the meantime.
     if (webSocket.readyState !== webSocket.OPEN) return;
     if (this.#perDatabase.of(databaseId) >= MAX_SOCKETS) {
       webSocket.close(TRY_AGAIN, `The database has ${MAX_SOCKETS} connections`);
@@ -247,7 +247,7 @@ export class HranaSockets implements Upgrades {
     try {
       await this.#answer(client, data);
     } catch (thrown) {
-      // The client left meanwhile, which is no failure.
+      // The client has left, which is not a failure.
       if (client.left.signal.aborted) return;
       const error = toAppError(thrown);
       if (error.code === 'internal_error') this.#deps.log.error({ err: thrown }, 'a Hrana message failed');
@@ -287,7 +287,7 @@ export class HranaSockets implements Upgrades {
 
   #ping(): void {
     for (const client of this.#clients) {
-      // Nothing is read from one whose messages are under way; none of them takes that long.
+      // Pings of a busy client are not read, so it may miss more.
       const most = client.underWay === 0 ? 1 : MOST_MISSED;
       if (client.missed >= most) client.webSocket.terminate();
       client.missed++;

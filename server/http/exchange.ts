@@ -105,7 +105,7 @@ export class Door {
     return this.forwarded(request)?.requestId ?? this.newId();
   }
 
-  /** What another node says about a forwarded request; undefined: it came from a client. */
+  /** Facts from the node that forwarded a request; undefined: it came from a client. */
   forwarded(request: IncomingMessage): ForwardedCall | undefined {
     return this.#deps.proxies.forwarded?.of(request);
   }

@@ -1,4 +1,4 @@
-/** The nodes of a cluster: seen, drained, resumed, forgotten. */
+/** The nodes of a cluster: list, drain, resume, remove. */
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Membership, NodeChange, NodeLoad, NodeView } from '../platform/membership.ts';
@@ -15,7 +15,7 @@ export interface NodesDeps {
 /** Names the node that answers. */
 const SELF = 'self';
 const OLD_MS = 24 * 3_600_000;
-/** It may have ended without a word. */
+/** The host may have been killed. */
 const SILENT_MS = 3000;
 
 export class Nodes {
@@ -27,7 +27,7 @@ export class Nodes {
     this.#startedAt = deps.clock.now();
   }
 
-  /** All nodes as of the last beat; this process alone where there is no cluster. */
+  /** All nodes as of the last heartbeat; only this process without a cluster. */
   list() {
     const { membership } = this.#deps;
     if (!membership.isShared) return [this.#alone()];
@@ -39,7 +39,7 @@ export class Nodes {
     const node = this.#find(id);
     if (to === 'drained') this.#assertAnotherIsUp(node);
     if (!(await this.#deps.membership.change(node.nodeId, to))) {
-      // Another may have been drained since the last beat.
+      // Another node may have been drained since the last heartbeat.
       if (to === 'drained') this.#assertAnotherIsUp(node);
       throw invalid(node, `Only a node that is up or draining can be ${to}`, 'Start it again instead');
     }
@@ -47,7 +47,7 @@ export class Nodes {
     return present(changed, changed.runId === this.#deps.membership.runId);
   }
 
-  /** The same refusals. Resolves with the node that was forgotten. */
+  /** Refused for the same reasons. Resolves with the removed node. */
   async forget(id: string) {
     const node = this.#find(id);
     if (!(await this.#deps.membership.change(node.nodeId, 'forgotten')))

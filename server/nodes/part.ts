@@ -1,4 +1,4 @@
-/** Makes the operations on the nodes of a cluster, and tells the others of this one. */
+/** Creates the operations on cluster nodes, and publishes this node's state. */
 import { hostname } from 'node:os';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -12,7 +12,7 @@ export interface NodesPartDeps {
   readonly membership: Membership;
   readonly alarms: Alarms;
   readonly clock: Clock;
-  /** Ports of the host that others are to have too. */
+  /** Ports of the host that other nodes open too. */
   readonly ports: { told(): ToldPorts } | undefined;
   readonly hostMetrics: { read(): { readonly cpu: number; readonly memory: number } };
 }

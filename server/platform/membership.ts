@@ -6,7 +6,7 @@
 import type { ToldAlarm } from './alarms.ts';
 import type { Clock } from './clock.ts';
 
-/** What a node reports with its heartbeats. */
+/** The report that a node sends with its heartbeats. */
 export interface NodeReport {
   readonly alarms: readonly ToldAlarm[];
   /** null: not reported yet. */

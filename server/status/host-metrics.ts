@@ -29,7 +29,7 @@ export interface HostMetricsDeps {
 
 interface DiskFigures {
   readonly percent: number;
-  /** For this process: without the share that the file system keeps for root. */
+  /** For this process: without the file system's share reserved for root. */
   readonly freeBytes: number;
   readonly totalBytes: number;
   readonly at: number;
@@ -59,7 +59,7 @@ export class HostMetrics {
     this.#deps = deps;
   }
 
-  /** Begins sampling. Resolves after the first disk figure, or after a second without one. */
+  /** Starts sampling. Resolves after the first disk figure, or after a second. */
   async start(): Promise<void> {
     if (this.#beat !== undefined) return;
     this.#samples.push(this.#readCpu());
@@ -151,7 +151,7 @@ function percent(part: number, whole: number): number {
 }
 
 interface CpuTicks {
-  /** Time of all cores since the host booted, in the system's unit. */
+  /** Busy time of all cores since the host booted, in the system's unit. */
   readonly busy: number;
   readonly total: number;
 }
@@ -205,7 +205,7 @@ export class EventLoopDelay {
   }
 }
 
-/** Begins to measure and adds the gauges to /metrics. The caller stops it. */
+/** Starts measuring and adds the gauges to /metrics. The caller stops it. */
 export function gaugeLoopDelay(meters: Meters): EventLoopDelay {
   const delay = new EventLoopDelay();
   delay.start();

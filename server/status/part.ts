@@ -20,7 +20,7 @@ export function systemPart(deps: SystemDeps) {
       meterSystem(meters, { ...deps, version: VERSION });
     },
     leave: () => status.leave(),
-    // Once at the start, so that figures are known when the metadata store goes away.
+    // Once at the start, so that figures are known if the metadata store becomes unavailable.
     start: () => {
       status.serve();
       void status.read({ accountId: 0, seesAll: true }).catch(() => {});

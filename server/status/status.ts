@@ -29,7 +29,7 @@ export interface DatabaseEngineStatus {
   readonly preparing?: Preparing | undefined;
 }
 
-/** Where the metadata and the bytes of objects are. */
+/** Where metadata and object bytes are stored. */
 export interface StoreEngines {
   readonly metadata: 'sqlite' | 'postgresql';
   readonly storage: 'files' | 's3';
@@ -101,7 +101,7 @@ export class Status<Scrub, Recovery extends WithFailure> {
     this.#startedAt = deps.clock.monotonic();
   }
 
-  /** The reason why the last recovery point failed may name what accounts have: administrators see it. */
+  /** The failure reason of a recovery point may name resources, so only administrators see it. */
   async read(viewer: Viewer) {
     const [scrub, recovery] = [await this.#lastOf('scrub'), await this.#lastOf('recovery')];
     const compute = await this.#deps.compute();
@@ -200,7 +200,7 @@ const alarmsOf = ({ engine }: DatabaseEngineStatus) => [`${engine}_unavailable`,
 
 const presentEngine = (engine: DatabaseEngineStatus) => ({ ...engine, preparing: engine.preparing ?? null });
 
-/** Running machines with a lesser problem of the engine, such as weaker isolation, are not degraded. */
+/** Running machines with a minor problem of the engine, such as weaker isolation, are not degraded. */
 function presentCompute(compute: ComputeStatus, alarms: readonly Alarm[]) {
   const { isUsable, accelReason, problem, fix, preparing = null, ...rest } = compute;
   const state = stateOf('compute', alarms);
@@ -219,7 +219,7 @@ function withoutReason<Recovery extends WithFailure>(recovery: Recovery): Recove
   return failure ? { ...recovery, last_failure: { ...failure, reason: null } } : recovery;
 }
 
-/** `more`: codes of alarms of this component beside the usual ones. */
+/** `more`: additional alarm codes of this component. */
 function stateOf(
   component: keyof typeof COMPONENT_ALARMS,
   alarms: readonly Alarm[],

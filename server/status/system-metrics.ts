@@ -108,7 +108,7 @@ function meterProcess(meters: Meters, clock: Clock): void {
     type: 'gauge',
     labels: [],
     isPublic: true,
-    // Only Linux shows them.
+    // Only available on Linux.
     ask: async () => [{ labels: [], value: readdirSync('/proc/self/fd').length }],
   });
 }

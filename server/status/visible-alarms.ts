@@ -6,7 +6,7 @@
 import type { Alarms, ToldAlarm } from '../platform/alarms.ts';
 import type { Membership } from '../platform/membership.ts';
 
-/** An alarm of the cloud: of this process, or of a node of the cluster. */
+/** An alarm of this process, or of a node of the cluster. */
 export interface CloudAlarm extends ToldAlarm {
   /** Name of the node; null for a cloud of one process. */
   readonly node: string | null;

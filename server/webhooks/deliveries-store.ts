@@ -40,7 +40,7 @@ export interface DeliveryPage {
   readonly state?: DeliveryRow['state'] | null | undefined;
 }
 
-/** A delivery with what is needed to make an attempt. */
+/** A delivery with the data for an attempt. */
 export interface OutgoingRow extends DeliveryRow {
   readonly webhook_id: string;
   readonly url: string;
@@ -281,7 +281,7 @@ export class DeliveryStore {
     };
   }
 
-  /** Number of webhooks of the account that has this one. */
+  /** Number of webhooks in the same account. */
   async siblings(webhook: number): Promise<number> {
     const row = await this.#reads.get<{ count: number }>(
       `SELECT count(*) AS count FROM webhooks

@@ -41,7 +41,7 @@ const MAX_REST_MS = 3_600_000;
 const FAILING_MS = 5 * 24 * 3_600_000;
 /** Stored attempts of one delivery, which may be replayed any number of times. */
 const KEPT_ATTEMPTS = 10;
-/** Characters of the responses to all but the last. */
+/** Maximum characters stored of responses before the last one. */
 const KEPT_OF_EARLIER = 100;
 const GONE = 410;
 
@@ -88,7 +88,7 @@ export class Dispatcher {
     const added = await changes.run(BACKGROUND, async (change) => {
       const events = await deliveryStore.pendingEvents(EVENT_BATCH);
       const { statements, counts } = await this.#deliveriesOf(events);
-      // A webhook may be removed meanwhile.
+      // A webhook may have been removed.
       change.addAll(statements, 'retry');
       return events.length > 0 ? counts : null;
     });
@@ -97,7 +97,7 @@ export class Dispatcher {
     return true;
   }
 
-  /** With the number for each webhook. */
+  /** With the number of deliveries per webhook. */
   async #deliveriesOf(events: readonly PendingEventRow[]) {
     const { webhookStore, deliveryStore, clock, maxPending = MAX_PENDING } = this.#deps;
     const listeners = new Map<number, ListenerRow[]>();
@@ -145,7 +145,7 @@ export class Dispatcher {
       signal,
       secrets: this.#secretsOf(row, clock.now()),
     });
-    // It may have been replayed, given up or removed meanwhile: the current row counts.
+    // The delivery may have been replayed, given up or removed: the current row counts.
     await changes.store(this.#outcome(row, result), 'skip');
     // Tests make deliveries without an event for all.
     await retention.added(row.webhook, 1);

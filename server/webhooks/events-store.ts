@@ -62,7 +62,7 @@ export interface WrittenEvent {
   readonly at: number;
 }
 
-/** Gives the event its `evt-` id. */
+/** Assigns the event its `evt-` id. */
 export function writeEvent({ accountId, type, data, at }: NewEvent): WrittenEvent {
   const eventId = newId('evt', { now: () => at });
   const body = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });

@@ -17,7 +17,7 @@ import { Webhooks } from './webhooks.ts';
 
 const POLL_MS = 1000;
 const SWEEP_MS = 3_600_000;
-/** Its holder delivers, also the attempts under way when it is about to be another's. */
+/** Its holder delivers, including attempts in progress when the lease is about to move. */
 const LEASE = 'webhooks';
 
 export interface WebhooksDeps {

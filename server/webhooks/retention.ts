@@ -1,4 +1,4 @@
-/** Bounds what is kept of events and deliveries. */
+/** Limits the number of stored events and deliveries. */
 import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
@@ -27,7 +27,7 @@ const MAX_GROWING = 10_000;
 
 export class Retention {
   readonly #deps: RetentionDeps;
-  /** Webhook → deliveries since its log was last cut. */
+  /** Webhook → deliveries since its log was last trimmed. */
   readonly #grown = new Map<number, number>();
   #isStopped = false;
 
@@ -66,7 +66,7 @@ export class Retention {
     await this.#cut(webhook);
   }
 
-  /** Uses small commits, so that others do not wait long. */
+  /** Uses small commits, so that other commits are not delayed. */
   async #removeOld(before: number): Promise<void> {
     const { changes, deliveryStore } = this.#deps;
     for (;;) {

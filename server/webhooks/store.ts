@@ -64,7 +64,7 @@ export class WebhookStore {
     );
   }
 
-  /** Refuses if the account has `most` of them. */
+  /** Refuses if the account already has `most` webhooks. */
   insert(
     row: Pick<
       WebhookRow,

@@ -145,7 +145,7 @@ export class Webhooks {
 
   /** Throws `invalid_request` if the address can never be reached. Deliveries check it again. */
   async #assertReachable({ accountId }: Principal, url: string): Promise<void> {
-    // Names that do not resolve take long, and others wait for theirs.
+    // Names that do not resolve take long, so concurrent checks are limited.
     if (this.#checks.of(accountId) >= MAX_CHECKS) return;
     const done = this.#checks.add(accountId);
     try {
@@ -212,7 +212,7 @@ interface GivenFields {
   readonly description?: string | undefined;
 }
 
-/** Throws `invalid_request` naming every given field that breaks its rule. */
+/** Throws `invalid_request` naming every invalid field. */
 export function assertWebhookFields({ url, description }: GivenFields): void {
   const problems: FieldProblem[] = [];
   const note = (field: string, message: string | undefined) => {

@@ -1,4 +1,4 @@
-/** Entries of the palette, and where they come from: fixed actions, and resources found by words. */
+/** Entries of the palette: fixed actions, and resources found by name. */
 import type { NavigateOptions } from '@tanstack/react-router';
 import type { ComponentType, SVGProps } from 'react';
 
@@ -6,7 +6,7 @@ export interface PaletteEntry {
   /** Unique. */
   readonly id: string;
   readonly label: string;
-  /** Second line: what kind of thing it is. */
+  /** Second line: the kind of entry. */
   readonly note?: string;
   readonly icon: ComponentType<SVGProps<SVGSVGElement>>;
   /** The page to open, or the action to run. */
@@ -16,7 +16,7 @@ export interface PaletteEntry {
 export interface PaletteSource {
   readonly actions: readonly PaletteEntry[];
   readonly isForAdmins?: boolean;
-  /** Resources whose names have `words`; at most about ten. `signal`: other words were typed meanwhile. */
+  /** Finds resources by name, about ten at most. `signal`: the text has changed. */
   readonly find?: (words: string, signal: AbortSignal) => Promise<readonly PaletteEntry[]>;
 }
 

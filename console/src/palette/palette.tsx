@@ -36,7 +36,7 @@ const SOURCES: readonly PaletteSource[] = [
   administrationPalette,
 ];
 const { palette, scheme, signOut, apiDocs } = text.shell;
-/** ms after the last letter until the cloud is asked. */
+/** Debounce, ms. */
 const TYPING_MS = 150;
 
 export const openPalette = () => spotlight.open();
@@ -91,7 +91,7 @@ export function Palette({ areas, isAdmin }: PaletteProps) {
   );
 }
 
-/** Enter opens the first entry, also when what was found since has taken its place. */
+/** Enter opens the first entry, even after new results arrive. */
 function useFirstSelected(ids: string): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is about the entries that are shown
   useEffect(() => {

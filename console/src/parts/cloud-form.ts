@@ -5,7 +5,7 @@ import type { Invalidated } from '../queries.ts';
 import { fieldError } from './forms/refusal.ts';
 
 interface CloudFormOptions<Values, Made> {
-  /** At first. Members are called as those of the API, whose refusals name them. */
+  /** Initial values, named like the members of the API, whose errors name them. */
   readonly values: Values;
   readonly send: (values: Values) => Promise<Made>;
   readonly invalidates?: readonly Invalidated[];
@@ -46,7 +46,7 @@ interface CloudForm<Values, Made> extends SentForm {
   /** The refusal of a field, whose input shows it. */
   readonly errorOf: (name: string) => string | undefined;
   readonly text: (name: NameOf<Values, string>) => Field<string, Changed<{ value: string }>>;
-  /** For inputs that give the value itself, or null, which changes nothing. */
+  /** For inputs that pass the value itself; null changes nothing. */
   readonly of: <Name extends keyof Values & string>(name: Name) => Field<Values[Name], Values[Name] | null>;
   readonly check: (name: NameOf<Values, boolean>) => {
     readonly checked: boolean;

@@ -26,7 +26,7 @@ export function CreditWarning() {
   );
 }
 
-/** How there are more: administrators give them. */
+/** How to get more credits: administrators grant them. */
 export function MoreCredits() {
   const { data: account } = useQuery(accountQuery);
   if (account?.is_admin !== true) return words.askForMore;
@@ -44,7 +44,7 @@ interface TooFewCreditsProps {
   readonly wayOut?: string;
 }
 
-/** Above the button of a form that would be refused. */
+/** Shown above the button of a form that would be refused. */
 export function TooFewCredits({ needed, wayOut = '' }: TooFewCreditsProps) {
   const { data: account } = useQuery(accountQuery);
   if (account === undefined) return null;

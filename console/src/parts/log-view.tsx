@@ -11,7 +11,7 @@ import { StateBadge } from './tables/state-badge.tsx';
 interface LogViewProps {
   readonly query: Read<string> & { readonly isFetching: boolean };
   readonly lead: string;
-  /** In place of a log that has nothing. */
+  /** Shown instead of an empty log. */
   readonly empty: string;
   readonly fileName: string;
   /** Something may still be written: it is read again and again while its end is in sight. */
@@ -21,7 +21,7 @@ interface LogViewProps {
 }
 
 const words = text.shell.log;
-/** ms from one reading to the next. */
+/** Poll interval, ms. */
 const FOLLOW_MS = 3000;
 
 export function LogView({ query, lead, empty, fileName, isLive, children }: LogViewProps) {
@@ -29,7 +29,7 @@ export function LogView({ query, lead, empty, fileName, isLive, children }: LogV
   const [isAtEnd, setAtEnd] = useState(true);
   useFollowing(query, isLive && isAtEnd);
   const { refetch } = query;
-  // The last lines may have been written just before it stopped.
+  // The last lines may have been written just before the stop.
   useEffect(() => {
     if (!isLive) void refetch();
   }, [isLive, refetch]);
@@ -83,7 +83,7 @@ function Following({ isAtEnd, onFollow }: { isAtEnd: boolean; onFollow: () => vo
   );
 }
 
-/** One reading at a time, and none while nobody looks. */
+/** One request at a time, and none while the page is hidden. */
 function useFollowing({ isFetching, refetch }: LogViewProps['query'], isWanted: boolean): void {
   useEffect(() => {
     if (!isWanted || isFetching) return;

@@ -19,7 +19,7 @@ export function showRefusal(error: unknown): void {
   });
 }
 
-/** Says that something was done. `undo` takes it back. */
+/** Reports success. `undo` reverts the action. */
 export function showDone(message: string, undo?: () => void): void {
   const id = notifications.show({
     autoClose: undo === undefined ? 4000 : UNDO_MS,

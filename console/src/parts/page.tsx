@@ -14,7 +14,7 @@ import {
 import { Refused } from './forms/warning.tsx';
 import classes from './parts.module.css';
 
-/** Not in the first load; where it does not come, nothing is missed. */
+/** Not in the first load; optional if it fails to load. */
 const CopyPageCommand = lazy<() => ReactNode>(() =>
   import('./commands/copy-command.tsx').then(
     (made) => ({ default: made.CopyPageCommand }),
@@ -65,12 +65,12 @@ export function Page({ title, trail, lead, actions, children }: PageProps) {
   );
 }
 
-/** Where the reader is; the first page needs no word. */
+/** The last path that received focus; the first page is not announced. */
 let focusedPath = location.pathname;
 
-/** Moves the focus to the heading after navigation: screen readers say it, and Tab goes on there. */
+/** Moves the focus to the heading after navigation, for screen readers and Tab. */
 function useFocusOnArrival(heading: RefObject<HTMLElement | null>): void {
-  // Not the location: it changes while the page before is still shown.
+  // Not the current location, which changes while the previous page is still shown.
   const path = useRouterState({
     select: ({ resolvedLocation }) => resolvedLocation?.pathname ?? focusedPath,
   });
@@ -87,7 +87,7 @@ export interface Read<T> {
   readonly refetch: () => unknown;
 }
 
-/** Shows `children` of what was read, lines while it comes, and the refusal with a retry. */
+/** Shows `children` when the data is loaded, a skeleton before, and errors with a retry. */
 export function Loaded<T>({ query, children }: { query: Read<T>; children: (data: T) => ReactNode }) {
   const { data, error, refetch } = query;
   if (data !== undefined) return children(data);

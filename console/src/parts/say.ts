@@ -4,7 +4,7 @@ import { text } from '../texts/text.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 const count = new Intl.NumberFormat(readerLocales);
-/** By the number of decimals. */
+/** Indexed by number of decimals. */
 const decimals = [0, 1, 2].map(
   (digits) =>
     new Intl.NumberFormat(readerLocales, {
@@ -64,7 +64,7 @@ export function sayName(name: string): string {
   return name.replace(TURNING, '\ufffd');
 }
 
-/** A text as one word of a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

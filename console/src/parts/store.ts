@@ -1,4 +1,4 @@
-/** One value that parts of the page watch (useSyncExternalStore). */
+/** One value that components subscribe to (useSyncExternalStore). */
 interface Store<T> {
   readonly get: () => T;
   readonly set: (value: T) => void;

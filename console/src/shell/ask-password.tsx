@@ -1,4 +1,4 @@
-/** Asks for the password again, over the page, before what opens the account is shown or changed. */
+/** Asks for the password again before sensitive data is shown or changed. */
 import { PasswordInput, Text } from '@mantine/core';
 import { useSyncExternalStore } from 'react';
 import { CloudError } from '../../../sdk/index.ts';

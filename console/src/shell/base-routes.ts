@@ -1,4 +1,4 @@
-/** The routes all others hang on: the root, and the frame that needs a session. */
+/** The parent routes: the root, and the frame that requires a session. */
 import type { QueryClient } from '@tanstack/react-query';
 import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router';
 import { accountQuery, endOfSession, isSignedOut, session } from '../queries.ts';
@@ -22,7 +22,7 @@ export const shellRoute = createRoute({
   beforeLoad: assertSignedIn,
 });
 
-/** For the `beforeLoad` of a route: whoever is not signed in does that first, and comes back. */
+/** For the `beforeLoad` of a route: redirects to sign-in and back. */
 export async function assertSignedIn({
   context,
   location,

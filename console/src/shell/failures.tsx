@@ -1,4 +1,4 @@
-/** In place of a page that cannot be shown. */
+/** Shown instead of a page that cannot be loaded. */
 import { CloudIcon } from '@heroicons/react/24/outline';
 import { Center, Stack } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';

@@ -6,9 +6,9 @@ import { type ChangedThing, CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
 import { accountQuery, isSignedOut, live, queryClient, sessionEnded } from '../queries.ts';
 
-/** Shorter breaks are not worth a word: a cloud that is started anew takes longer. */
+/** Shorter interruptions are not reported: a restart of the cloud takes longer. */
 const PATIENCE_MS = 2000;
-/** How often the cloud is asked whether it answers, while the connection is lost. */
+/** Poll interval while the connection is lost. */
 const ASKED_EVERY_MS = 3000;
 
 let waiting: ReturnType<typeof setTimeout> | undefined;
@@ -95,7 +95,7 @@ function changed(things: readonly ChangedThing[]): void {
   ] as const) {
     if (!kinds.has(kind)) continue;
     const ids = new Set(things.filter((thing) => thing.kind === kind).map(({ id }) => id));
-    // The lists and those that changed; not the figures, logs and passwords of each.
+    // Lists and changed resources; not their figures, logs and passwords.
     void queryClient.invalidateQueries({
       predicate: ({ queryKey: [first, second, ...rest] }) =>
         first === noun && rest.length === 0 && (ids.has(String(second)) || !/-/.test(String(second))),

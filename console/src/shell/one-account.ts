@@ -9,13 +9,13 @@ import { uploadQueue } from '../uploads/upload-queue.ts';
 
 const CHANNEL = 'account';
 
-/** Nothing of the account before may stay in the page, nor be sent as the new one. */
+/** Removes all data of the previous account from the page. */
 export function beginAnewAs(id: number): void {
   uploadQueue.signedIn(id);
   location.assign('/');
 }
 
-/** All tabs go to the sign-in page, this one too. Uploads wait there for the same account. */
+/** All tabs go to the sign-in page. Uploads wait for the same account. */
 function tellSignedOut(): void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.postMessage(null);
@@ -44,7 +44,7 @@ export function useOneAccount(id: number | undefined): void {
   }, [id, queryClient, navigate]);
 }
 
-/** Ends the session; every tab of this browser forgets what it read of the account. */
+/** Ends the session; every tab of this browser drops the account's data. */
 export function useSignOut() {
   return useMutation({ mutationFn: () => cloud.logout(), onSuccess: tellSignedOut });
 }

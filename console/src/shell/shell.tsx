@@ -144,7 +144,7 @@ function SearchButton() {
   );
 }
 
-/** One line while the cloud does not answer, on every page. */
+/** A line on every page while the cloud does not respond. */
 function ConnectionNotice() {
   const state = useSyncExternalStore(live.subscribe, live.get);
   return (
@@ -154,7 +154,7 @@ function ConnectionNotice() {
   );
 }
 
-/** Over the page whose session ended: it stays as it is, with what was typed into it. */
+/** Shown over the page when the session ends: typed input is kept. */
 function SignInAgain({ account }: { account: Account }) {
   const state = useSyncExternalStore(session.subscribe, session.get);
   const queryClient = useQueryClient();

@@ -1,2 +1,2 @@
-/** For dates and numbers: as the reader is used to them, whatever the language of the words. */
+/** Locales for dates and numbers, independent of the language of the texts. */
 export const readerLocales = navigator.languages;

@@ -1,4 +1,4 @@
-/** Ways to upload: files that are dropped on a page, and a button that asks for them. */
+/** Ways to upload: dropping files on a page, and a file button. */
 
 import { CloudArrowUpIcon } from '@heroicons/react/24/outline';
 import { FileButton, type FileButtonProps } from '@mantine/core';
@@ -55,7 +55,7 @@ export function ChooseFiles({ children }: { children: FileButtonProps['children'
       resetRef={forget}
       onChange={(files) => {
         void upload(chosenFiles(files));
-        // Else browsers do nothing when the same file is chosen again.
+        // Otherwise, browsers ignore choosing the same file again.
         forget.current?.();
       }}
     >
@@ -66,7 +66,7 @@ export function ChooseFiles({ children }: { children: FileButtonProps['children'
 
 const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') === true;
 
-/** The whole window takes files, and says so while some are held over it. */
+/** Accepts files dropped anywhere in the window, with an overlay while dragging. */
 export function DropZone() {
   const [isOver, setOver] = useState(false);
   const upload = useUpload();

@@ -6,7 +6,7 @@ export interface FoundFile {
   readonly path: string;
 }
 
-/** Must be called while the event is handled: afterwards the browser has forgotten what was dropped. */
+/** Call during the event, because the browser clears the data afterwards. */
 export function droppedFiles(transfer: DataTransfer): Promise<FoundFile[]> {
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? []);
   if (entries.length === 0) return Promise.resolve(chosenFiles(transfer.files));
@@ -17,14 +17,14 @@ const { compare } = new Intl.Collator('en', { numeric: true });
 /** Browsers read folders in no order. */
 const byPath = (one: FoundFile, other: FoundFile) => compare(one.path, other.path);
 
-/** The files of an `<input type=file>`; of one that takes folders, with their paths. */
+/** The files of an `<input type=file>`; for folder inputs, with their paths. */
 export function chosenFiles(files: Iterable<File>): FoundFile[] {
   return [...files].map((file) => ({ file, path: file.webkitRelativePath || file.name }));
 }
 
 async function filesOf(entry: FileSystemEntry): Promise<FoundFile[]> {
   const path = entry.fullPath.replace(/^\/+/, '');
-  // Chromium has no global of these classes to ask `instanceof` of.
+  // Chromium has no global classes for `instanceof`.
   if (entry.isFile) {
     const file = await new Promise<File>((resolve, reject) =>
       (entry as FileSystemFileEntry).file(resolve, reject),
@@ -34,7 +34,7 @@ async function filesOf(entry: FileSystemEntry): Promise<FoundFile[]> {
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const found: FoundFile[] = [];
   for (;;) {
-    // Browsers give a hundred at a time.
+    // Browsers return at most a hundred at a time.
     const part = await new Promise<FileSystemEntry[]>((resolve, reject) =>
       reader.readEntries(resolve, reject),
     );

@@ -19,9 +19,9 @@ export interface UploadItem extends NewUpload {
   readonly sizeBytes: number;
   readonly sentBytes: number;
   readonly error: unknown;
-  /** Stands for this upload, however often it is sent. */
+  /** Idempotency key of this upload, for all attempts. */
   readonly key: string;
-  /** How often the connection was lost while it was sent. */
+  /** Number of lost connections during the upload. */
   readonly losses: number;
 }
 
@@ -43,13 +43,13 @@ interface Shown {
 }
 
 const SENT_AT_ONCE = 3;
-/** Notification interval: bytes change faster than one can read. */
+/** Notification interval, because the byte count changes too fast to read. */
 const TOLD_EVERY_MS = 150;
-/** Between two times that others get their turn. */
+/** Time slice in ms before other work runs. */
 const MEASURED_MS = 8;
-/** How often what the pages show is read again while files come in. */
+/** Refresh interval of lists while uploads finish. */
 const REFRESHED_EVERY_MS = 2000;
-/** How often a cloud that does not answer is asked again. */
+/** Poll interval while the cloud does not respond. */
 const ASKED_EVERY_MS = 1500;
 /** A file that loses its connection this often, with a cloud that answers otherwise, has failed. */
 const MOST_LOSSES = 3;
@@ -64,7 +64,7 @@ class UploadQueue {
   readonly #watchers = new Set<() => void>();
   #telling: ReturnType<typeof setTimeout> | undefined;
   #asking: ReturnType<typeof setTimeout> | undefined;
-  /** No waiting item stands before this index. */
+  /** No waiting item has a lower index. */
   #firstWaiting = 0;
   #halt: Halt | undefined;
   /** Id of the account whose files these are. */
@@ -152,7 +152,7 @@ class UploadQueue {
     this.#tell();
   }
 
-  /** Somebody has signed in. Who began these uploads goes on with them; nobody else sees them. */
+  /** After sign-in: continues the uploads of this account; others stay hidden. */
   signedIn(account: number): void {
     if (this.#owner !== undefined && this.#owner !== account) {
       this.cancelAll();
@@ -175,7 +175,7 @@ class UploadQueue {
     }
   };
 
-  /** Its key is new: a refusal would be repeated under the old one. */
+  /** Has a new key: under the old one, the refusal would be repeated. */
   #fresh(id: number) {
     const key = `upload-${performance.timeOrigin}-${id}-${Math.random()}`;
     return { state: 'waiting', sentBytes: 0, error: null, key, losses: 0 } as const;

@@ -1,4 +1,4 @@
-/** The tray of uploads in the corner: how far each is, and what became of it. */
+/** The tray of uploads in the corner: progress and outcome of each. */
 import {
   ArrowPathIcon,
   CheckCircleIcon,

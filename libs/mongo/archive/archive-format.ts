@@ -13,7 +13,7 @@ export const ARCHIVE_KIND = {
   otherwise: 'the file is not a mongodump archive: create it with `mongodump --archive`',
 };
 const TERMINATOR = Buffer.from([0xff, 0xff, 0xff, 0xff]);
-/** A document of 16 MiB, and what a server adds to it. */
+/** A document of 16 MiB, plus what a server adds. */
 const MAX_DOCUMENT_BYTES = 16 * 2 ** 20 + 16 * 1024;
 const LEAST_DOCUMENT_BYTES = 5;
 const READ_BYTES = 1024 * 1024;
@@ -34,11 +34,11 @@ export class BrokenArchive extends Error {
   }
 }
 
-/** An archive as bytes, one piece after the other. */
+/** Writes an archive as a sequence of byte pieces. */
 export class ArchiveWriter {
   #crc = new Crc64();
 
-  /** All collections that there are, before anything else. */
+  /** All collections, before anything else. */
   head(version: string, all: readonly CollectionAbout[]): Buffer {
     const about = { concurrent_collections: 1, version: '0.1', server_version: version };
     const start = serialize({ ...about, tool_version: 'cloudlet' });
@@ -60,7 +60,7 @@ export class ArchiveWriter {
   }
 }
 
-/** One after the other. */
+/** Reads an archive sequentially. */
 class ArchiveReader {
   readonly #descriptor: number;
   #bytes = Buffer.alloc(0);
@@ -125,31 +125,31 @@ class ArchiveReader {
 
 export interface FoundCollection {
   readonly name: string;
-  /** Its database, where that is one beside the archive's; null: it is the archive's. */
+  /** Its database, if it is another one than the archive's; null: the archive's. */
   readonly beside?: string | null;
   /** `collection`, `view` or `timeseries`. */
   readonly type: string;
   readonly options: Document;
-  /** Indexes without that of `_id`. */
+  /** Indexes except that of `_id`. */
   readonly indexes: readonly Document[];
 }
 
 export interface DocumentBatch {
   readonly collection: string;
-  /** The same as that of FoundCollection. */
+  /** Like FoundCollection.beside. */
   readonly beside: string | null;
   readonly documents: readonly Buffer[];
 }
 
 export interface ArchiveReading {
-  /** How much is read at once, about. */
+  /** Approximate size of one read. */
   readonly documents: number;
   readonly bytes: number;
-  /** Whether a database of that name may come beside the archive's own. */
+  /** Whether another database with that name may be included. */
   readonly isBeside?: (database: string) => boolean;
 }
 
-/** Content of an archive of one database, and of those that may come beside it. */
+/** Content of an archive of one database, and of others that may be included. */
 export class ArchiveContents {
   readonly collections: readonly FoundCollection[];
   readonly #reader: ArchiveReader;

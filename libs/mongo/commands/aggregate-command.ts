@@ -75,7 +75,7 @@ function aggregate(command: Document, scope: CommandScope): Document {
   );
 }
 
-/** Throws CommandError for `$near`, whose order an aggregation would not keep. */
+/** Throws CommandError for `$near`, whose order would be lost in an aggregation. */
 function assertNoNear(filter: Document): void {
   for (const [name, value] of Object.entries(filter)) {
     if (name === '$and' && Array.isArray(value)) value.filter(isDocument).forEach(assertNoNear);
@@ -83,7 +83,7 @@ function assertNoNear(filter: Document): void {
   }
 }
 
-/** The drivers' countDocuments of a whole collection: nothing has to be read for it. */
+/** countDocuments of a whole collection, as drivers send it: no documents are read. */
 function quickCount(
   name: string,
   { read, rest }: { read: Start; rest: Document[] },
@@ -129,7 +129,7 @@ function writerOf(stage: Document | undefined, scope: CommandScope): Writer | nu
   return null;
 }
 
-/** The collection that is written; it must be of this database. */
+/** The target collection, which must be in this database. */
 function targetOf(stage: string, target: unknown, scope: CommandScope): string {
   const { databaseName } = scope;
   const { db = databaseName, coll = target } = isDocument(target) ? target : {};
@@ -143,7 +143,7 @@ function targetOf(stage: string, target: unknown, scope: CommandScope): string {
   );
 }
 
-/** Replaces a collection by one with all of the documents, keeping its indexes. */
+/** Replaces a collection by the documents, keeping its indexes. */
 function replaceCollection(name: string, documents: Iterable<Document>, scope: CommandScope): void {
   const { store, writing } = scope;
   const old = store.collection(name);
@@ -161,7 +161,7 @@ function mergeInto(
 ): void {
   const { on = '_id', whenMatched = 'merge', whenNotMatched = 'insert' } = merge;
   const fields: string[] = [on].flat();
-  // Merged documents are not read again by the same command.
+  // The same command must not read merged documents again.
   for (const document of [...documents]) {
     const filter = Object.fromEntries(fields.map((field) => [field, { $eq: document[field] ?? null }]));
     const collection = collectionFor(name, scope);

@@ -187,7 +187,7 @@ function drop(command: Document, scope: CommandScope): Document {
   return { nIndexesWas, ns: namespaceOf(name, scope), ok: 1 };
 }
 
-/** Names are whole: those of the database and of the collection. */
+/** Names include the database and the collection. */
 function renameCollection(
   { renameCollection: from, to, dropTarget }: Document,
   scope: CommandScope,
@@ -302,7 +302,7 @@ function createIndex(collection: Collection, spec: Document, scope: CommandScope
   scope.counters.begin(collection, spec.name);
 }
 
-/** Whether two may not stand beside each other: all that distinguishes indexes but their names is equal. */
+/** Whether two indexes cannot coexist, because they differ only in their names. */
 function isAlike(one: Document, other: Document): boolean {
   const isSame = (name: string) => equalValues(one[name] ?? null, other[name] ?? null);
   return (
@@ -323,10 +323,10 @@ function conflict(
   return new CommandError(code, `${what}. Requested index: ${wanted}, existing index: ${there}`);
 }
 
-/** Options that are listed, whether they were given or not. */
+/** Options that are listed even if they were not given. */
 const AS_LISTED = new Set(['v', 'collation', '2dsphereIndexVersion']);
 
-/** Options in one order, without those that are the same when they are left out. */
+/** Options in a fixed order, without default values. */
 function sorted(spec: Document): Document {
   return Object.fromEntries(
     Object.entries(spec)

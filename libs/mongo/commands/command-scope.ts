@@ -26,7 +26,7 @@ export interface CommandScope {
   readonly clock: Clock;
   readonly counters: OperationCounters;
   readonly databaseName: string;
-  /** How many views are being read through. */
+  /** Depth of nested views. */
   readonly viewDepth?: number;
 }
 
@@ -49,7 +49,7 @@ export function namespaceOf(name: string, { databaseName }: CommandScope): strin
   return `${databaseName}.${name}`;
 }
 
-/** The collection of that name, made if it is not there. Throws CommandError. */
+/** The collection with that name, created if missing. Throws CommandError. */
 export function collectionFor(name: string, scope: CommandScope): Collection {
   return scope.store.collection(name) ?? createCollection(name, scope, {});
 }
@@ -63,10 +63,10 @@ export function assertName(name: string, scope: CommandScope): void {
     throw new CommandError('InvalidNamespace', `Invalid namespace specified '${namespace}'`);
 }
 
-/** SQLite looks through all tables of a file to make or drop one. */
+/** SQLite scans all tables of a file to create or drop one. */
 const MAX_TABLES = 10_000;
 
-/** Throws CommandError when there is no room for one more collection or index. */
+/** Throws CommandError if one more collection or index would be too many. */
 export function assertRoom({ store }: CommandScope): void {
   if (store.tables < MAX_TABLES) return;
   throw new CommandError(
@@ -81,7 +81,7 @@ export function createCollection(name: string, scope: CommandScope, options: Doc
   return scope.store.create(name, options);
 }
 
-/** The documents of a collection or view, none where there is no such. */
+/** The documents of a collection or view; none if it does not exist. */
 export function* find(name: string, scope: CommandScope, options: ReadOptions): Generator<FoundDocument> {
   const collection = scope.store.collection(name);
   if (collection === undefined) compileFilter(options.filter, { ...options, special: { name: null } });

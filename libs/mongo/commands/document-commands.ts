@@ -1,4 +1,4 @@
-/** Executes MongoDB commands on one database's file, in the database's own process. */
+/** Executes MongoDB commands on one database file, in the database's process. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
 import { DurableLog } from '../../sqlite/index.ts';
@@ -36,7 +36,7 @@ export interface DatabaseOptions {
 export interface CommandContext {
   /** True: commands that write get 13 Unauthorized. */
   readonly readOnly: boolean;
-  /** Time that the command has, whatever it asks for itself; null: all. */
+  /** Time limit of the command, in addition to its own; null: none. */
   readonly withinMs?: number | null;
 }
 
@@ -50,14 +50,14 @@ const READING = new Map(
   }),
 );
 const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
-/** Commands that a view does not take. */
+/** Commands that are not allowed on views. */
 const OF_COLLECTIONS = new Set(
   'insert update delete findAndModify findandmodify createIndexes listIndexes dropIndexes deleteIndexes collStats collstats'.split(
     ' ',
   ),
 );
 const EXPIRY_MS = 60_000;
-/** At one time, so that no command waits long for it. */
+/** Removed per step, so that other commands are not delayed. */
 const MAX_REMOVED = 10_000;
 
 export class DocumentDatabase {
@@ -97,7 +97,7 @@ export class DocumentDatabase {
     return { scope: { ...this.#scope, store, writing, cursors }, close: () => connection.close() };
   }
 
-  /** Whether nothing is in it. */
+  /** Whether the database is empty. */
   get isUnused(): boolean {
     return this.#store.collections().length === 0;
   }

@@ -1,4 +1,4 @@
-/** `explain`: by which index a command reads, and, if asked, how much it reads. */
+/** `explain`: which index a command uses and, if requested, how much it reads. */
 import { calculateObjectSize, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
@@ -27,7 +27,7 @@ interface Explained {
   readonly base: string;
   readonly read: { filter: Document; sort: SortSpec; skip: number; limit: number };
   readonly rest: readonly Document[];
-  /** A `$geoNear` that the pipeline begins with. */
+  /** A leading `$geoNear` stage. */
   readonly near: Document | null;
   readonly filter: FilterScope;
   readonly hint: unknown;
@@ -138,14 +138,14 @@ function explainedOf(inner: Document, asked: Asked | null, scope: CommandScope):
   return { base, read: { ...read, skip: 0 }, rest, near, filter, hint };
 }
 
-/** Whether a stage is one that only begins or only ends a pipeline, and does so. */
+/** Whether a stage that must be first or last is at its place. */
 function isAtItsPlace(stage: unknown, isFirst: boolean, isLast: boolean): boolean {
   if (!isDocument(stage)) return false;
   if (isFirst && ['$geoNear', ...FIGURES].some((name) => name in stage)) return true;
   return isLast && ('$out' in stage || '$merge' in stage);
 }
 
-/** Stages that a plan of a query has too, and those from the first other one on. */
+/** Stages that are part of the query plan, and the remaining ones. */
 function plannedStages(rest: readonly Document[]): { above: Stage[]; left: readonly Document[] } {
   const above: Stage[] = [];
   for (const [i, { $skip: skip, $limit: limit, $project: project }] of rest.entries()) {
@@ -228,7 +228,7 @@ function cursorOf({ base, read, rest, near, filter, hint }: Explained, told: Tol
   return { queryPlanner, executionStats };
 }
 
-/** The last of the stages, with those before it in it. */
+/** The last stage, with the previous ones nested in it. */
 function nested(levels: readonly Stage[]): Document {
   return levels.reduce<Document | null>(
     (inner, stage) => (inner === null ? stage : { ...stage, inputStage: inner }),
@@ -247,7 +247,7 @@ interface Counts {
   readonly stages: readonly Count[];
 }
 
-/** Reads what the command would read, and counts what comes out of each stage. */
+/** Executes the command's reads, and counts the output of each stage. */
 function run({ base, read, rest, near, filter, hint }: Explained, scope: CommandScope): Counts {
   const from = scope.clock.monotonic();
   const examined: Examined = { documents: 0, keys: [] };

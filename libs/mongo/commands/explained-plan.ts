@@ -1,4 +1,4 @@
-/** The stages of a plan, as `explain` tells them. */
+/** The stages of a plan, in the format of `explain`. */
 import { type Document, EJSON, ObjectId } from 'bson';
 import type { Index } from '../storage/index-values.ts';
 import type { Demand, Plan, Scan, Used } from '../storage/plan.ts';
@@ -9,7 +9,7 @@ export type Stage = Document & { readonly stage: string };
 /** Maximum values of one field in the reply. */
 const MAX_VALUES = 1000;
 
-/** The stages that read, the first one first. `filter`: as it is told; null: it is not. */
+/** The reading stages, the first one first. `filter`: as displayed; null: none. */
 export function readingStage(plan: Plan, filter: Document | null): Stage[] {
   const { index, branches } = plan;
   const direction = plan.isReverse ? 'backward' : 'forward';
@@ -73,7 +73,7 @@ function shownSpan(span: NonNullable<Demand['spans']>[number], isDescending: boo
 
 const wholeOf = (isDescending: boolean) => (isDescending ? '[MaxKey, MinKey]' : '[MinKey, MaxKey]');
 
-/** A range stays within values of one type. */
+/** A range covers values of one type. */
 function rangeOf({ low, high }: Demand, isMultikey: boolean, isDescending: boolean): string {
   const end = isMultikey && low !== null ? null : high;
   const [least, most] = endsOf((low ?? high)?.value);

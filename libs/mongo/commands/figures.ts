@@ -1,4 +1,4 @@
-/** Figures about a database and its collections: sizes, and how often what was used. */
+/** Statistics of a database and its collections: sizes and usage counters. */
 import { hostname } from 'node:os';
 import { type Document, Long } from 'bson';
 import type { Clock } from '../clock.ts';
@@ -75,7 +75,7 @@ function dbStats(command: Document, scope: CommandScope): Document {
   };
 }
 
-/** Names under which `serverStatus` counts commands; all others are `command`. */
+/** Names of counted commands in `serverStatus`; all others count as `command`. */
 const COUNTED: Readonly<Record<string, string>> = {
   insert: 'insert',
   find: 'query',
@@ -84,10 +84,10 @@ const COUNTED: Readonly<Record<string, string>> = {
   getMore: 'getmore',
 };
 
-/** Indexes whose uses are counted; more than there are begin anew. */
+/** Maximum indexes with usage counters; beyond, counting starts over. */
 const MAX_COUNTED = 20_000;
 
-/** Counts the commands of one database, and the uses of its indexes, since its process started. */
+/** Counts commands and index uses of one database since its process started. */
 export class OperationCounters {
   readonly #clock: Clock;
   readonly #startedAt: number;
@@ -126,7 +126,7 @@ export class OperationCounters {
     this.#counts.set(kind, (this.#counts.get(kind) as number) + 1);
   }
 
-  /** The reply to `serverStatus`: of this database, as it knows of no other. */
+  /** The reply to `serverStatus`, limited to this database. */
   status(now: number): Document {
     const uptimeMs = Math.max(0, now - this.#startedAt);
     return {
@@ -141,16 +141,16 @@ export class OperationCounters {
   }
 }
 
-/** An index as listed: that of `_id` is always unique and shown without the option. */
+/** An index as listed: `_id` is always unique, and shown without the option. */
 export function listedSpec({ id, spec }: Index): Document {
   const { unique: _unique, ...ofIds } = spec;
   if (id === 0) return spec.clustered ? spec : ofIds;
-  // Compass tells an index of locations by it.
+  // Compass detects a geospatial index by it.
   const isSphere = Object.values(spec.key).includes('2dsphere');
   return isSphere ? { ...spec, '2dsphereIndexVersion': spec['2dsphereIndexVersion'] ?? 3 } : spec;
 }
 
-/** The documents of a stage about the collection itself; null: the stage is another one. */
+/** The documents of a stage about the collection itself; null: another stage. */
 export function figureStage(
   stage: Document | undefined,
   name: string,

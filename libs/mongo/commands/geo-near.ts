@@ -1,4 +1,4 @@
-/** `$geoNear`, which begins an aggregation: documents with their distance, nearest first. */
+/** `$geoNear`, the first stage of an aggregation: documents by distance. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { type Near, readNear } from '../geo/regions.ts';
@@ -37,7 +37,7 @@ export function geoNearStage(
   return found.map((each) => withDistance(each, stage.$geoNear));
 }
 
-/** How the stage reads a collection; null: there is none. Throws CommandError. */
+/** How the stage reads a collection; null: it is absent. Throws CommandError. */
 export function readGeoNear(
   stage: Document,
   collection: Collection | undefined,

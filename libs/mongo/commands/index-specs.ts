@@ -1,4 +1,4 @@
-/** Indexes as `createIndexes` is asked for them. */
+/** Index specifications of `createIndexes`. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
@@ -17,7 +17,7 @@ const INDEX_OPTIONS = new Set(
     ' ',
   ),
 );
-/** Kinds of indexes beside the plain ones. */
+/** Special kinds of indexes. */
 const SPECIAL_INDEXES = new Set(['2dsphere', '2d', 'hashed', 'text']);
 /** Options of the indexes; versions are shown like a server's. */
 const SPECIAL_OPTIONS = new Set(

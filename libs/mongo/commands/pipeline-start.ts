@@ -1,4 +1,4 @@
-/** The first stages of a pipeline: what an index can serve, and what begins with something else. */
+/** The first stages of a pipeline, which an index can serve. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter, type FilterScope } from '../query/filter.ts';
@@ -15,11 +15,11 @@ import { geoNearStage } from './geo-near.ts';
 export interface Start {
   readonly filter: Document;
   readonly sort: SortSpec;
-  /** No more are wanted of them; 0: all. */
+  /** Maximum documents needed; 0: all. */
   readonly limit: number;
 }
 
-/** Splits off the leading stages that an index can serve. Throws CommandError for what is no pipeline. */
+/** Splits off the leading stages that an index can serve. Throws CommandError if it is no pipeline. */
 export function split(pipeline: unknown): { read: Start; rest: Document[] } {
   if (!Array.isArray(pipeline))
     throw new CommandError('TypeMismatch', "'pipeline' option must be specified as an array");

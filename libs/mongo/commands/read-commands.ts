@@ -22,7 +22,7 @@ import {
 } from './command-scope.ts';
 import { viewOf } from './views.ts';
 
-/** Values of `distinct`, bytes, so that they fit in one reply. */
+/** Maximum bytes of `distinct` values, so that they fit into one reply. */
 const MAX_DISTINCT_BYTES = 15 * 2 ** 20;
 /** Fields of `find` that change its result and are not supported. */
 const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId'];
@@ -115,7 +115,7 @@ function count(command: Document, scope: CommandScope): Document {
   const collection = scope.store.collection(name);
   const collation = collationOf(command, collection);
   const all = collection?.documents ?? 0;
-  // Nothing has to be read to know how many there are.
+  // The count is known without reading.
   if (Object.keys(query).length === 0 && viewOf(collection?.options) === null) {
     const left = Math.max(0, all - range.skip);
     return { n: range.limit === 0 ? left : Math.min(left, range.limit), ok: 1 };

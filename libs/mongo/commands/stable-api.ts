@@ -1,4 +1,4 @@
-/** The Stable API: what a command may be that names a version of it. */
+/** The Stable API: restrictions of commands that name a version of it. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 

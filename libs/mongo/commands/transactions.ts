@@ -8,9 +8,9 @@ import type { CommandScope } from './command-scope.ts';
 
 /** A server's `transactionLifetimeLimitSeconds`. */
 export const TRANSACTION_SECONDS = 60;
-/** Under way at a time; each has a connection to the file and its cache. */
+/** Maximum open transactions; each has a connection to the file and its cache. */
 const MAX_OPEN = 10;
-/** Sessions whose last transaction is remembered. */
+/** Maximum sessions whose last transaction is remembered. */
 const MAX_SESSIONS = 1000;
 /** A write waits so long for the transaction that writes, as a client waits for its answer. */
 export const WRITER_WAIT_MS = 5000;
@@ -35,7 +35,7 @@ export interface OpenScope {
 interface Session {
   readonly number: bigint;
   state: 'open' | 'committed' | 'aborted';
-  /** The last transaction met another one's write: the next one takes the writer from its start. */
+  /** The last transaction had a write conflict: the next one takes the write lock at its start. */
   readonly isRetry: boolean;
   hasConflicted: boolean;
   readonly endsAt: number;
@@ -53,33 +53,33 @@ interface Part {
 interface TransactionsDeps {
   readonly clock: Clock;
   readonly open: () => OpenScope;
-  /** Whether a transaction of that number was committed, also before this process began. */
+  /** Whether a transaction with that number was committed, even by an earlier process. */
   readonly wasCommitted: (key: string, number: bigint) => boolean;
-  /** Called after a commit: the database is another one than before. */
+  /** Called after a commit, which changes the database. */
   readonly committed: () => void;
 }
 
-/** Runs a command by the connection that it is given. */
+/** Runs a command on the given connection. */
 type Run = (scope: CommandScope) => Document;
 
 const invalid = (message: string) => new CommandError('InvalidOptions', message);
 
 export class Transactions {
   readonly #deps: TransactionsDeps;
-  /** In the order of their last transactions. */
+  /** Ordered by their last transactions. */
   readonly #sessions = new Map<string, Session>();
 
   constructor(deps: TransactionsDeps) {
     this.#deps = deps;
   }
 
-  /** Whether one has written: then nobody else writes. */
+  /** Whether a transaction has written, which blocks other writers. */
   get hasWriter(): boolean {
     for (const { open } of this.#sessions.values()) if (open?.scope.store.isWriting) return true;
     return false;
   }
 
-  /** Whether one is under way. */
+  /** Whether a transaction is open. */
   get areOpen(): boolean {
     this.endExpired();
     for (const { open } of this.#sessions.values()) if (open !== null) return true;
@@ -166,7 +166,7 @@ export class Transactions {
     }
   }
 
-  /** The transaction under way that a command goes on with. Throws CommandError. */
+  /** The open transaction that a command belongs to. Throws CommandError. */
   #going({ key, number }: Part): Session {
     const session = this.#sessions.get(key);
     if (session === undefined || number > session.number) {
@@ -188,7 +188,7 @@ export class Transactions {
     return new CommandError('NoSuchTransaction', `Transaction ${number} has been aborted.`, TRANSIENT);
   }
 
-  /** A commit that is sent again is answered as the first one. */
+  /** A repeated commit gets the same reply. */
   #commit(part: Part): Document {
     const { key, number } = part;
     const known = this.#sessions.get(key);
@@ -210,9 +210,9 @@ export class Transactions {
   }
 }
 
-/** The writer is another transaction's: the command may be run again when that has ended. */
+/** Another transaction holds the write lock: the command may be repeated when it has ended. */
 export class WriterTaken extends Error {
-  /** Told when it does not end in time. */
+  /** The error if it does not end in time. */
   readonly refused: CommandError;
 
   constructor(refused: CommandError) {
@@ -286,7 +286,7 @@ function partOf(command: Document): Part | null {
   return { key: Buffer.from(id.value()).toString('hex'), number, isFirst: startTransaction === true, name };
 }
 
-/** Throws CommandError for commands, and options of them, that no transaction has. */
+/** Throws CommandError for commands and options that are not allowed in transactions. */
 function assertAllowed(command: Document, { name, isFirst }: Part): void {
   const last = Array.isArray(command.pipeline) ? command.pipeline.at(-1) : null;
   const stage = ['$out', '$merge'].find((each) => last !== null && typeof last === 'object' && each in last);

@@ -1,4 +1,4 @@
-/** Views: collections without documents of their own, which show another one through a pipeline. */
+/** Views: collections defined by a pipeline over another one. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { type CollectionReader, compilePipeline } from '../query/pipeline.ts';
@@ -7,7 +7,7 @@ import type { ReadOptions } from '../storage/documents-reading.ts';
 import type { DocumentsStore } from '../storage/documents-store.ts';
 import { isDocument } from '../values/field-paths.ts';
 
-/** Views that show each other. */
+/** Maximum depth of nested views. */
 export const MAX_VIEW_DEPTH = 20;
 const NOTHING: CollectionReader = { read: () => [] };
 
@@ -72,7 +72,7 @@ export function resolveView(name: string, store: DocumentsStore): { base: string
   }
 }
 
-/** A read as the stages that come after those of a view. Throws CommandError. */
+/** A read as stages that follow those of a view. Throws CommandError. */
 export function stagesOfRead({ filter, sort = [], skip = 0, limit = 0 }: ReadOptions): Document[] {
   if (sort.some(([path]) => path === '$natural'))
     throw new CommandError('InvalidPipelineOperator', 'a view has no natural order to sort by');

@@ -31,7 +31,7 @@ const MAX_STATEMENTS = 100_000;
 /** Errors that a reply tells in full, bytes; those after them have their code alone, as a server's. */
 const MAX_TOLD_BYTES = 2 ** 20;
 
-/** The statements of a command one after the other; errors of single ones go into the reply. */
+/** Runs the statements of a command in order; errors of single statements go into the reply. */
 function each<T>(
   statements: readonly T[],
   { ordered = true }: Document,
@@ -48,7 +48,7 @@ function each<T>(
     try {
       work(statement, index);
     } catch (error) {
-      // A full disk is no fault of one statement, and time is over for all of them.
+      // A full disk and the time limit affect all statements.
       const isOfAll = error instanceof OutOfTime || !(error instanceof CommandError);
       if (isOfAll || error.codeName === 'OutOfDiskSpace') throw error;
       toldBytes += calculateObjectSize({ errmsg: error.message, ...error.more });

@@ -11,13 +11,13 @@ import { angleBetween, type Vector } from './sphere.ts';
 const require = createRequire(import.meta.url);
 let library: typeof import('nodes2ts') | null = null;
 
-/** Loaded when the first location is asked for: most databases have none. */
+/** Loaded on demand: most databases have no locations. */
 function s2(): typeof import('nodes2ts') {
   library ??= require('nodes2ts') as typeof import('nodes2ts');
   return library;
 }
 
-/** Bytes of the first and the last number of a range. */
+/** First and last cell id of a range, as bytes. */
 export type CellRange = readonly [Buffer, Buffer];
 
 const MAX_CELLS = 20;

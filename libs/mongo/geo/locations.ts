@@ -11,7 +11,7 @@ export type Pair = readonly [x: number, y: number];
 
 /** A stored location. */
 export interface Location {
-  /** Null: a pair beyond the longitudes and latitudes there are. */
+  /** Null: a pair outside the valid longitudes and latitudes. */
   readonly shape: Shape | null;
   /** On a plane; null: it is no single point. */
   readonly pair: Pair | null;
@@ -19,7 +19,7 @@ export interface Location {
 }
 
 const HALF_CIRCLE = Math.PI - 1e-9;
-/** Pairs of edges of one ring; half a second's work. */
+/** Maximum pairs of edges compared per ring; half a second of work. */
 const MOST_COMPARED = 50_000_000;
 const MEET_STEPS = 10;
 const STRICT_WINDING = 'urn:x-mongodb:crs:strictwinding:EPSG:4326';
@@ -35,7 +35,7 @@ export function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** The locations of a value: one, or those of its elements. Other values are skipped. */
+/** The locations of a value or of its elements. Other values are skipped. */
 export function locationsOf(value: unknown): Location[] {
   const one = locationOf(value);
   if (one !== null) return [one];
@@ -51,7 +51,7 @@ function locationOf(value: unknown): Location | null {
   }
 }
 
-/** Null: it does not look like one. Throws CommandError for one that is wrong. */
+/** Null: not a location. Throws CommandError for an invalid one. */
 export function readLocation(value: unknown): Location | null {
   if (isGeoJson(value)) {
     const shape = readGeoJson(value);
@@ -101,14 +101,14 @@ function listOf<T>(value: unknown, read: (each: unknown) => T): T[] {
   return value.map(read);
 }
 
-/** Throws CommandError where any half of a great circle would join two points. */
+/** Throws CommandError for antipodal points, which many great circles connect. */
 function assertNoHalves(path: readonly Vector[]): void {
   const isHalf = (point: Vector, i: number) =>
     i > 0 && angleBetween(point, path[i - 1] as Vector) > HALF_CIRCLE;
   if (path.some(isHalf)) throw bad('Adjacent vertices must not be antipodal');
 }
 
-/** Points, without those that are the same as the one before. */
+/** Points without consecutive duplicates. */
 function distinct(points: readonly Vector[]): Vector[] {
   const path: Vector[] = [];
   for (const point of points)
@@ -144,7 +144,7 @@ function readRing(value: unknown, isStrict: boolean): Ring {
 
 type Edge = readonly [Vector, Vector];
 
-/** Whether the second of two edges that follow each other goes back over the first. */
+/** Whether the second of two consecutive edges goes back over the first. */
 function turnsBack([a, b]: Edge, [, c]: Edge): boolean {
   return angleToArc(c, a, b) <= TOUCH || angleToArc(a, b, c) <= TOUCH;
 }

@@ -8,7 +8,7 @@ import type { Vector } from './sphere.ts';
 
 /** For unit vectors, by the analysis of S2's `s2pred::TriageSign`: 1.8274 × 2⁻⁵¹, rounded up. */
 export const TRIAGE_ERROR = 1e-15;
-/** The same of `StableSign`, 3.2321 × 2⁻⁵², by which the product of two lengths is multiplied. */
+/** Likewise for `StableSign`, 3.2321 × 2⁻⁵², multiplied by the product of two lengths. */
 const STABLE_ERROR = 8e-16;
 /** Products below it have lost digits. */
 const SMALLEST = 1e-290;
@@ -51,7 +51,7 @@ type Nine = [bigint, bigint, bigint, bigint, bigint, bigint, bigint, bigint, big
 
 const double = new DataView(new ArrayBuffer(8));
 
-/** Numbers as whole multiples of one power of two. */
+/** Numbers as integer multiples of one power of two. */
 function wholeNumbers(numbers: readonly number[]): bigint[] {
   const parts = numbers.map((number) => {
     double.setFloat64(0, number);

@@ -1,4 +1,4 @@
-/** `$geoWithin`, `$geoIntersects` and `$near` of a filter, read and held against locations. */
+/** Parses `$geoWithin`, `$geoIntersects` and `$near`, and matches locations. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';
@@ -18,7 +18,7 @@ import { type Vector, vectorOf } from './sphere.ts';
 
 /** Metres; the radius that MongoDB counts with. */
 const EARTH_RADIUS = 6_378_100;
-/** For distances beside what coordinates are exact to, radians. */
+/** Tolerance of distances because of the precision of coordinates, radians. */
 const SLACK = 1e-13;
 
 const bad = (message: string) => new CommandError('BadValue', message);
@@ -155,7 +155,7 @@ function polygonHolds(corners: readonly Pair[], [x, y]: Pair): boolean {
 
 /** A point that documents are to be near to, and how near. */
 export interface Near {
-  /** Which index serves it: `2d` alone on the plane. */
+  /** False: on the plane, which only `2d` indexes serve. */
   readonly isSpherical: boolean;
   /** False: its point is of GeoJSON, which needs an index of type `2dsphere`. */
   readonly isLegacy: boolean;
@@ -163,7 +163,7 @@ export interface Near {
   /** In the unit of `distanceTo`. */
   readonly min: number;
   readonly max: number;
-  /** Radians of the sphere in one unit; 1 on the plane. */
+  /** Radians per unit; 1 on the plane. */
   readonly unit: number;
   /** Metres, radians or units of the plane; undefined: unknown. */
   distanceTo(location: Location): number | undefined;
@@ -209,7 +209,7 @@ export function nearOf(operators: Document): Near | null {
   if (isGeometry && ('$maxDistance' in operators || '$minDistance' in operators))
     throw bad(`${name} takes the distances within it when its point is of GeoJSON`);
   const point = isGeometry ? operand.$geometry : operand;
-  // The third number of a pair is how far.
+  // A third number is the maximum distance.
   const third = Array.isArray(point) ? point[2] : undefined;
   const { $maxDistance: max = third, $minDistance: min } = isGeometry ? operand : operators;
   return readNear({ point, isSphere: name === '$nearSphere', max, min });

@@ -1,4 +1,4 @@
-/** Geometries on the sphere: what they hold, meet and lie within, and how far they are. */
+/** Geometries on the sphere: containment, intersection and distance. */
 import { spend } from '../command-time.ts';
 import {
   angleBetween,
@@ -12,7 +12,7 @@ import {
   type Vector,
 } from './sphere.ts';
 
-/** A ring and the holes in it. */
+/** A ring and its holes. */
 export interface Polygon {
   readonly outer: Ring;
   readonly holes: readonly Ring[];
@@ -33,7 +33,7 @@ export class Shape {
   readonly points: readonly Vector[];
   readonly lines: readonly (readonly Vector[])[];
   readonly polygons: readonly Polygon[];
-  /** A cap that holds all of it; with radius π the whole sphere. */
+  /** A cap that contains the shape; with radius π the whole sphere. */
   readonly bound: { readonly center: Vector; readonly radius: number };
 
   constructor({ points = [], lines = [], polygons = [] }: Parts) {
@@ -43,7 +43,7 @@ export class Shape {
     this.bound = this.#bound();
   }
 
-  /** Several as one. */
+  /** The union of several shapes. */
   static all(shapes: readonly Shape[]): Shape {
     return new Shape({
       points: shapes.flatMap(({ points }) => points),
@@ -83,14 +83,14 @@ export class Shape {
     return angleBetween(this.bound.center, bound.center) > this.bound.radius + bound.radius + TOUCH;
   }
 
-  /** Whether it has few enough edges to be held against cells. */
+  /** Whether it has few enough edges to compare with cells. */
   get isSimple(): boolean {
     const rings = this.polygons.flatMap(ringsOf);
     const edges = [...this.lines, ...rings.map(({ vertices }) => vertices)];
     return edges.reduce((sum, { length }) => sum + length, 0) <= MOST_COVERED;
   }
 
-  /** Whether a point is of it. */
+  /** Whether a point is part of the shape. */
   holds(p: Vector): boolean {
     if (angleBetween(this.bound.center, p) > this.bound.radius + TOUCH) return false;
     spend(this.points.length + 1);
@@ -106,10 +106,10 @@ export class Shape {
     return false;
   }
 
-  /** Whether a point is of both. */
+  /** Whether two shapes have a common point. */
   meets(other: Shape): boolean {
     if (this.#isFar(other)) return false;
-    // A part without edges in the other one meets it nowhere else.
+    // A part without edges in the other one can only meet it at a vertex.
     for (const vertex of this.#vertices()) if (other.holds(vertex)) return true;
     for (const vertex of other.#vertices()) if (this.holds(vertex)) return true;
     const others = [...other.#arcs()];
@@ -120,7 +120,7 @@ export class Shape {
     return false;
   }
 
-  /** Whether all of it lies in the polygons of another. */
+  /** Whether the shape lies within the polygons of another. */
   isWithin(region: Shape): boolean {
     if (this.#isFar(region)) return false;
     if (!this.points.every((p) => region.holds(p))) return false;
@@ -129,7 +129,7 @@ export class Shape {
     return this.polygons.every((own) => !region.polygons.some(({ holes }) => holes.some(isHoleIn(own))));
   }
 
-  /** The angle between a point and the nearest of it, radians. */
+  /** The angle between a point and the nearest point of the shape, radians. */
   angleTo(p: Vector): number {
     return this.encloses(p) ? 0 : this.angleToEdge(p);
   }
@@ -150,7 +150,7 @@ export class Shape {
     return nearest;
   }
 
-  /** The angle between a point and the farthest vertex of it, radians. */
+  /** The angle between a point and the farthest vertex of the shape, radians. */
   angleToEnd(p: Vector): number {
     let farthest = 0;
     for (const vertex of this.#vertices()) farthest = Math.max(farthest, angleBetween(vertex, p));
@@ -175,7 +175,7 @@ function polygonHoldsArc(polygon: Polygon, [a, b]: Arc): boolean {
   return !ringsOf(polygon).some((ring) => ring.arcs().some(isCrossed));
 }
 
-/** Tells whether a hole is in what a polygon covers, whose edges do not cross it. */
+/** Whether a hole lies in the area of a polygon, assuming their edges do not cross. */
 function isHoleIn(own: Polygon): (hole: Ring) => boolean {
   return (hole) => {
     const inner = new Set(hole.vertices.filter((vertex) => !own.outer.touches(vertex)));

@@ -12,7 +12,7 @@ export const TOUCH = 2e-14;
 
 export function vectorOf(lng: number, lat: number): Vector {
   const [phi, theta] = [(lat * Math.PI) / 180, (lng * Math.PI) / 180];
-  // At the poles and at 180° one point has many coordinates, and is to be one vector.
+  // At the poles and at 180°, one point has many coordinates but must have one vector.
   const radius = Math.abs(lat) === 90 ? 0 : Math.cos(phi);
   const isEdge = Math.abs(lng) === 180;
   return [radius * (isEdge ? -1 : Math.cos(theta)), isEdge ? 0 : radius * Math.sin(theta), Math.sin(phi)];
@@ -26,7 +26,7 @@ function cross(a: Vector, b: Vector): Vector {
   return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 }
 
-/** A normal of the plane through two points, precise where they are near each other too. */
+/** A normal of the plane through two points, precise even if they are close together. */
 function normalOf(a: Vector, b: Vector): Vector {
   const sum: Vector = [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
   const difference: Vector = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
@@ -57,7 +57,7 @@ export function angleToArc(p: Vector, a: Vector, b: Vector): number {
   return Math.min(angleBetween(p, a), angleBetween(p, b));
 }
 
-/** Whether two arcs cross within both of them. */
+/** Whether two arcs cross in their interiors. */
 export function arcsCross(a: Vector, b: Vector, other: readonly [Vector, Vector]): boolean {
   const [c, d] = other;
   const acb = -Math.sign(sideOf(a, b, c));
@@ -70,7 +70,7 @@ export function arcsMeet(a: Vector, b: Vector, other: readonly [Vector, Vector])
   return arcsCross(a, b, other) || arcsTouch(a, b, other);
 }
 
-/** Whether an end of an arc lies on the other one. */
+/** Whether an end of one arc lies on the other. */
 export function arcsTouch(a: Vector, b: Vector, [c, d]: readonly [Vector, Vector]): boolean {
   const isOn = (p: Vector, from: Vector, to: Vector) => angleToArc(p, from, to) <= TOUCH;
   return isOn(a, c, d) || isOn(b, c, d) || isOn(c, a, b) || isOn(d, a, b);
@@ -100,13 +100,13 @@ const ORIGINS: readonly Vector[] = [unit([0.00457, 1, 0.0321]), unit([0.71, -0.5
 
 /** A closed ring and its interior. */
 export class Ring {
-  /** Each once, what is enclosed at the left. */
+  /** Without duplicates; the enclosed area is on the left. */
   readonly vertices: readonly Vector[];
   /** The ring encloses more than half of the sphere. */
   readonly isLarge: boolean;
   readonly #isInside: readonly boolean[];
 
-  /** `vertices`: each once. What is enclosed is the smaller side, or the left one with `isStrict`. */
+  /** `vertices`: without duplicates. Encloses the smaller side, or with `isStrict` the left one. */
   constructor(vertices: readonly Vector[], isStrict = false) {
     const isLeftLarge = turnLeft(vertices) < 0;
     this.isLarge = isStrict && isLeftLarge;
@@ -159,7 +159,7 @@ export class Ring {
     return false;
   }
 
-  /** Whether a point is enclosed; of points on the ring either may be said. */
+  /** Whether a point is enclosed; undefined for points on the ring. */
   encloses(p: Vector): boolean {
     const which = dot(p, ORIGINS[0] as Vector) > -0.3 ? 0 : 1;
     return this.#isInside[which] !== this.#isCrossed(ORIGINS[which] as Vector, p);

@@ -1,4 +1,4 @@
-/** Accumulators, fed one value at a time: only the state that the result needs stays in memory. */
+/** Accumulators process one value at a time and keep only the state that the result needs. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import type { Collation } from '../values/collations.ts';
@@ -69,7 +69,7 @@ function merged(): Gatherer {
   return { add, result: () => all };
 }
 
-/** All values but those that are missing. */
+/** All values except missing ones. */
 function list(budget: MemoryBudget): Gatherer {
   const values: unknown[] = [];
   return {
@@ -82,7 +82,7 @@ function list(budget: MemoryBudget): Gatherer {
   };
 }
 
-/** Each value once, whatever number type it has, and of texts that are the same the first. */
+/** Distinct values; numbers are compared across types, and the first of equal texts is kept. */
 function set(budget: MemoryBudget, collation: Collation | null): Gatherer {
   const values = new Map<string, unknown>();
   return {
@@ -96,7 +96,7 @@ function set(budget: MemoryBudget, collation: Collation | null): Gatherer {
   };
 }
 
-/** The standard deviation of numbers, by Welford's method. `isSample`: of some of all that there are. */
+/** The standard deviation by Welford's method. `isSample`: sample instead of population. */
 const deviation = (isSample: boolean) => (): Gatherer => {
   let [count, mean, squares] = [0, 0, 0];
   return {
@@ -153,7 +153,7 @@ function readParts(value: unknown): number[] {
   throw new CommandError(7750303, "'p' of $percentile must be numbers from 0.0 to 1.0");
 }
 
-/** How many an accumulator keeps, of its argument's `n`. Throws CommandError. */
+/** The argument `n` of an accumulator. Throws CommandError. */
 function countOf(value: unknown): number {
   const n = isNumber(value) ? plainNumber(value) : Number.NaN;
   if (!Number.isInteger(n)) throw new CommandError(5787902, "Value for 'n' must be of integral type");
@@ -204,7 +204,7 @@ class Ends<Key> {
   }
 }
 
-/** By the order of the documents. */
+/** In the order of the documents. */
 const ends =
   (isFirst: boolean) =>
   (budget: MemoryBudget): Gatherer => {

@@ -5,10 +5,10 @@ import { isNumber, plainNumber, wholeNumber } from '../values/numbers.ts';
 
 /** Numbers have 64 bits; those beyond are the bit of its sign. */
 const SIGN_BIT = 63;
-/** The highest position that a server takes. */
+/** The highest bit position that a server accepts. */
 const MOST_POSITION = 2 ** 31 - 1;
 
-/** The bits that must be as they are asked for. */
+/** The operators and the required state of the bits. */
 const OPERATORS: Readonly<Record<string, { readonly isSet: boolean; readonly isAny: boolean }>> = {
   $bitsAllSet: { isSet: true, isAny: false },
   $bitsAnySet: { isSet: true, isAny: true },
@@ -20,7 +20,7 @@ export function isBitTest(operator: string): boolean {
   return Object.hasOwn(OPERATORS, operator);
 }
 
-/** Tells whether a value has such bits; one without bits never has. Throws CommandError. */
+/** Tests the bits of a value; values without bits never match. Throws CommandError. */
 export function compileBitTest(operator: string, operand: unknown): (value: unknown) => boolean {
   const { isSet, isAny } = OPERATORS[operator] as (typeof OPERATORS)[string] & object;
   const positions = positionsOf(operator, operand);

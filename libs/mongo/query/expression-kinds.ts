@@ -1,4 +1,4 @@
-/** Kinds of operators: how they take their operands. */
+/** Kinds of operators by how they receive their operands. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';
@@ -17,14 +17,14 @@ export const evalExpr: Expression = (document, argument, options) => {
   if (Array.isArray(argument)) return argument.map((each) => evalExpr(document, each, options));
   const isMade = isDocument(argument) && !Object.keys(argument)[0]?.startsWith('$');
   if (!isMade) return mingo().evaluate(document, argument, options);
-  // mingo would make such a document in JavaScript's order.
+  // mingo would create such a document in JavaScript's field order.
   const entries = entriesOf(argument).map(
     ([name, inner]) => [name, evalExpr(document, inner, options)] as const,
   );
   return documentOf(entries.filter(([, value]) => value !== undefined));
 };
 
-/** The collation of this evaluation, stored in mingo's field for its own. */
+/** The collation of this evaluation, stored in mingo's own field. */
 export function collationOf({ collation }: Evaluation): Collation | null {
   return (collation as Collation | null | undefined) ?? null;
 }
@@ -38,7 +38,7 @@ export function args(document: unknown, argument: unknown, options: Evaluation):
 
 export const isNil = (value: unknown) => value === null || value === undefined;
 
-/** An expression of one or more arguments; null when one of them is null. */
+/** An expression that is null if one of its arguments is null. */
 export function strict(work: (values: unknown[]) => unknown): Expression {
   return (document, argument, options) => {
     const values = args(document, argument, options);
@@ -46,7 +46,7 @@ export function strict(work: (values: unknown[]) => unknown): Expression {
   };
 }
 
-/** An operator of ours, with operands in a row. */
+/** Our operator with positional operands. */
 export function inARow(name: string, operator: Operator): Expression {
   return (document, argument, options) => {
     const values = args(document, argument, options);
@@ -57,13 +57,13 @@ export function inARow(name: string, operator: Operator): Expression {
 
 type Named = (values: Document, collation: Collation | null) => unknown;
 
-/** An operator of ours, with named operands; one that is missing is null. */
+/** Our operator with named operands; a missing one is null. */
 export function named(name: string, work: Named): Expression {
   return (document, argument, options) => {
     if (!isDocument(argument)) throw new CommandError('FailedToParse', `${name} needs named arguments`);
     spend(OPERATOR_STEPS);
     const values = Object.entries(argument).map(([each, inner]) => {
-      // Values of lists keep their places, the missing ones too.
+      // Values keep their positions in lists, including missing ones.
       const value = evalExpr(document, inner, options) ?? null;
       return [each, value];
     });
@@ -71,7 +71,7 @@ export function named(name: string, work: Named): Expression {
   };
 }
 
-/** Part of a date, given as it is or with a time zone. */
+/** A part of a date, given directly or with a time zone. */
 export function datePart(name: string, work: Named): Expression {
   const whole = named(name, work);
   return (document, argument, options) => {
@@ -90,7 +90,7 @@ export function made<T>(
   return Object.fromEntries(Object.entries(entries).map(([name, each]) => [name, make(name, each)]));
 }
 
-/** Whether a list is what `input` gives: null passes, all else is an error of that code. */
+/** Requires `input` to be a list: null passes, other values are errors with that code. */
 export function ofList(name: string, code: number): Expression {
   const operator = (...all: Parameters<Expression>) => mingo().expressions[name]?.(...all);
   return (document, argument, options) => {

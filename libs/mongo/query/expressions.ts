@@ -30,10 +30,10 @@ import { SIZES } from './sizes.ts';
 import { MemoryBudget } from './sorting.ts';
 import { TYPES } from './type-conversions.ts';
 
-/** The clock is read before each: one may take long. */
+/** Cost of one evaluation, after which the clock is checked. */
 const EVALUATION_STEPS = 10_000;
 
-/** The value of an expression for a document; undefined: there is none. Throws CommandError. */
+/** The value of an expression for a document; undefined: no value. Throws CommandError. */
 export function evaluate(document: unknown, expression: unknown, options: Evaluation): unknown {
   spend(EVALUATION_STEPS);
   try {
@@ -50,7 +50,7 @@ export function evaluate(document: unknown, expression: unknown, options: Evalua
 export function asCommandError(error: unknown): unknown {
   if (error instanceof CommandError || !(error instanceof Error)) return error;
   if ('errcode' in error || 'errno' in error) return error;
-  // JavaScript's text would not help: "Cannot read properties of null".
+  // JavaScript's message would not help: "Cannot read properties of null".
   if (error instanceof TypeError) return new CommandError('TypeMismatch', 'a field has a wrong type');
   const [, operator] = /accumulator '(\$[^']*)' is not registered/.exec(error.message) ?? [];
   if (operator !== undefined) return new CommandError(168, `Unrecognized expression '${operator}'`);
@@ -60,7 +60,7 @@ export function asCommandError(error: unknown): unknown {
   return new CommandError('BadValue', error.message);
 }
 
-/** Names behind which code of the client would run. Throws CommandError where one stands. */
+/** Operators that run client code. Throws CommandError if one occurs. */
 export function assertNoScripts(value: unknown): void {
   if (Array.isArray(value)) for (const each of value) assertNoScripts(each);
   if (!isDocument(value)) return;
@@ -96,7 +96,7 @@ function unboxed(value: unknown): unknown {
   return isNumber(value) ? plainNumber(value) : value;
 }
 
-/** The value with plain numbers all through, for what of mingo knows no others. */
+/** Converts all numbers to plain ones, for parts of mingo that support no others. */
 export function plainDeep(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(plainDeep);
@@ -146,7 +146,7 @@ function ofOneDocument(name: string): Expression {
   };
 }
 
-/** Accumulators of `input`: a list of one document; in a group a value of each. */
+/** Accumulators over `input`: a list within a document, or one value per document in a group. */
 function ofInput(name: string): Expression {
   const ofGroup = gathered(name);
   const ofList = named(name, ({ input, ...asked }) => {
@@ -177,7 +177,7 @@ const ACCUMULATORS: Record<string, Accumulator> = {
 /** Returns its argument: mingo's own form of options, which costs nothing to use again. */
 const CAPTURE: Record<string, Expression> = { $captureOptions: (_document, _argument, options) => options };
 
-/** mingo's, which knows no regular expressions of BSON's, and would wait for one that never ends. */
+/** mingo's operator, with BSON regular expressions and a time limit. */
 function watchedRegex(name: string): Expression {
   const operator = mingo().expressions[name] as Expression;
   return (document, argument, options) => {
@@ -235,6 +235,6 @@ export function evaluation(
   const captured = evalExpr({}, { $captureOptions: 1 }, options as unknown as Evaluation) as {
     update(locals: Document): Evaluation;
   };
-  // Without a root each evaluation takes its own document for it.
+  // Without a root, each evaluation uses its own document.
   return captured.update({ root: null });
 }

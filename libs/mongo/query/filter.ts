@@ -26,12 +26,12 @@ export interface FilterScope {
   readonly special?: { name: string | null } | undefined;
 }
 
-/** Held against all that a path leads to. */
+/** Tested against all values at the end of a path. */
 type Condition = (leaves: readonly unknown[]) => boolean;
 
 const bad = (message: string) => new CommandError('BadValue', message);
 
-/** Throws CommandError for what is no filter, and for one that runs scripts. */
+/** Throws CommandError if it is not a filter, or runs scripts. */
 export function compileFilter(filter: Document, scope: FilterScope = {}): Filter {
   if (!isDocument(filter))
     throw new CommandError('TypeMismatch', 'Expected field filter to be of type object');
@@ -90,7 +90,7 @@ function listOf(name: string, value: unknown): unknown[] {
   return value;
 }
 
-/** Whether a value of a filter holds operators rather than being one to compare with. */
+/** Whether a value of a filter contains operators, instead of being compared. */
 export function holdsOperators(value: unknown): value is Document {
   if (!isDocument(value)) return false;
   const [first = ''] = Object.keys(value);
@@ -277,7 +277,7 @@ function compileEach(value: unknown, scope: FilterScope): Condition {
   return value instanceof BSONRegExp ? matchesRegex(value) : equals(value, scope);
 }
 
-/** Documents are held against the search where the index is read. */
+/** Documents are matched where the index is read. */
 function isSearched(value: unknown, { special }: FilterScope): Filter {
   if (special === undefined)
     throw new CommandError(17313, '$match with $text is only allowed as the first pipeline stage');
@@ -292,7 +292,7 @@ function isInRegion(name: string, value: unknown): Condition {
   return (leaves) => leaves.some((leaf) => locationsOf(leaf).some((each) => region.holds(each)));
 }
 
-/** Its distances are held against documents where they are read. */
+/** Distances are computed where documents are read. */
 function isNear(name: string, operators: Document, { special }: FilterScope): Condition {
   if (special === undefined)
     throw new CommandError(5626500, `$geoNear, $near, and $nearSphere are not allowed in this context`);

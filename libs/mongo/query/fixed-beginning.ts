@@ -1,13 +1,13 @@
-/** The text that all matches of a regular expression begin with. */
+/** The literal prefix of all matches of a regular expression. */
 import type { BSONRegExp } from 'bson';
 import { withoutQuotes } from './regex-syntax.ts';
 
-/** A character that stands for itself, escaped or not. Escapes of letters and digits have a meaning. */
+/** A literal character, escaped or not. Escaped letters and digits have a special meaning. */
 const LITERAL = /\\([^a-zA-Z0-9\s])|([^\\^$.|?*+()[\]{}])/uy;
 /** Marks that the character before it need not be there. */
 const OPTIONAL = /[*?{]/y;
 
-/** Null: there is none, as for an expression that looks at no case, or at each line. */
+/** Null: no literal prefix, for example for case-insensitive or multi-line expressions. */
 export function fixedBeginning({ pattern, options }: BSONRegExp): string | null {
   if (/[imx]/.test(options)) return null;
   const plain = withoutQuotes(pattern);
@@ -26,7 +26,7 @@ export function fixedBeginning({ pattern, options }: BSONRegExp): string | null 
   return beginning === '' ? null : beginning;
 }
 
-/** Whether there is a `|` outside of all groups. */
+/** Whether there is a `|` outside all groups. */
 function hasAlternatives(pattern: string): boolean {
   let depth = 0;
   for (const [token] of pattern.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|./gsu)) {

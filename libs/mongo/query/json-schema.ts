@@ -17,7 +17,7 @@ interface Rule {
   why(value: unknown): Document;
 }
 
-/** The rules of a schema; a value keeps it when it keeps each of them. */
+/** The rules of a schema; a value is valid if it satisfies all of them. */
 export type Schema = readonly Rule[];
 
 export function keeps(schema: Schema, value: unknown): boolean {
@@ -34,7 +34,7 @@ const failed = (message: string) => new CommandError('FailedToParse', message);
 const wrongType = (name: string, wanted: string) =>
   new CommandError('TypeMismatch', `$jsonSchema keyword '${name}' must be ${wanted}`);
 
-/** The types of JSON, by what they are in BSON. */
+/** JSON types and their BSON equivalents. */
 const JSON_TYPES: Readonly<Record<string, string>> = {
   object: 'object',
   array: 'array',
@@ -47,7 +47,7 @@ const NOT_SUPPORTED = new Set(['$ref', '$schema', 'default', 'definitions', 'for
 
 type Compile = (operand: unknown, name: string, schema: Document) => Rule | null;
 
-/** Throws CommandError for what is no schema of MongoDB's. */
+/** Throws CommandError if it is not a schema of MongoDB. */
 export function compileSchema(schema: unknown): Schema {
   if (!isDocument(schema)) throw new CommandError('TypeMismatch', '$jsonSchema must be an object');
   return Object.entries(schema).flatMap(([name, operand]) => {
@@ -63,7 +63,7 @@ interface Test {
   readonly name: string;
   readonly operand: unknown;
   readonly reason?: string;
-  /** Tells which values it is about; for others it always holds. */
+  /** Which values the rule applies to; others always pass. */
   readonly isFor?: (value: unknown) => boolean;
   readonly holds: (value: never) => boolean;
   readonly details?: (value: never) => Document;

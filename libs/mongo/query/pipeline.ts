@@ -1,4 +1,4 @@
-/** Pipelines of aggregations: stages of mingo, and ours where types, memory or other collections matter. */
+/** Aggregation pipelines: mingo's stages, and ours where types, memory or other collections matter. */
 import { type Document, Long } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';
@@ -20,10 +20,10 @@ import { groupDocuments } from './stages/group-stage.ts';
 import { windowedDocuments } from './stages/window-stage.ts';
 import type { Update } from './updates/updates.ts';
 
-/** Cost of a copy of a document with one of the elements. */
+/** Cost of copying a document for one element. */
 const UNWIND_STEPS = 10;
 
-/** Stages of one pipeline, as on a server. */
+/** Maximum stages of a pipeline, as on a server. */
 const MAX_STAGES = 1000;
 
 type Documents = Iterable<Document>;
@@ -63,7 +63,7 @@ function* unwound(documents: Documents, argument: Document | string): Generator<
   }
 }
 
-/** All of them, as long as they fit in memory. */
+/** All documents, if they fit in memory. */
 function* bounded(documents: Documents, name: string): Generator<Document> {
   const budget = new MemoryBudget(name);
   for (const document of documents) {
@@ -207,7 +207,7 @@ function valuesOf(document: Document, field: string, options: Evaluation): unkno
 /** Stages that cannot be within a `$facet`. */
 const NOT_IN_FACETS = ['$facet', '$out', '$merge', '$geoNear', '$indexStats', '$collStats'];
 
-/** All results together, and what they are made of, have one stage's memory each. */
+/** The results, and their input, have the memory limit of one stage each. */
 function facet(reader: CollectionReader): Stage {
   return (documents, argument: Document, options) => {
     if (!isDocument(argument) || Object.keys(argument).length === 0)
@@ -234,7 +234,7 @@ function facet(reader: CollectionReader): Stage {
 
 type Lazily = (name: string, prepare: (documents: Documents) => Documents) => Stage;
 
-/** mingo's, which knows plain numbers only, for no more documents than a server makes. */
+/** mingo's stage, which supports plain numbers only, with a server's document limit. */
 function densify(lazily: Lazily): Stage {
   const stage = lazily('$densify', (documents) => documents);
   return (documents, argument: unknown, options) => {
@@ -258,7 +258,7 @@ function unionWith(reader: CollectionReader): Stage {
   } as Stage;
 }
 
-/** How many documents the stages from `at` on can need; null: all that there are. */
+/** How many documents the stages from `at` on can use; null: all. */
 export function limitAfter(pipeline: readonly Document[], at: number): number | null {
   let skipped = 0;
   for (const stage of pipeline.slice(at)) {
@@ -279,7 +279,7 @@ export function assertLength(pipeline: readonly unknown[]): void {
 
 export type Pipeline = (documents: Documents, scope?: FilterScope) => Documents;
 
-/** Throws CommandError for what is no pipeline, or needs what this engine has not. */
+/** Throws CommandError if it is not a pipeline, or needs an unsupported stage. */
 export function compilePipeline(pipeline: unknown, reader: CollectionReader): Pipeline {
   if (!Array.isArray(pipeline))
     throw new CommandError('TypeMismatch', 'A pipeline must be an array of objects');

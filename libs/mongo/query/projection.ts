@@ -43,7 +43,7 @@ export function compileProjection(
   if (tree.size === 0) return null;
   const [mode] = modes;
   const id = tree.get('_id');
-  // `_id` alone decides when nothing else does.
+  // `_id` decides only if nothing else does.
   const isInclusion = mode ?? (isFind ? false : id !== false);
   if (isInclusion && id === undefined) tree.set('_id', true);
   return (document) => project(document, tree, { isInclusion, root: document }) as Document;

@@ -1,4 +1,4 @@
-/** Upper bound for the run time of a regular expression, derived from its pattern alone. */
+/** Upper bound of the run time of a regular expression, derived from its pattern. */
 
 export interface RegexCost {
   /** Its steps on a text of n characters are at most `factor` × (n + 1) ^ `degree`. */

@@ -6,11 +6,11 @@ import { OutOfTime, spend, timeLeftMs } from '../command-time.ts';
 import { costOf } from './regex-cost.ts';
 import { asJavaScript } from './regex-syntax.ts';
 
-/** For one text. */
+/** Time limit for one text. */
 const MATCH_MS = 1000;
 /** Expressions with fewer steps, some ten ms, run without a timeout. */
 const FREE_STEPS = 1e6;
-/** Cost of the watchdog alone. */
+/** Cost of the watchdog. */
 const WATCHED_STEPS = 1000;
 
 /** Reads `$regex` and its `$options`. */
@@ -21,7 +21,7 @@ export function readRegex(value: unknown, options: unknown): BSONRegExp {
   return new BSONRegExp(value, options === undefined ? '' : String(options));
 }
 
-/** Whether a text matches. Throws CommandError, the test too when it takes too long. */
+/** Compiles a test. Throws CommandError; the test too, if it takes too long. */
 export function compileRegex({ pattern, options }: BSONRegExp): (text: string) => boolean {
   if (/[^imsu]/.test(options)) throw new CommandError(51108, `invalid flag in regex options: ${options}`);
   const [, inline = '', rest = pattern] = /^\(\?([ims]+)\)(.*)$/s.exec(pattern) ?? [];
@@ -35,7 +35,7 @@ export function compileRegex({ pattern, options }: BSONRegExp): (text: string) =
     return (text) => {
       const isFree = text.length <= longestFree;
       const found = isFree ? test(text) : withinTime(() => test(text));
-      // Ten steps of an expression take as long as one of a command.
+      // Ten steps of an expression take as long as one step of a command.
       spend(isFree ? (factor * (text.length + 1) ** degree) / 10 : WATCHED_STEPS);
       return found;
     };

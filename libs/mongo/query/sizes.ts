@@ -16,7 +16,7 @@ function partOf(name: string, code: number, read: (value: Timestamp) => number) 
   };
 }
 
-/** By code points, from `start` on, up to but without `end`; -1: it is not there. */
+/** In code points, from `start`, `end` exclusive; -1: not found. */
 function indexOfCP([text, part, start = 0, end]: unknown[]): number {
   if (typeof text !== 'string')
     throw refused(40093, '$indexOfCP requires a string as the first argument', text);
@@ -34,7 +34,7 @@ function indexOfCP([text, part, start = 0, end]: unknown[]): number {
   return at === -1 ? -1 : [...text.slice(0, at)].length;
 }
 
-/** None is called with null. Each throws CommandError. */
+/** Never called with null. Each throws CommandError. */
 export const SIZES: Readonly<Record<string, (values: unknown[]) => unknown>> = {
   $binarySize: ([value]) => {
     if (typeof value === 'string') return Buffer.byteLength(value);

@@ -47,7 +47,7 @@ export function weightOf(value: unknown): number {
   return bytes;
 }
 
-/** Begins the path of a sort by what `$meta` tells; no field has such a name. */
+/** Prefix of a sort path for `$meta`; no field has such a name. */
 const META = '$meta:';
 
 /** Throws CommandError. */
@@ -77,10 +77,10 @@ export function writeSort(sort: SortSpec): Document {
 /** Bytes in their order, or the values themselves where a collation orders them. */
 export type SortKey = Buffer | readonly unknown[];
 
-/** How documents are sorted. */
+/** A sort order. */
 export interface SortOrder {
   keyOf(document: Document): SortKey;
-  /** Below 0: `one` comes before `other`. */
+  /** Below 0: `one` precedes `other`. */
   compare(one: SortKey, other: SortKey): number;
 }
 
@@ -132,10 +132,10 @@ export interface Sorting<T> {
   bytesOf(item: T): number;
 }
 
-/** So much is taken in before those that are surely not wanted are let go, bytes. */
+/** Bytes collected before documents beyond the limit are dropped. */
 const CUT_BYTES = 16 * 2 ** 20;
 
-/** The items in order; those with equal keys stay as they came. Throws CommandError when too large. */
+/** The sorted items, stable. Throws CommandError if too large. */
 export function sortItems<T>(items: Iterable<T>, sorting: Sorting<T>): T[] {
   const { limit, keyOf: keyOfItem, compare, bytesOf } = sorting;
   const budget = new MemoryBudget('Sort');

@@ -1,4 +1,4 @@
-/** Operators on types, and those that make one type of another. */
+/** Operators on types and type conversions. */
 import { type Document, Double, ObjectId, Timestamp } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isNumber, isTrue, plainNumber, toType } from '../values/numbers.ts';

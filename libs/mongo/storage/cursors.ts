@@ -1,4 +1,4 @@
-/** Results that are longer than one reply. */
+/** Results that do not fit into one reply. */
 import { type Document, Long } from 'bson';
 import type { Clock } from '../clock.ts';
 import { CommandError } from '../command-error.ts';
@@ -10,9 +10,9 @@ import { Tail } from './tail.ts';
 const FIRST_BATCH = 101;
 const MAX_BATCH_BYTES = 16 * 2 ** 20;
 const IDLE_MS = 10 * 60_000;
-/** A new one beyond ends the one that was idle longest. */
+/** Maximum cursors; beyond, the one idle longest is closed. */
 const MAX_CURSORS = 1000;
-/** Results that wait in memory, of all cursors together, bytes. */
+/** Maximum bytes of buffered results, of all cursors together. */
 const MAX_HELD_BYTES = 100 * 2 ** 20;
 
 /** Milliseconds that a client waits for documents, if it does not say, as with a server; and at most. */
@@ -23,7 +23,7 @@ const MAX_WAIT_MS = 10_000;
 export const waits = new WeakMap<Document, number>();
 
 export interface Result {
-  /** Documents as bytes, or to be made bytes; a Tail is kept when it has no more. */
+  /** Documents, encoded or not; a Tail stays open when it has no more. */
   readonly documents: Iterator<RawDocument | Document>;
   /** The rest is in memory, not read on demand. */
   readonly isHeld: boolean;
@@ -39,13 +39,13 @@ interface Cursor {
 
 export class Cursors {
   readonly #clock: Clock;
-  /** In the order of their last use. */
+  /** Ordered by last use. */
   readonly #open = new Map<string, Cursor>();
   #lastId: bigint;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    // Ids differ from those of an earlier process.
+    // Ids must differ from those of an earlier process.
     this.#lastId = BigInt(clock.now()) << 20n;
   }
 
@@ -142,7 +142,7 @@ export class Cursors {
 interface FirstBatch {
   readonly namespace: string;
   readonly batchSize: unknown;
-  /** No cursor is kept, whatever is left. */
+  /** No cursor is kept, even if documents remain. */
   readonly isSingle: boolean;
 }
 

@@ -23,17 +23,17 @@ export interface ReadOptions extends FilterScope {
   readonly skip?: number;
   /** 0: all. */
   readonly limit?: number;
-  /** Counts what is looked at. */
+  /** Counts examined documents and keys. */
   readonly examined?: Examined;
   /** There: all documents after this row, in natural order. */
   readonly after?: number;
-  /** Told of the index that is read. */
+  /** Called with the index that is used. */
   readonly onUse?: (index: Index) => void;
 }
 
 export interface Examined {
   documents: number;
-  /** Keys of indexes, for each branch of the plan; one without branches is a branch itself. */
+  /** Examined keys, per branch of the plan; a plan without branches is one branch. */
   readonly keys: number[];
 }
 
@@ -73,7 +73,7 @@ export function readDocuments(
     return limit === 0 ? rest : rest.take(limit);
   };
   if (plan.isSorted || (special.name !== null && sort.length === 0)) return section(matching);
-  // Only the bytes wait to be sorted.
+  // Only encoded documents are kept for sorting.
   const order = sortOrder(sort, collation);
   const keyed = matching.map(({ document, ...row }) => ({
     ...row,
@@ -93,7 +93,7 @@ export function readDocuments(
   });
 }
 
-/** Documents that only a special index finds, in its order. Throws CommandError where there is none. */
+/** Documents from a special index, in its order. Throws CommandError without such an index. */
 function specialDocuments(
   store: DocumentsStore,
   collection: Collection,

@@ -394,7 +394,7 @@ export class DocumentsStore {
   }
 }
 
-/** Where the keys of an index are; those of `_id` stand beside the documents. */
+/** The table of an index; keys of `_id` are stored with the documents. */
 function tableOf(collection: Collection, { id }: Index): string {
   return id === 0 ? `c${collection.id}` : `i${id}`;
 }

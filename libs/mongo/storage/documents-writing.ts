@@ -1,4 +1,4 @@
-/** Writes documents together with their keys, and holds what is unique. */
+/** Writes documents with their index keys, and enforces uniqueness. */
 import { type Document, EJSON, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { DOCUMENT_STEPS, KEY_STEPS, spend } from '../command-time.ts';
@@ -19,7 +19,7 @@ import type { Row } from './stored-rows.ts';
 import { assertValid } from './validation.ts';
 
 const NO_ROW = -1;
-/** Bytes of keys that are sorted before they are written, about, and what each takes besides. */
+/** Approximate bytes of keys that are sorted before writing, and the overhead of each. */
 const SORTED_BYTES = 16 * 2 ** 20;
 const ENTRY_BYTES = 150;
 
@@ -34,7 +34,7 @@ export class DocumentsWriting {
     this.#databaseName = databaseName;
   }
 
-  /** With an `_id` made if it has none; its `_id`. Throws CommandError, and then has written nothing. */
+  /** Returns the `_id`, created if missing. Throws CommandError without writing. */
   insert(collection: Collection, bytes: RawDocument): unknown {
     const { document, stored } = withId(bytes);
     if (collection.options.validator && !this.isUnchecked) assertValid(collection.options, document);
@@ -88,13 +88,13 @@ export class DocumentsWriting {
     this.#store.remove(collection, row);
   }
 
-  /** Makes an index of what there is. Throws CommandError. */
+  /** Creates an index over existing documents. Throws CommandError. */
   createIndex(collection: Collection, spec: Document): void {
     const index = this.#store.createIndex(collection, spec);
     let entries: { key: Buffer; rowNumber: number }[] = [];
     let bytes = 0;
     const write = () => {
-      // In any other order nearly each key would be written to another page.
+      // Unsorted, nearly each key would be written to another page.
       entries.sort((one, other) => Buffer.compare(one.key, other.key));
       for (const { key, rowNumber } of entries) {
         if (index.isUnique) this.#assertFree(collection, index, { key, rowNumber, document: null });
@@ -156,7 +156,7 @@ export class DocumentsWriting {
   }
 }
 
-/** The values of a document that make a key: of lists one element each. */
+/** The values of a document for its keys: for lists, one per element. */
 function valuesOfKey(index: Index, document: Document, key: Buffer): unknown[] {
   const lists = index.fields.map(({ path }) => leavesAt(document, path));
   const isMany = lists.some(([first], i) => (lists[i]?.length ?? 0) > 1 || Array.isArray(first));

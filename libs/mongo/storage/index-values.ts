@@ -13,7 +13,7 @@ export interface IndexField {
   readonly kind: IndexKind;
 }
 
-/** An index of a collection; that of `_id` has no table of its own. */
+/** An index of a collection; that of `_id` has no table. */
 export interface Index {
   readonly id: number;
   readonly name: string;
@@ -27,11 +27,11 @@ export interface Index {
   readonly isSpecial: boolean;
   /** Kept up to date, and used by no query. */
   readonly isHidden: boolean;
-  /** Which texts are the same key; null: those of the same bytes. */
+  /** Defines which texts are equal; null: equal bytes. */
   readonly collation: Collation | null;
-  /** Which documents are in it; null: all. */
+  /** Which documents are included; null: all. */
   readonly partial: Filter | null;
-  /** A document has more than one key, so a range holds only one of two conditions. */
+  /** A document may have several keys, so a range covers only one of two conditions. */
   isMultikey: boolean;
 }
 
@@ -48,7 +48,7 @@ export function orNull(value: unknown): unknown {
   return value === undefined ? null : value;
 }
 
-/** Keys of one document in one index; the most on a server too. */
+/** Maximum keys of one document in one index, as on a server. */
 const MAX_KEYS = 100_000;
 
 /** Throws CommandError for too many. */

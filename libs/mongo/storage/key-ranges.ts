@@ -24,7 +24,7 @@ export function rangesOfSpans(
   });
 }
 
-/** Sorted, and no key in two of them: `$in: [1, 1.0]` is one range. */
+/** Sorted and without overlaps: `$in: [1, 1.0]` is one range. */
 export function mergedRanges(ranges: readonly KeyRange[]): KeyRange[] {
   const merged: KeyRange[] = [];
   for (const range of ranges.toSorted(byLow)) {

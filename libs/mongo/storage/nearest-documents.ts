@@ -17,7 +17,7 @@ import { gridOf } from './special-keys.ts';
 import { rangesOfCells } from './special-plan.ts';
 import type { FoundDocument } from './stored-rows.ts';
 
-/** How far a document is, and which of its locations is so near. */
+/** The distance of a document, and its nearest location. */
 export interface Distance {
   readonly distance: number;
   readonly location: unknown;
@@ -28,17 +28,17 @@ export type NearDocument = FoundDocument & Distance;
 /** The first circle, radians; some 12 m. */
 const FIRST_RADIUS = 2e-6;
 const GROWTH = 6;
-/** So few documents are read at once. */
+/** Documents read directly if there are no more than this. */
 const FEW = 200;
 
-/** Circles, each larger than the one before; the last holds all that is near enough. */
+/** Growing circles; the last one contains everything within the maximum distance. */
 function* circlesOf(
   near: Near,
   index: Index,
   isSmall: boolean,
 ): Generator<{ radius: number; cells: CellRange[] }> {
   const grid = index.fields.some(({ kind }) => kind === '2d') ? gridOf(index) : null;
-  // On the plane a circle of this radius holds the whole grid from any point in it.
+  // On the plane, a circle with this radius contains the whole grid.
   const whole = near.isSpherical
     ? Math.PI
     : 4 * ((grid?.max ?? 180) - (grid?.min ?? -180)) + outside(near, grid);

@@ -4,10 +4,10 @@ import { DOCUMENT_STEPS, spend } from '../command-time.ts';
 import { isDocument } from '../values/field-paths.ts';
 import type { Plan, Question, Scan } from './plan.ts';
 
-/** More branches, or ranges of them together, are a scan in pieces either way. */
+/** More branches or ranges are no better than a full scan. */
 const MAX_SCANS = 2000;
 const MAX_RANGES = 10_000;
-/** How deep `$or` may be in `$or`. */
+/** Maximum nesting of `$or`. */
 const MAX_DEPTH = 10;
 
 interface Found {
@@ -51,7 +51,7 @@ function choicesIn(filter: Document): Choice[] {
     const { $or: branches, ...rest } = each;
     return [{ branches, rest: { ...filter, $and: all.with(i, rest) } }];
   });
-  // Each of them is planned anew.
+  // Each is planned again.
   return [...choices, ...inner.slice(0, MAX_DEPTH)];
 }
 
@@ -79,7 +79,7 @@ function branchScans(
   { rest, depth }: { rest: Document; depth: number },
   best: FindBest,
 ): { scans: Scan[]; score: number } | null {
-  // The branch first: of two conditions on a field the first one bounds it.
+  // The branch first, because the first condition on a field bounds the range.
   const filter = joined(branch, rest);
   const conditions = Object.keys(filter).length + (Array.isArray(filter.$and) ? filter.$and.length : 0);
   spend(DOCUMENT_STEPS + 10 * conditions);
@@ -93,12 +93,12 @@ function branchScans(
   return scansOf({ branches: inner, rest: joined(others, rest), depth: depth + 1 }, best);
 }
 
-/** Whether its ranges hold all that match; those of `$near` and `$text` come from elsewhere. */
+/** Whether its ranges contain all matches; `$near` and `$text` find theirs differently. */
 function isPlainRead({ nearest, search }: Plan): boolean {
   return nearest === undefined && search === undefined;
 }
 
-/** One filter for both: fields that both have go into `$and`. */
+/** Combines two filters; common fields go into `$and`. */
 function joined(one: Document, other: Document): Document {
   const both = new Map(Object.entries(one));
   const more: Document[] = Array.isArray(one.$and) ? [...one.$and] : [];

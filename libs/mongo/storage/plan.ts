@@ -10,11 +10,11 @@ import type { Index } from './index-values.ts';
 export interface Nearest {
   readonly near: Near;
   readonly path: readonly string[];
-  /** Values of the index's fields before that of the location. */
+  /** Values of the index's fields before the location. */
   readonly prefixes: readonly unknown[][];
 }
 
-/** How one index is read. */
+/** How an index is read. */
 export interface Scan {
   readonly index: Index;
   /** Sorted. */
@@ -24,7 +24,7 @@ export interface Scan {
 
 /** Bounds of the keys that are read of an index. */
 export interface Used {
-  /** How many of its first fields have equal values. */
+  /** Number of leading fields with equality conditions. */
   readonly equal: number;
   /** Whether the field after them has a range. */
   readonly hasRange: boolean;
@@ -34,29 +34,29 @@ export interface Used {
 export interface Plan {
   /** Null: all documents in natural order, unless there are branches. */
   readonly index: Index | null;
-  /** Which keys are read, one range after the other, sorted. They hold at least all that match. */
+  /** Sorted ranges of keys, which contain at least all matches. */
   readonly ranges: readonly KeyRange[];
   readonly isReverse: boolean;
   /** Whether documents come in the requested order. */
   readonly isSorted: boolean;
   readonly used?: Used | undefined;
-  /** The index of each branch of `$or`, one read after the other; a document comes once. */
+  /** The index of each branch of `$or`, read in order; duplicates are dropped. */
   readonly branches?: readonly Scan[];
   /** Without an index: the row after which the scan begins. */
   readonly after?: number;
   /** The ranges are chosen while documents are read, nearest first. */
   readonly nearest?: Nearest;
-  /** The ranges hold all that may match this search. */
+  /** The ranges contain all candidates of this search. */
   readonly search?: TextSearch;
 }
 
-/** Condition of a filter on one field. */
+/** A condition of a filter on one field. */
 export interface Demand {
   /** Allowed values; null: any. */
   values: unknown[] | null;
   low: { value: unknown; isOpen: boolean } | null;
   high: { value: unknown; isOpen: boolean } | null;
-  /** Allowed values and beginnings of texts, where there is a regular expression among them; null: any. */
+  /** Allowed values, and literal prefixes of regular expressions; null: any. */
   spans: readonly (Beginning | { readonly value: unknown })[] | null;
 }
 

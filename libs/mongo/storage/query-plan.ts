@@ -1,4 +1,4 @@
-/** How the documents of a filter are found: by one index, or by a scan of all. */
+/** Plans how a filter is evaluated: with one index, or by a full scan. */
 import { BSONRegExp, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { holdsOperators } from '../query/filter.ts';
@@ -74,7 +74,7 @@ function hintedPlan(index: Index, query: Query): Plan {
       ? planBranches(query, (filter) => bestOf([index], queryOf({ ...query, filter, sort: [] })))
       : null;
   if (found === null && branched === null && isOfWildcard(index))
-    // All of it has not all documents, and those more than once.
+    // A wildcard index misses some documents and contains others several times.
     throw new CommandError(291, `error processing query: the wildcard index ${index.name} cannot serve it`);
   return (
     (found ?? branched)?.plan ?? { index, ranges: [{ low: null, high: null }], isReverse: false, isSorted }
@@ -108,7 +108,7 @@ function readDemands(filter: Document, demands: Map<string, Demand>): void {
   }
 }
 
-/** Null: an index does not find all that one of them matches. */
+/** Null: an index would miss some matches. */
 function spansOf(values: readonly unknown[]): Demand['spans'] {
   const spans: NonNullable<Demand['spans']>[number][] = [];
   for (const value of values) {
@@ -124,7 +124,7 @@ function spansOf(values: readonly unknown[]): Demand['spans'] {
   return spans.length > MAX_RANGES ? null : spans;
 }
 
-/** A key of an index finds such a value: neither an array nor a pattern. */
+/** Whether index keys find such a value: neither an array nor a pattern. */
 function isFindable(value: unknown): boolean {
   return !Array.isArray(value) && !(value instanceof BSONRegExp) && value !== undefined;
 }
@@ -155,11 +155,11 @@ function specialPlan(index: Index, query: Query): Found | null {
   return isOfWildcard(index) ? planWildcard(index, query) : planSpecial(index, query);
 }
 
-/** Below that of an index of the field itself. */
+/** Cheaper than a wildcard index: an index of the field itself. */
 const WILDCARD_COST = 11;
 const PATH = '$_path';
 
-/** The read of one field in a wildcard index: an index of the path and that field. */
+/** Reads one field of a wildcard index, like an index of the path and that field. */
 function planWildcard(index: Index, query: Query): Found | null {
   let best: Found | null = null;
   for (const [path, demand] of query.demands) {
@@ -238,12 +238,12 @@ function planIndex(index: Index, query: Query): Found | null {
   return { plan, score };
 }
 
-/** Whether keys are equal where the query takes these values for equal. */
+/** Whether keys are equal if the query considers the values equal. */
 function isComparable(index: Index, { collation }: Query, values: readonly unknown[]): boolean {
   return isSameCollation(index.collation, collation) || !values.some(holdsText);
 }
 
-/** Whether keys have the order of the values: those of texts have none that a collation knows. */
+/** Whether keys have the order of the values; collated texts do not. */
 function isOrdered(index: Index, { collation }: Query, demand: Demand | undefined): boolean {
   const isPlain = index.collation === null && collation === null;
   return isPlain || ![demand?.low?.value, demand?.high?.value].some(holdsText);
@@ -256,7 +256,7 @@ function spansFor(
   { demand, prefixes }: { demand: Demand | undefined; prefixes: number },
 ): Demand['spans'] {
   const spans = demand?.spans ?? null;
-  // An expression is held against a text's own characters, whatever the collation of the query.
+  // A regular expression matches the original characters, whatever the collation.
   if (spans === null || index.collation !== null || spans.length * prefixes > MAX_RANGES / 2) return null;
   const values = spans.flatMap((span) => ('value' in span ? [span.value] : []));
   return isComparable(index, query, values) ? spans : null;
@@ -281,7 +281,7 @@ function covers(index: Index, { demands, filter, collation }: Query): boolean {
   });
 }
 
-/** 1 or -1: reading the index that way gives the order; null: neither does. */
+/** 1 or -1: the direction in which the index gives the order; null: neither. */
 function sortedBy(index: Index, { fixed, sort }: { fixed: number; sort: SortSpec }): 1 | -1 | null {
   // A multikey index sorts an array by its smallest or largest element, whatever range is read.
   if (sort.length === 0 || index.isMultikey) return null;
@@ -301,7 +301,7 @@ function rangeOf(index: Index, prefix: readonly unknown[], demand: Demand | null
   const start = keyOf(prefix, index.descending, index.collation);
   if (demand === null)
     return prefix.length === 0 ? { low: null, high: null } : { low: start, high: afterPrefix(start) };
-  // A document with several keys may meet each end with another one.
+  // A document with several keys may satisfy each bound with another key.
   const { low, high } = index.isMultikey && demand.low ? { ...demand, high: null } : demand;
   const isDescending = index.descending[prefix.length] ?? false;
   const keyWith = (value: unknown) => keyOf([...prefix, value], index.descending, index.collation);

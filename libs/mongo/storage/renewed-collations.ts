@@ -1,4 +1,4 @@
-/** Makes keys anew that another version of ICU made: it may take other texts for the same. */
+/** Rebuilds keys of another ICU version, which may compare texts differently. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { decodeDocument } from '../values/bson-documents.ts';

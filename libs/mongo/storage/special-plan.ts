@@ -1,4 +1,4 @@
-/** How an index of cells or hashes serves a query. */
+/** How a geospatial or hashed index serves a query. */
 import type { Document } from 'bson';
 import { type CellRange, rangesOfBox, rangesOfCap, rangesOfShape } from '../geo/cells.ts';
 import { type Bounds, type Near, nearOf, readRegion } from '../geo/regions.ts';
@@ -12,7 +12,7 @@ import type { Plan, Query } from './plan.ts';
 import { gridOf, hashValue } from './special-keys.ts';
 
 const MAX_PREFIXES = 100;
-/** `$near` and `$text` go by their index, whatever others there are. */
+/** `$near` and `$text` always use their index. */
 const MUST = 5000;
 
 type Found = { plan: Plan; score: number } | null;
@@ -42,7 +42,7 @@ export function planSpecial(index: Index, query: Query): Found {
   return { plan: { index, ranges, isReverse: false, isSorted }, score: 7 + at * 10 };
 }
 
-/** Whether an index has what is near to such a point. */
+/** Whether an index can find locations near such a point. */
 export function serves({ kind }: IndexField, { isSpherical, isLegacy }: Near): boolean {
   return kind === '2dsphere' ? isSpherical : kind === '2d' && isLegacy;
 }
@@ -111,7 +111,7 @@ function regionCells(index: Index, field: IndexField, operators: Document): Cell
   return cells === null ? [] : [cells];
 }
 
-/** Null: such an index does not have them. */
+/** Null: the index cannot serve these bounds. */
 function cellsOfBounds(bounds: Bounds, { kind }: IndexField, index: Index): CellRange[] | null {
   if (kind === '2d') return bounds.kind === 'box' ? rangesOfBox(bounds.box, gridOf(index)) : null;
   if (bounds.kind === 'shape') return rangesOfShape(bounds.shape);

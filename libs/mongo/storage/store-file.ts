@@ -27,7 +27,7 @@ export function openStoreFile(file: string): DatabaseSync {
   return database;
 }
 
-/** One more connection, for a transaction. */
+/** An additional connection for a transaction. */
 export function openForTransaction(file: string): DatabaseSync {
   return connect(file, TRANSACTION_CACHE_KIB);
 }
@@ -44,7 +44,7 @@ function addChecksums(database: DatabaseSync): string {
   return `BEGIN; ${tables.map(({ id }) => `ALTER TABLE c${id} ADD COLUMN s INTEGER;`).join(' ')} COMMIT;`;
 }
 
-/** Commits that are remembered, so that one that is sent again is answered as the first one. */
+/** Maximum remembered commits, so that a repeated one gets the same reply. */
 const KEPT_COMMITS = 1000;
 
 /** Notes a commit, in the transaction that it ends. `at`: ms. */

@@ -6,7 +6,7 @@ import { HOST_DISK_FULL, hostSpace, isCorrupt, isFull } from '../../sqlite/index
 import { CommandError } from '../command-error.ts';
 import type { RawDocument } from '../values/bson-documents.ts';
 
-/** One page of a scan, about; no statement stays open between two. */
+/** Approximate size of a page of a scan; no statement stays open between pages. */
 const PAGE_BYTES = 2 ** 20;
 const FIRST_PAGE_ROWS = 16;
 const MAX_PAGE_ROWS = 1024;
@@ -30,7 +30,7 @@ interface Figures {
 
 type SqlRow = Record<string, SQLOutputValue>;
 
-/** Rows on demand, a page at a time; `read` returns those after `last`. */
+/** Rows on demand, by page; `read` returns those after `last`. */
 export function* pages(
   { documents, bytes }: Figures,
   read: (last: SqlRow | null, rows: number) => SqlRow[],
@@ -46,7 +46,7 @@ export function* pages(
   }
 }
 
-/** Throws CommandError when it is not what was written. */
+/** Throws CommandError if the data was altered. */
 export function asRow(row: Record<string, SQLOutputValue> | undefined): Row | undefined {
   if (row === undefined) return undefined;
   const [key, bytes] = [row.own as Uint8Array, row.d as Uint8Array];
@@ -63,7 +63,7 @@ function damaged(): CommandError {
   return new CommandError('DataCorruptionDetected', 'a stored document does not match its checksum');
 }
 
-/** An error of the file, for a client; all others as they are. */
+/** Converts an error of the file for the client; others stay unchanged. */
 export function asCommandError(error: unknown): unknown {
   if (hostSpace.isWhy(error)) return new CommandError('OutOfDiskSpace', HOST_DISK_FULL);
   if (isCorrupt(error)) return new CommandError('DataCorruptionDetected', (error as Error).message);

@@ -13,7 +13,7 @@ export interface TailOptions extends ReadOptions {
   readonly awaitsData: boolean;
 }
 
-/** Unlike other iterators it may have more documents after it had none. */
+/** Unlike other iterators, it may return more documents after an end. */
 export class Tail implements Iterator<RawDocument> {
   readonly #store: DocumentsStore;
   readonly #name: string;
@@ -34,7 +34,7 @@ export class Tail implements Iterator<RawDocument> {
     return this.#options.awaitsData;
   }
 
-  /** Throws CommandError when the last document that it gave is no longer there, or its collection. */
+  /** Throws CommandError if the last returned document or the collection no longer exists. */
   next(): IteratorResult<RawDocument, undefined> {
     const kept = this.#next;
     this.#next = null;

@@ -1,4 +1,4 @@
-/** The `validator` of a collection: which documents may be written to it. */
+/** The `validator` of a collection: which documents may be written. */
 import { calculateObjectSize, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter, type Filter } from '../query/filter.ts';
@@ -11,13 +11,13 @@ const ACTIONS = ['error', 'warn'];
 /** Operators that need an index or run scripts. */
 const NOT_ALLOWED = ['$near', '$nearSphere', '$geoNear', '$text', '$where'];
 
-/** Details that an error tells, bytes. */
+/** Maximum bytes of error details. */
 const MAX_DETAILS_BYTES = 2 ** 20;
 
-/** By a collection's options, which are another object once they change. */
+/** By the collection's options, which are a new object after a change. */
 const compiled = new WeakMap<Document, Filter>();
 
-/** The options of a validator that a command has. Throws CommandError for what cannot be one. */
+/** The validator options of a command. Throws CommandError if invalid. */
 export function readValidator(command: Document, collation: Collation | null): Document {
   const { validator, validationLevel: level, validationAction: action } = command;
   if (validator !== undefined) {

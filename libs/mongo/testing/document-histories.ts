@@ -357,7 +357,7 @@ class History {
     assert.equal(this.#documents.sourceOf({ find: 'a', filter, ...collation }).stage, 'IXSCAN');
   }
 
-  /** Those that are near to a point come by their distance, where an index has them. */
+  /** `$near` returns documents by distance, if there is an index. */
   assertNearest(): void {
     if (!INDEXES.some(({ name }, i) => name === 'sphere' && this.#indexes.has(i))) return;
     const near = { $nearSphere: { $geometry: { type: 'Point', coordinates: [0.3, 0.2] } } };

@@ -27,7 +27,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
 const NAMES = new Set(Object.values(LANGUAGES));
 /** Stop words of a server's that the lists have not. */
 const MORE_STOP_WORDS: Readonly<Record<string, readonly string[]>> = { english: ['a'], romanian: ['si'] };
-/** Longer words are cut, so that a key is short; the stemmers would be slow with them. */
+/** Longer words are truncated, because stemmers are slow with them. */
 const MAX_WORD = 128;
 const WORD_STEPS = 10;
 const WORDS = /[\p{L}\p{N}\p{M}_]+(?:['’]\p{L}+)*/gu;
@@ -41,7 +41,7 @@ const NONE: Language = { stem: (word) => word, isStopWord: () => false };
 /** Loaded when they are first used. */
 const loaded = new Map<string, Language>([['none', NONE]]);
 
-/** The whole name of a language. Throws CommandError for one that there is not. */
+/** The full name of a language. Throws CommandError if unknown. */
 export function languageName(given: unknown): string {
   const name = String(given).toLowerCase();
   const whole = Object.hasOwn(LANGUAGES, name) ? (LANGUAGES[name] as string) : name;
@@ -69,7 +69,7 @@ export interface Sensitivity {
 
 export const INSENSITIVE: Sensitivity = { toCase: false, toAccents: false };
 
-/** The terms of a text, one for each word that is no stop word. */
+/** The terms of a text, one per word that is not a stop word. */
 export function* termsOf(text: string, language: string, sensitivity = INSENSITIVE): Generator<string> {
   const { stem, isStopWord } = languageOf(language);
   for (const [found] of text.matchAll(WORDS)) {
@@ -78,7 +78,7 @@ export function* termsOf(text: string, language: string, sensitivity = INSENSITI
     const small = word.toLowerCase();
     if (isStopWord(small)) continue;
     const root = stem(small);
-    // A stem that begins as its word has its case too.
+    // A stem that begins like its word keeps the case.
     const cased = !sensitivity.toCase ? root : small.startsWith(root) ? word.slice(0, root.length) : word;
     yield sensitivity.toAccents ? cased : withoutAccents(cased);
   }

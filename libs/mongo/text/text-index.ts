@@ -18,7 +18,7 @@ const MAX_WANTED = 10_000;
 
 /** The options of an index of texts, whose key names the fields. Throws CommandError. */
 export function readTextSpec({ key: given, weights: asked = {}, ...spec }: Document): Document {
-  // A key as it was listed has the fields among the weights alone.
+  // A listed key has its text fields only among the weights.
   const { _ftsx: _, ...key } = given;
   const weights: Document = {};
   for (const [path, kind] of Object.entries(key)) if (kind === 'text' && path !== '_fts') weights[path] = 1;
@@ -61,7 +61,7 @@ interface Field {
 interface Weights {
   readonly paths: readonly { readonly path: readonly string[]; readonly weight: number }[];
   readonly named: Document;
-  /** Weight of all other texts; undefined: they are not in the index. */
+  /** Weight of all other texts; undefined: not indexed. */
   readonly all: number | undefined;
 }
 
@@ -144,15 +144,15 @@ export function indexTerms(document: Document, spec: Document): string[] {
 
 /** A search by `$text`. */
 export interface TextSearch {
-  /** Keys of the index of which a document has at least one. */
+  /** Index keys of which a matching document has at least one. */
   readonly terms: readonly string[];
-  /** How well a document fits; null: not at all. */
+  /** Relevance of a document; null: no match. */
   score(document: Document): number | null;
 }
 
 const OPTIONS = new Set(['$search', '$language', '$caseSensitive', '$diacriticSensitive']);
 
-/** Throws CommandError for what is no `$text`. */
+/** Throws CommandError if it is not a `$text` search. */
 export function assertText(asked: unknown): asserts asked is Document {
   if (!isDocument(asked)) throw new CommandError('BadValue', '$text expects an object');
   if (typeof asked.$search !== 'string')

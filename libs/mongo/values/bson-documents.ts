@@ -14,7 +14,7 @@ import { keepStoredOrder } from './stored-order.ts';
 export const MAX_DOCUMENT_BYTES = 16 * 2 ** 20;
 /** Nesting limit of a real server. */
 const MAX_DEPTH = 100;
-/** The fields of commands whose documents stay bytes: they are stored as they came. */
+/** Fields whose documents stay encoded, because they are stored unchanged. */
 const RAW_FIELDS = { documents: true };
 const EXACT = { promoteValues: false, bsonRegExp: true } as const;
 
@@ -23,7 +23,7 @@ export type RawDocument = Uint8Array;
 
 /** One document sequence of an OP_MSG. */
 export interface DocumentSequence {
-  /** The field that it stands for: `documents`, `updates`, … */
+  /** The command field that it belongs to: `documents`, `updates`, … */
   readonly identifier: string;
   readonly documents: readonly RawDocument[];
 }
@@ -122,7 +122,7 @@ export function encodeReply(reply: Document): Uint8Array {
   return withField(serialize(outer), BSONType.object, { name: 'cursor', value: inner });
 }
 
-/** A document with one more field, which comes first. */
+/** A document with an additional first field. */
 function withField(
   document: Uint8Array,
   type: number,

@@ -13,7 +13,7 @@ export const COLLATION_VERSION = process.versions.icu ?? 'none';
 
 const bad = (message: string) => new CommandError('BadValue', message);
 
-/** Accepted values of each option, besides those that this engine implements. */
+/** Valid values of each option, besides the supported ones. */
 const CHOICES: Readonly<Record<string, readonly unknown[]>> = {
   caseLevel: [false, true],
   caseFirst: ['off', 'upper', 'lower'],
@@ -25,7 +25,7 @@ const CHOICES: Readonly<Record<string, readonly unknown[]>> = {
   backwards: [false],
 };
 const SENSITIVITY = { 1: 'base', 2: 'accent', 3: 'variant' } as const;
-/** ICU's names of a language's own orders whose names in Intl are others. */
+/** ICU names of language-specific orders that Intl names differently. */
 const ORDERS: Readonly<Record<string, string>> = {
   phonebook: 'phonebk',
   traditional: 'trad',
@@ -36,12 +36,12 @@ const ORDERS: Readonly<Record<string, string>> = {
 export class Collation {
   /** All options, returned by `listIndexes`. */
   readonly spec: Readonly<Document>;
-  /** Equal for the same collations, whichever version they are of. */
+  /** Equal for equal collations, regardless of the ICU version. */
   readonly name: string;
   readonly #collator: Intl.Collator;
   readonly #forms: TextForms;
 
-  /** `locale` and the options as readCollation() found them; `collator` orders by them. */
+  /** `locale` and options from readCollation(); `collator` implements the order. */
   constructor(options: Document, collator: Intl.Collator) {
     const { caseFirst, ignorePunctuation } = collator.resolvedOptions();
     this.spec = {
@@ -66,7 +66,7 @@ export class Collation {
     return this.#collator.compare(a, b);
   }
 
-  /** One for all texts that are the same in this collation, and for no others. */
+  /** Equal exactly for texts that are equal in this collation. */
   formOf(text: string): string {
     return this.#forms.formOf(text);
   }

@@ -7,17 +7,17 @@ import type { Document } from 'bson';
 const ORDER = Symbol('order of fields');
 
 interface Order {
-  /** The document that may add names to it; its copies make their own. */
+  /** The document that may add names; copies create their own list. */
   readonly owner: Document;
   readonly names: string[];
 }
 
 type Ordered = Document & { [ORDER]?: Order };
 
-/** Such names come first in JavaScript, by their number. */
+/** JavaScript orders such names first, by number. */
 const WHOLE = /^(?:0|[1-9]\d{0,9})$/;
 
-/** Whether any document of this process had an order of its own: most have none. */
+/** Whether any document of this process needs its own field order: most do not. */
 let isUsed = false;
 
 export function hasWholeName(document: Document): boolean {
@@ -50,7 +50,7 @@ export function setOrder(document: Document, names: readonly string[]): void {
   (document as Ordered)[ORDER] = { owner: document, names: [...names] };
 }
 
-/** Sets a field, a new one as the last. No name, `__proto__` included, is special. */
+/** Sets a field, appending a new one. No name is special, not even `__proto__`. */
 export function setField(document: Document, name: string, value: unknown): void {
   const order = (document as Ordered)[ORDER];
   if (order !== undefined || WHOLE.test(name)) keepOrder(document, name, order);
@@ -68,14 +68,14 @@ function keepOrder(document: Document, name: string, order: Order | undefined): 
   (document as { [ORDER]: Order })[ORDER].names.push(name);
 }
 
-/** A document of these fields, in this order. */
+/** A document with these fields, in this order. */
 export function documentOf(entries: Iterable<readonly [string, unknown]>): Document {
   const document: Document = {};
   for (const [name, value] of entries) setField(document, name, value);
   return document;
 }
 
-/** With the field as the first. */
+/** With the field first. */
 export function withFirst(name: string, value: unknown, document: Document): Document {
   return documentOf([[name, value], ...entriesOf(document).filter(([each]) => each !== name)]);
 }

@@ -59,7 +59,7 @@ export function candidatesOf(leaves: readonly unknown[]): readonly unknown[] {
   return candidates;
 }
 
-/** The one value of a path that goes through no array, as `_id` and updates mean it. */
+/** The value at a path without arrays, as for `_id` and updates. */
 export function valueAt(document: unknown, path: readonly string[]): unknown {
   let value = document;
   for (const part of path) {

@@ -24,7 +24,7 @@ import type { Collation } from './collations.ts';
 import { readDecimal } from './decimal-numbers.ts';
 import { entriesOf, namesOf } from './field-order.ts';
 
-/** The first byte of a key. The order is the server's; 0 ends what has several values. */
+/** The first byte of a key, in the server's type order; 0 ends compound keys. */
 export const TAG = {
   minKey: 1,
   undefined: 5,
@@ -81,7 +81,7 @@ export function keyOf(
     if (descending[index]) for (let i = start; i < length; i++) buffer[i] = 255 - (buffer[i] as number);
   });
   const key = Buffer.from(buffer.subarray(0, length));
-  // Frees a buffer that one huge value needed.
+  // Frees a buffer after a huge value.
   if (buffer.length > 2 ** 20) buffer = Buffer.alloc(4096);
   return key;
 }
@@ -201,7 +201,7 @@ function writeBytes(bytes: Uint8Array): void {
   length += bytes.length;
 }
 
-/** UTF-8, ended by 0; a 0 within is followed by 255. */
+/** UTF-8, terminated by 0; a 0 within is followed by 255. */
 function writeText(text: string): void {
   reserve(text.length * 3 + 1);
   if (!text.includes('\0')) {

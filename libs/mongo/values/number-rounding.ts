@@ -1,4 +1,4 @@
-/** Rounding of all types of numbers, to decimal places before or after the point. */
+/** Rounds all number types, to decimals before or after the point. */
 import { Decimal128, Long } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { readDecimal, toDecimal128 } from './decimal-numbers.ts';

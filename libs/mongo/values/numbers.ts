@@ -107,7 +107,7 @@ function calculateDecimal(operation: Operation, a: BsonNumber, b: BsonNumber): D
   return toDecimal128(INTEGERS[operation](scaled[0] as bigint, scaled[1] as bigint), exponent);
 }
 
-/** `a` / `b`: a Double, or a Decimal128 where one is. Throws CommandError for a zero below. */
+/** `a` / `b`: a Double, or a Decimal128 if one is. Throws CommandError for division by zero. */
 export function divide(a: BsonNumber, b: BsonNumber): BsonNumber {
   if (plainNumber(b) === 0) throw new CommandError('BadValue', "can't $divide by zero");
   if (!(a instanceof Decimal128) && !(b instanceof Decimal128))

@@ -1,4 +1,4 @@
-/** The order of fields as it stands in a document's bytes. */
+/** The field order in a document's bytes. */
 import type { Document } from 'bson';
 import { hasWholeName, setOrder } from './field-order.ts';
 
@@ -17,7 +17,7 @@ const FIXED: Readonly<Record<number, number>> = {
   127: 0,
   255: 0,
 };
-/** Types that begin with a length, and the bytes that this length does not include. */
+/** Types with a length prefix, and the bytes that it does not include. */
 const BEYOND_LENGTH: Readonly<Record<number, number>> = {
   2: 4,
   3: 0,

@@ -14,7 +14,7 @@ const LETTERS = /\P{M}\p{M}{0,31}|\p{M}{1,31}/gu;
 const LOWER = 'abcdefghijklmnopqrstuvwxyz';
 const SINGLES = [...LOWER, ...LOWER.toUpperCase(), ...'0123456789'];
 const PAIRS = [...LOWER].flatMap((one) => [...LOWER].map((other) => one + other));
-/** First and last of Latin beyond ASCII, Greek, Cyrillic, Hebrew and hiragana. */
+/** Ranges of Latin beyond ASCII, Greek, Cyrillic, Hebrew and hiragana. */
 const OTHERS = ['\u00e0\u017f', '\u03ac\u03ce', '\u0430\u045f', '\u05d0\u05ea', '\u3041\u3096'];
 /** Base letters, the plainest first. */
 const PLAIN = [...SINGLES, ...PAIRS, ...OTHERS.flatMap(lettersBetween)];
@@ -28,7 +28,7 @@ export class TextForms {
   readonly #collator: Intl.Collator;
   readonly #isNumeric: boolean;
   readonly #forms = new Map<string, string>();
-  /** PLAIN, as the collator orders it; those that are the same stay in the order of PLAIN. */
+  /** PLAIN sorted by the collator; equal ones keep their order. */
   #plain: string[] | null = null;
 
   /** `isNumeric`: numbers within texts count by their value. */
@@ -89,7 +89,7 @@ export class TextForms {
   }
 }
 
-/** Texts that a letter may be the same as, the plainest first. */
+/** Texts that a letter may be equal to, the plainest first. */
 function candidatesFor(letter: string, locale: string): string[] {
   const parts = normalForm(letter, 'NFKD');
   const bare = parts.replace(/\p{M}/gu, '');

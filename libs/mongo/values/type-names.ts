@@ -3,7 +3,7 @@ import { BSONSymbol, Decimal128, Double, Long, Timestamp } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { TAG, tagOf } from './key-order.ts';
 
-/** Their number, their name, and the tag of those whose values have one of their own. */
+/** Number, name, and the key tag of types that have one. */
 const TYPES: readonly (readonly [number, string, number?])[] = [
   [1, 'double'],
   [2, 'string', TAG.string],
@@ -30,7 +30,7 @@ const NUMBERS = new Map(TYPES.map(([number, name]) => [number, name]));
 const NAMES = new Set([...NUMBERS.values(), 'number']);
 const BY_TAG = new Map([...TYPES.map(([, name, tag]) => [tag, name] as const), [TAG.undefined, 'missing']]);
 
-/** The name of a value's type, as `$type` of an aggregation gives it. */
+/** The name of a value's type, as returned by `$type` in aggregations. */
 export function typeNameOf(value: unknown): string {
   const tag = tagOf(value);
   if (tag === TAG.number) return numberTypeOf(value);
@@ -48,7 +48,7 @@ export function numberTypeOf(value: unknown): 'int' | 'long' | 'double' | 'decim
       : 'int';
 }
 
-/** Whether a plain number stands for an Int32. */
+/** Whether a plain number is an Int32. */
 export function isInt(value: number): boolean {
   return (value | 0) === value && !Object.is(value, -0);
 }

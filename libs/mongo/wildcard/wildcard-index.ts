@@ -8,7 +8,7 @@ import { isDocument } from '../values/field-paths.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 
 const ALL = '$**';
-/** Keys of one document in one index. */
+/** Maximum keys of one document in one index. */
 const MAX_KEYS = 100_000;
 /** Options that no wildcard index has, on a server too. */
 const NEVER = ['unique', 'sparse', 'expireAfterSeconds', 'clustered'];

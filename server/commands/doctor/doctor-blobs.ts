@@ -11,7 +11,7 @@ import type { Finding } from '../../platform/finding.ts';
 const MOST_CLOCK_MS = 60_000;
 const SUBJECT = 'objects';
 
-/** No finding where objects are files of the data directory. */
+/** No finding if objects are files of the data directory. */
 export async function checkBlobs(
   config: Pick<Config, 'blobsUrl' | 'blobsCredentialsFile'>,
   clock: Clock = systemClock,

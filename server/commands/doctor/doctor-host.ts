@@ -116,7 +116,7 @@ export async function checkExposure(config: Config): Promise<Finding[]> {
   return [{ level: 'ok', subject, detail }];
 }
 
-/** Says who may register; a warning where strangers can. */
+/** Reports who may register; a warning if anyone on the network can. */
 export function checkRegistration(config: Config): Finding[] {
   const subject = 'registration';
   const policy = registrationOf(config);
@@ -212,7 +212,7 @@ export async function checkClock(clock: Clock): Promise<Finding[]> {
   return [{ level: 'ok', subject, detail: now }];
 }
 
-/** Sockets, blobs and database files all take descriptors; too few end in refused connections. */
+/** Sockets, blobs and database files need descriptors; too few lead to refused connections. */
 export async function checkDescriptors({ maxConnections }: Config): Promise<Finding[]> {
   const subject = 'open files';
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');

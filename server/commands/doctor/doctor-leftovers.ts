@@ -1,4 +1,4 @@
-/** The part of `cloudlet doctor` that shows what other clouds, and killed ones, have on this host. */
+/** The part of `cloudlet doctor` that shows leftovers of other and killed clouds on this host. */
 import type { Config } from '../../config/config.ts';
 import { guardSets } from '../../drivers/host-network/left-guards.ts';
 import { orphans } from '../../drivers/host-process/orphans.ts';
@@ -8,7 +8,7 @@ import type { Finding } from '../../platform/finding.ts';
 
 const subject = 'other clouds';
 
-/** A warning for all that a start removes. Rules can be seen by root alone. */
+/** A warning for everything that a start removes. Only root can see the rules. */
 export async function checkLeftovers(config: Config): Promise<Finding[]> {
   const found = [...(process.getuid?.() === 0 ? await checkRules(config) : []), ...checkProcesses()];
   return found.length > 0

@@ -5,15 +5,15 @@ import { type ServerFacts, serverFacts } from '../../drivers/metadata-postgresql
 import { type Clock, systemClock } from '../../platform/clock.ts';
 import type { Finding } from '../../platform/finding.ts';
 
-/** Connections: one that writes, one that holds the database, four that read, two for snapshots. */
+/** Connections: one writer, one lock holder, four readers, two for snapshots. */
 const CONNECTIONS = 8;
-/** A node of a cluster has one more, to hear of the others. */
+/** A node of a cluster has one more, for messages of other nodes. */
 const NODE_CONNECTIONS = CONNECTIONS + 1;
-/** Times in the log of Cloudlet and in that of the server should agree. */
+/** Times in Cloudlet's log and the server's log should agree. */
 const MOST_CLOCK_MS = 1000;
 const SUBJECT = 'metadata';
 
-/** No finding where the metadata are in the data directory. */
+/** No finding if the metadata are in the data directory. */
 export async function checkMetadata(
   { metadataUrl: url, nodeUrl = '' }: Pick<Config, 'metadataUrl'> & Partial<Pick<Config, 'nodeUrl'>>,
   clock: Clock = systemClock,

@@ -131,7 +131,7 @@ export function forwardDrop(ruleset: string, bridge: string): { chain: string; f
     of === table && JSON.stringify(expr).includes(`"${bridge}"`) && JSON.stringify(expr).includes('"accept"');
   if (nftables.some(({ rule }) => rule !== undefined && accepts(rule))) return null;
   const beside = (other: string) => chains.some((chain) => chain.table === table && chain.name === other);
-  // Docker leaves this chain to others, and makes its own anew.
+  // Docker leaves this chain to users and recreates its own.
   const chain = beside('DOCKER-USER') ? 'DOCKER-USER' : name;
   const allow = (side: string) => `nft insert rule ${family} ${table} ${chain} ${side} ${bridge} accept`;
   const fix = beside('ufw-user-forward')

@@ -41,7 +41,7 @@ export const DOCTOR: Command = {
 
 interface DoctorDeps {
   readonly config: Config;
-  /** Takes one line, without its end. */
+  /** Prints one line, without its line end. */
   readonly print: (line: string) => void;
   readonly clock?: Clock;
 }

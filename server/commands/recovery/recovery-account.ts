@@ -1,4 +1,4 @@
-/** `cloudlet recovery account`: one account of a recovery point, as a new account beside the live ones. */
+/** `cloudlet recovery account`: restores one account of a recovery point as a new account. */
 import type { Config } from '../../config/config.ts';
 import { plural } from '../../platform/plural.ts';
 import type { RestoredAccount, RestoredItem } from '../../recovery/schema.ts';
@@ -6,7 +6,7 @@ import { formatSize } from '../../storage/listing/entries.ts';
 import { UsageError, type Words } from '../command.ts';
 import { askServer } from '../operator-call.ts';
 
-/** Exit code 1 unless everything of the account is there, or was listed. */
+/** Exit code 1 unless everything was restored or, in a preview, listed. */
 export async function account(config: Config, { positionals, values }: Words): Promise<number> {
   const [, point, name] = positionals;
   const { as: username, email } = values;

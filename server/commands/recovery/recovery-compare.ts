@@ -14,7 +14,7 @@ const SAMPLE = 64;
 const DIFFERENT = 1;
 const UNKNOWN = 2;
 
-/** Exit code 0: everything compared is the same; 1: something differs; 2: it could not be compared. */
+/** Exit code 0: equal; 1: different; 2: not comparable. */
 export async function compare(config: Config, { positionals, values }: Words): Promise<number> {
   const { from, to } = values;
   if (from === undefined || to === undefined)

@@ -26,7 +26,7 @@ export async function drill(config: Config, words: Words): Promise<number> {
 }
 
 async function drillOne(call: CallAsOperator, path: string, body: unknown): Promise<Point> {
-  // Asked before: a drill may have ended when the answer to its beginning comes.
+  // Read before: a short drill may have ended when the call returns.
   const before = (await call<Point>({ method: 'GET', path })).drill?.started_at;
   let point = await call<Point>({ method: 'POST', path: `${path}/drill`, body });
   let stage: string | null = null;

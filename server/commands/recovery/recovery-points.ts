@@ -209,7 +209,7 @@ function pathOfId({ positionals: [verb, id] }: Words): string {
   return `${POINTS}/${encodeURIComponent(id)}`;
 }
 
-/** `cloudlet recovery status`: whether this cloud could be had back if it were lost now. */
+/** `cloudlet recovery status`: whether this cloud could be restored if it were lost now. */
 interface Recovery {
   readonly problem: string | null;
   readonly fix: string | null;
@@ -224,7 +224,7 @@ interface Recovery {
   readonly warnings: readonly { readonly code: string; readonly detail: string; readonly fix: string }[];
 }
 
-/** Exit code 1 while points cannot be made, or the last one failed. */
+/** Exit code 1 if points cannot be created, or the last one failed. */
 export async function status(config: Config): Promise<number> {
   return askServer(config, async (call) => {
     const found = await recoveryOf(call);

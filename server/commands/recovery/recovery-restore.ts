@@ -51,7 +51,7 @@ export async function restore(config: Config, { values }: Words): Promise<number
   return restored.missing.length === 0 ? 0 : 1;
 }
 
-/** Says what a point lacks before anything else, and which newer points were not taken. */
+/** Reports first what the point lacks, and which newer points were skipped. */
 export function tellFound({ manifest: { point_id: id, gaps }, passedOver }: FoundPoint): void {
   if (gaps.length > 0) {
     console.log(`${id} is partial. It lacks ${gaps.map(({ component }) => component).join(', ')}`);

@@ -1,4 +1,4 @@
-/** How failures cross from the worker threads, where Error objects lose their code, to AppErrors. */
+/** Carries failures from worker threads, where Error objects lose their code, to AppErrors. */
 import { AppError } from '../../platform/errors.ts';
 
 /**
@@ -10,7 +10,7 @@ export type FaultKind = 'sync' | 'write' | 'read' | 'thread' | 's3';
 /** Error message of a worker thread. */
 export interface FaultRecord {
   readonly kind: FaultKind;
-  /** errno name, `EIO`, or the code of S3; empty when there is none. */
+  /** errno name, such as `EIO`, or a code of S3; may be empty. */
   readonly code: string;
   readonly message: string;
 }
@@ -27,14 +27,14 @@ export class BlobFault extends Error {
   }
 }
 
-/** Wraps what a system call threw; a BlobFault stays as it is. */
+/** Wraps an error of a system call; a BlobFault stays unchanged. */
 export function asFault(error: unknown, kind: FaultKind): BlobFault {
   if (error instanceof BlobFault) return error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return new BlobFault({ kind, code, message: error instanceof Error ? error.message : String(error) });
 }
 
-/** For bytes that are not what was written: missing, unreadable or failing their check. */
+/** For bytes that are missing, unreadable or fail their checksum. */
 export function damaged(cause: unknown): AppError {
   return new AppError('data_corrupted', 'The stored bytes are damaged and were not sent.', { cause });
 }

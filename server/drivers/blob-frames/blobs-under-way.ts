@@ -47,7 +47,7 @@ export class BlobsUnderWay {
     return writer;
   }
 
-  /** Whether there is anything to read. Throws as assertOpen() does, and the reason of the signal. */
+  /** Whether there is anything to read. Throws like assertOpen(), and the abort reason. */
   mayRead({ ref, range, reader }: Reading): boolean {
     this.assertOpen();
     const isWanted = hasBytes(ref, range);
@@ -72,12 +72,12 @@ export class BlobsUnderWay {
     return this.#writers.has(name);
   }
 
-  /** Also for a blob that is finished and not released yet. */
+  /** Includes a finished blob that is not released yet. */
   isBeingWritten(name: string): boolean {
     return this.#writers.has(name) || this.#unreleased.has(name);
   }
 
-  /** Aborts what is written. */
+  /** Aborts running writes. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#writers.values()].map((writer) => writer.abort()));

@@ -6,7 +6,7 @@ import { type Digest, type DigestName, type Digests, newDigest } from '../../../
 import type { Slot } from './slot-pool.ts';
 import type { SlotContent } from './slot-writer.ts';
 
-/** Feeds a slot to digests of a stream; the answer to the last one carries them. */
+/** Feeds a slot to a stream's digests; the reply to the last one contains them. */
 export interface DigestRequest {
   readonly op: 'digest';
   readonly stream: number;

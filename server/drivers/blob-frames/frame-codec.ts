@@ -11,7 +11,7 @@ export interface FramePosition {
 }
 
 export interface FrameCodec {
-  /** Length of what follows each frame's body, bytes. */
+  /** Bytes after each frame's body. */
   readonly tailBytes: number;
   /** Body and tail in the order they are written. The body may share memory with `plain`. */
   seal(plain: Uint8Array, position: FramePosition): readonly [Uint8Array, Uint8Array];
@@ -61,7 +61,7 @@ function encrypted(name: string, dataKey: Uint8Array): FrameCodec {
       const plain = decipher.update(body);
       try {
         decipher.final();
-        // Not `set`: between shared and own memory, unless aligned alike, it goes byte by byte.
+        // Not `set`, which copies byte by byte between differently aligned memory.
         plain.copy(body);
         return true;
       } catch {

@@ -22,7 +22,7 @@ export class SlotPool {
   ]);
   #idleBytes = 0;
   #inUseBytes = 0;
-  /** Slots whose sink has stalled: those of prompt ones stay large beside them. */
+  /** Slots of stalled sinks, so that those of fast ones stay large. */
   readonly #resting = new Set<Slot>();
   #restingBytes = 0;
 
@@ -45,7 +45,7 @@ export class SlotPool {
     return { memory, bytes: Buffer.from(memory) };
   }
 
-  /** Call when the sink of a slot has stalled, until it is given back. Idempotent. */
+  /** Call when the sink of a slot stalls. Idempotent. */
   rest(slot: Slot): void {
     if (this.#resting.has(slot)) return;
     this.#resting.add(slot);
@@ -56,7 +56,7 @@ export class SlotPool {
     if (this.#resting.delete(slot)) this.#restingBytes -= slot.bytes.length;
   }
 
-  /** Takes a slot back. Nobody may touch it any more. */
+  /** Returns a slot, which the caller must not use any more. */
   give(slot: Slot): void {
     const size = slot.bytes.length;
     this.#wake(slot);

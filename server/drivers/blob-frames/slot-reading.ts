@@ -14,14 +14,14 @@ export interface SlotRequest {
   readonly slot: Slot;
   readonly firstChunk: number;
   readonly chunks: number;
-  /** One past the last chunk that will be asked for. */
+  /** One past the last chunk to read. */
   readonly endChunk: number;
-  /** The sink is slow: nothing after this slot is asked for soon. */
+  /** The sink is slow: nothing after this slot is requested soon. */
   readonly isSlow: boolean;
 }
 
 interface Part extends Pick<SlotRequest, 'slot' | 'firstChunk' | 'chunks'> {
-  /** How many of them are good. */
+  /** Number of intact chunks. */
   readonly reply: Promise<number>;
 }
 
@@ -31,7 +31,7 @@ export interface SlotSource {
   read(request: SlotRequest): Promise<number>;
   /** Called when the sink is slow. */
   rest?(): void;
-  /** Called at the end; requests may still be under way. */
+  /** Called at the end; requests may still be running. */
   close(): void;
 }
 
@@ -40,13 +40,13 @@ export interface SlotReadingDeps extends BlobReader {
   readonly range: BlobRange;
   readonly slots: SlotPool;
   readonly source: SlotSource;
-  /** A sink that takes longer over a slot is slow, ms. */
+  /** A sink is slow if a slot takes longer, ms. */
   readonly stallMs: number;
   /** Slots read ahead for a prompt sink. */
   readonly readAhead: number;
   /** Whether the sink counts as prompt before it has shown it. */
   readonly isPrompt: boolean;
-  /** A short read is asked for in one large slot. */
+  /** A short read uses one large slot. */
   readonly isWholeAtOnce: boolean;
 }
 

@@ -22,7 +22,7 @@ export interface SlotContent {
   readonly cuts: readonly number[];
 }
 
-/** The place where a writer's slots go, in order. */
+/** Receives the slots of a writer, in order. */
 export interface SlotTarget {
   /**
    * Takes the bytes of a slot: whole chunks, unless they are the last. One promise for each user of the slot,
@@ -30,11 +30,11 @@ export interface SlotTarget {
    * to the digests of the plaintext.
    */
   send(slot: Slot, content: SlotContent): readonly Promise<Digests | undefined>[];
-  /** The failure for the caller. Called once, with the first one. */
+  /** Converts the first failure for the caller. Called once. */
   explain(error: unknown): AppError;
   /** Throws AppError if a blob that was stored must not be acknowledged. */
   assertAcknowledgeable(): void;
-  /** Removes what was stored, also after a successful end. */
+  /** Removes the stored bytes, even after a success. */
   discard(): Promise<void>;
   /** Called once, when the blob is finished or gone. */
   end(): void;
@@ -71,7 +71,7 @@ export class SlotWriter implements BlobWriter {
 
   write(chunk: Uint8Array, endsPiece = false): Promise<void> | undefined {
     this.#assertOpen();
-    // Not `set`: between shared and own memory, unless aligned alike, it goes byte by byte.
+    // Not `set`, which copies byte by byte between differently aligned memory.
     const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let taken = 0;
     while (taken < source.length) {

@@ -20,7 +20,7 @@ export interface Sent {
   readonly memory: SharedArrayBuffer | null;
 }
 
-/** Nobody else holds that slot any more. */
+/** The slot is not used elsewhere any more. */
 export interface Forget {
   readonly forget: number;
 }

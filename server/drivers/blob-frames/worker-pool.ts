@@ -1,14 +1,14 @@
-/** The worker threads, seen from the event loop. */
+/** The worker threads, as seen by the event loop. */
 import { Worker } from 'node:worker_threads';
 import type { Alarms } from '../../platform/alarms.ts';
 import { AppError } from '../../platform/errors.ts';
 import { BlobFault } from './blob-fault.ts';
 import type { Answer, Forget, Numbered, Sent } from './thread-messages.ts';
 
-/** A thread that dies before it ever answered would die again at once. */
+/** A thread that dies before its first reply would die again immediately. */
 const RESTART_DELAY_MS = 1000;
 
-/** How much of a thread one request takes, and a blob that is stored there. Digests: digest-streams.ts. */
+/** Load of one request, and of one blob being stored. Digests: digest-streams.ts. */
 const REQUEST_LOAD = 1;
 export const STORE_LOAD = 2;
 
@@ -38,7 +38,7 @@ export interface ThreadProgram {
   readonly setup: unknown;
 }
 
-/** One worker thread, which answers each `Request` with a `Reply`. */
+/** One worker thread, which replies to each `Request` with a `Reply`. */
 export class BlobThread<Request extends object, Reply> {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting<Reply>>();
@@ -48,7 +48,7 @@ export class BlobThread<Request extends object, Reply> {
   #alive = true;
   /** Cause of death of the thread. */
   #cause: unknown;
-  /** Work given to it: requests outstanding and streams held, in the units above. */
+  /** Assigned work: outstanding requests and open streams, in the units above. */
   load = 0;
 
   constructor(
@@ -68,7 +68,7 @@ export class BlobThread<Request extends object, Reply> {
     });
   }
 
-  /** False from when it has died, and with it all that it had open. */
+  /** False after its death, which closes everything it had open. */
   get isAlive(): boolean {
     return this.#alive;
   }
@@ -110,7 +110,7 @@ export class BlobThread<Request extends object, Reply> {
     if (this.#alive) this.#worker.postMessage(message);
   }
 
-  /** Ends the thread now. Files it opened are closed with it. */
+  /** Ends the thread. Its open files are closed. */
   async kill(): Promise<void> {
     await this.#worker.terminate();
   }
@@ -171,7 +171,7 @@ export class WorkerPool<Request extends object, Reply> {
     throw new AppError('overloaded', 'No storage thread is running.', { retryAfterSeconds: 1 });
   }
 
-  /** Ends all threads; what they held is rejected. */
+  /** Ends all threads; outstanding requests are rejected. */
   async close(): Promise<void> {
     this.#closing = true;
     await Promise.all(this.threads.map((thread) => thread.kill()));

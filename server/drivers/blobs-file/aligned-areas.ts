@@ -1,10 +1,10 @@
-/** Memory from which the kernel can write past its page cache, and whether it does so here. */
+/** Memory for direct I/O, and whether the file system supports it. */
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { asFault } from '../blob-frames/blob-fault.ts';
 import { TAG_BYTES } from '../blob-frames/blob-format.ts';
 import { CHUNKS_PER_SLOT, LARGE_SLOT_BYTES } from '../blob-frames/slot-pool.ts';
 
-/** Addresses, offsets and lengths are multiples of it. No disk in use wants more. */
+/** Addresses, offsets and lengths are multiples of it. No common disk needs more. */
 export const BLOCK_BYTES = 4096;
 
 const WASM_PAGE_BYTES = 65_536;
@@ -24,7 +24,7 @@ declare const WebAssembly: {
 /** Error codes for missing support of O_DIRECT or unnamed files. */
 const REFUSALS = new Set(['EINVAL', 'EOPNOTSUPP', 'EISDIR']);
 
-/** The areas of one thread, which writes files below one directory. */
+/** The buffers of one thread, which writes files below one directory. */
 export class AlignedAreas {
   readonly #directory: string;
   readonly #count: number;
@@ -38,7 +38,7 @@ export class AlignedAreas {
     this.#count = count;
   }
 
-  /** True when files can be written with O_DIRECT from here: not every file system takes it. */
+  /** True if O_DIRECT works here: not every file system supports it. */
   get usable(): boolean {
     this.#usable ??= this.#count === 0 ? false : this.#tryOut();
     return this.#usable ?? false;
@@ -57,7 +57,7 @@ export class AlignedAreas {
       this.#idle = areas;
       return true;
     } catch (error) {
-      // Not a system error: the address space is too small for the memory.
+      // Not a system error: the address space is too small for the buffer.
       const code = asFault(error, 'write').code;
       return code === '' || REFUSALS.has(code) ? false : undefined;
     }

@@ -8,9 +8,9 @@ const ftruncateAsync = promisify(ftruncate);
 
 /** Appends to one file, for one caller who waits for each call. Errors of the system come as they are. */
 export interface Appender {
-  /** Bytes given to the kernel that it may not have begun to write. */
+  /** Bytes in the page cache whose write may not have begun. */
   readonly cachedBytes: number;
-  /** At most one slot in frames. `parts` may change when it resolves. */
+  /** At most one slot in frames. `parts` may be reused when it resolves. */
   append(parts: readonly Uint8Array[]): Promise<void>;
   /** Resolves when the file has all bytes and no other. Nothing may be appended any more. */
   end(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Creates blob files and makes their directory entries durable. One per worker thread. */
+/** Creates blob files and syncs their directory entries. One per worker thread. */
 import { closeSync, constants, fsync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -97,7 +97,7 @@ export class BlobDirectories {
   }
 }
 
-/** Nothing was lost when there is no descriptor for it: the next call may try again. */
+/** Without a descriptor nothing was lost: the next call may try again. */
 function open(path: string): number {
   try {
     return openSync(path, 'r');

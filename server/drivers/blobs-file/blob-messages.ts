@@ -2,24 +2,24 @@
 import type { DigestName } from '../../../libs/s3-wire/index.ts';
 import type { DigestReply, DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
 
-/** Appends the first `bytes` of `slot` to a file; whole chunks, but for the last slot. */
+/** Appends the first `bytes` of `slot` to a file; whole chunks, except in the last slot. */
 export interface StoreRequest {
   readonly op: 'store';
   /** Names the open file between requests. */
   readonly stream: number;
-  /** Given with the first request of a stream: creates the file. */
+  /** Set in the first request of a stream: creates the file. */
   readonly create: { readonly name: string; readonly dataKey: Uint8Array | null } | null;
   readonly slot: SharedArrayBuffer;
   readonly bytes: number;
   /** Then syncs and closes: the answer means durable. */
   readonly last: boolean;
-  /** Answered too, where the blob is this slot alone. */
+  /** Returned if the blob consists of this slot only. */
   readonly digests: readonly DigestName[];
-  /** Ends of pieces; where the blob is this slot alone, their SHA-256 is answered. */
+  /** Ends of pieces; their SHA-256 is returned if the blob consists of this slot only. */
   readonly cuts: readonly number[];
 }
 
-/** Forgets a stream and removes the file of that name. */
+/** Drops a stream and removes its file. */
 export interface DiscardRequest {
   readonly op: 'discard';
   readonly stream: number;
@@ -66,6 +66,6 @@ export interface BlobReply extends DigestReply {
 /** `workerData` of a thread. */
 export interface BlobThreadSetup {
   readonly directory: string;
-  /** At most so many writes of this thread wait for the disk in libuv's pool. */
+  /** Maximum concurrent direct writes of this thread in libuv's pool. */
   readonly directWrites: number;
 }

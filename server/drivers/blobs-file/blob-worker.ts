@@ -37,7 +37,7 @@ const files = new Map<number, { readonly name: string; readonly writer: FrameWri
 async function store(request: StoreRequest): Promise<BlobReply> {
   const { stream, create, slot, bytes, last, cuts } = request;
   if (create !== null) {
-    // One slot alone is done sooner through the cache.
+    // A single slot is faster through the page cache.
     const direct = !last && areas.usable;
     const fd = directories.create(create.name, direct);
     const appender = direct ? new DirectAppender(fd, areas) : new CachedAppender(fd);
@@ -45,7 +45,7 @@ async function store(request: StoreRequest): Promise<BlobReply> {
     files.set(stream, { name: create.name, writer });
   }
   const file = files.get(stream);
-  // The request that should have created it failed, and its answer said why.
+  // The request that should have created the file failed, and its reply said why.
   if (file === undefined) throw new BlobFault({ kind: 'write', code: 'EBADF', message: 'no such stream' });
   const plain = new Uint8Array(slot, 0, bytes);
   await file.writer.append(plain, last);
@@ -111,7 +111,7 @@ function readChunks(root: string, request: ReadRequest): BlobReply {
 
 function readInto(fd: number, { name, sizeBytes, dataKey, slot, firstChunk, chunks }: ReadRequest): number {
   const codec = frameCodec(name, dataKey);
-  // Bytes removed or added anywhere would shift or orphan frames, so the whole file is rejected.
+  // Added or removed bytes would shift frames, so the whole file is rejected.
   if (fstatSync(fd).size !== fileLength(sizeBytes, codec.tailBytes)) return 0;
   const lastChunk = chunkCount(sizeBytes) - 1;
   const tails = Buffer.allocUnsafe(chunks * codec.tailBytes);

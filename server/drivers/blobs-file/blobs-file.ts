@@ -1,4 +1,4 @@
-/** Blobs as files of one directory. The format is in blob-format.ts; the work is done by blob-worker.ts. */
+/** Blobs as files of one directory. Format: blob-format.ts; I/O: blob-worker.ts. */
 import { mkdir, open, opendir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
@@ -34,7 +34,7 @@ export type { SpaceCheck } from './file-target.ts';
 const PACE = { stallMs: 100, readAhead: 2, isPrompt: false, isWholeAtOnce: true };
 
 export interface FileBlobStoreDeps {
-  /** Where the blobs are kept; made with mode 0700 when missing. */
+  /** Directory of the blobs; created with mode 0700. */
   readonly directory: string;
   /** Worker threads. With one, hashing and writing do not overlap. */
   readonly threads: number;
@@ -52,14 +52,14 @@ export interface FileBlobStoreDeps {
 const READ_BYTES = 2 ** 20;
 
 export class FileBlobStore implements BlobStore {
-  /** A process that dies takes its uploads with it. */
+  /** Uploads end with their process. */
   readonly minOrphanAgeMs = 0;
   readonly #deps: FileBlobStoreDeps;
   readonly #workers: FileThreads;
   readonly #underWay = new BlobsUnderWay();
   #syncFailed = false;
 
-  /** `workers` are ended by close(). */
+  /** close() ends `workers`. */
   constructor(deps: FileBlobStoreDeps, workers: FileThreads) {
     this.#deps = deps;
     this.#workers = workers;
@@ -122,7 +122,7 @@ export class FileBlobStore implements BlobStore {
     return true;
   }
 
-  /** An unfinished file is listed like any other. */
+  /** An unfinished file is listed like a finished one. */
   async removeUnfinished(): Promise<number> {
     return 0;
   }
@@ -182,7 +182,7 @@ function ignoreMissing(error: unknown): undefined {
   throw error;
 }
 
-/** With other threads, when one dies over a read. */
+/** Attempts, on other threads if one dies. */
 const MAX_TRIES = 3;
 
 /**
@@ -254,10 +254,10 @@ class FileSource implements SlotSource {
     }
   }
 
-  /** Closes the file once nothing reads from it; the caller need not wait for that. */
+  /** Closes the file after the last read; need not be awaited. */
   close(): void {
     Promise.allSettled(this.#outstanding).then(() => {
-      // The files of a dead thread are closed with it.
+      // Files of a dead thread are already closed.
       if (this.#fd !== null) this.#opener?.request({ op: 'close', fd: this.#fd }).catch(() => {});
     });
   }

@@ -1,4 +1,4 @@
-/** A blob's way to its file: one thread seals and writes it, others compute its digests meanwhile. */
+/** Writes a blob to its file: one thread seals and writes, others compute digests. */
 import type { Digests } from '../../../libs/s3-wire/index.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { DigestStreams } from '../blob-frames/digest-streams.ts';
@@ -22,7 +22,7 @@ export interface FileTargetDeps {
   readonly diskSpace: SpaceCheck;
   /** Called with the first failure, before it is reported to the caller. */
   readonly onFault: (error: unknown) => void;
-  /** Throws `read_only` if the store no longer takes writes. */
+  /** Throws `read_only` if the store accepts no writes. */
   readonly assertWritable: () => void;
   /** Removes the file when the thread that should have is dead. */
   readonly remove: () => Promise<void>;
@@ -68,7 +68,7 @@ export class FileTarget implements SlotTarget {
     return faultError(error);
   }
 
-  /** Another file's fsync may have failed meanwhile: then nothing is acknowledged any more. */
+  /** Another file's fsync may have failed: then nothing is acknowledged any more. */
   assertAcknowledgeable(): void {
     this.#deps.assertWritable();
   }

@@ -8,16 +8,16 @@ export type FileThread = BlobThread<BlobRequest, BlobReply>;
 export type FileThreads = WorkerPool<BlobRequest, BlobReply>;
 
 export interface FileThreadsDeps {
-  /** Where the blobs are. */
+  /** Directory of the blobs. */
   readonly directory: string;
   /** At most. */
   readonly threads: number;
-  /** Direct writes of all threads together. */
+  /** Maximum direct writes of all threads together. */
   readonly directWrites: number;
   readonly alarms: Alarms;
 }
 
-/** Starts threads when there is work for them. */
+/** Starts threads on demand. */
 export function fileThreads({ directory, threads, directWrites, alarms }: FileThreadsDeps): FileThreads {
   const setup: BlobThreadSetup = { directory, directWrites: Math.floor(directWrites / threads) };
   return new WorkerPool({ script: programFile('drivers/blobs-file/blob-worker'), setup, threads, alarms });

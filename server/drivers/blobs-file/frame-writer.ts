@@ -12,7 +12,7 @@ const closeAsync = promisify(close);
 
 /** Unsynced bytes after which a sync is begun in the background, so that the last one is short. */
 const EARLY_SYNC_BYTES = 8 * 2 ** 20;
-/** The syncs run on libuv's few threads, which DNS, password hashing and other files need too. */
+/** Syncs use libuv's few threads, which DNS, password hashing and other files need too. */
 let earlySyncRunning = false;
 
 export class FrameWriter {

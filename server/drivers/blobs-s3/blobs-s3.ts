@@ -44,7 +44,7 @@ export interface S3BlobStoreDeps {
   readonly mayMark: boolean;
   /** Worker threads. With one, hashing and sealing do not overlap. */
   readonly threads: number;
-  /** Memory for the parts of uploads under way, bytes. */
+  /** Memory for parts of running uploads, bytes. */
   readonly memoryBytes: number;
   readonly clock: Clock;
   readonly alarms: Alarms;
@@ -54,7 +54,7 @@ export interface S3BlobStoreDeps {
 const ORPHAN_AGE_MS = 3 * 24 * 3_600_000;
 /** While S3 does not work. */
 const PROBE_MS = 5000;
-/** One connection is read ahead of the sink; a slow one lets it go. */
+/** Reads ahead on one connection; a slow sink releases it. */
 const PACE = { stallMs: 500, readAhead: 1, isPrompt: true, isWholeAtOnce: false };
 
 export class S3BlobStore implements BlobStore {
@@ -108,7 +108,7 @@ export class S3BlobStore implements BlobStore {
     return store.#watched();
   }
 
-  /** Memory of parts under way, bytes. */
+  /** Memory used by parts, bytes. */
   get partBytes(): number {
     return this.#memory.usedBytes;
   }
@@ -143,7 +143,7 @@ export class S3BlobStore implements BlobStore {
     } catch (error) {
       // The sink's own error, or the reason of the signal.
       if (!(error instanceof BlobFault)) throw error;
-      // A bucket that was replaced or emptied is not damage of each blob.
+      // If the bucket was replaced or emptied, single blobs are not damaged.
       if (isS3Fault(error, 'missing')) await this.#explained(() => this.#ownership.assertStillOurs());
       throw health.explain(error);
     }
@@ -178,7 +178,7 @@ export class S3BlobStore implements BlobStore {
     return this.#underWay.isBeingWritten(name);
   }
 
-  /** False unless the bucket still has the mark of this cloud. */
+  /** False unless the bucket still has this cloud's mark. */
   async isOurs(): Promise<boolean> {
     return this.#ownership.assertOurs().then(
       () => true,

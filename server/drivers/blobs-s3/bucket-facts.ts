@@ -10,11 +10,11 @@ import { readMark, tryOut } from './ownership.ts';
 import { BLOBS } from './sealed-blob.ts';
 
 export interface BucketFacts {
-  /** `cld-…`, whose objects it has; undefined: nobody's yet. */
+  /** Owner of the objects, `cld-…`; undefined: none yet. */
   readonly cloudId: string | undefined;
   /** Old versions are kept; null: the key may not ask. */
   readonly isVersioned: boolean | null;
-  /** Time of S3 less time of this host, to the second, ms; null: it does not tell. */
+  /** S3's clock minus this host's, in whole seconds, ms; null: unknown. */
   readonly clockAheadMs: number | null;
 }
 

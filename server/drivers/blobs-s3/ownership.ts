@@ -10,7 +10,7 @@ import { BLOBS } from './sealed-blob.ts';
 
 /** The key of the mark, below the prefix. */
 const MARK = 'cloudlet.json';
-/** An object of this name is stored and removed to try the rights out. */
+/** Name prefix of the object that tests the permissions. */
 const PROBE = 'cloudlet-probe-';
 /** The mark is looked at again before something is removed, at most that often, ms. */
 const SEEN_MS = 60_000;
@@ -47,14 +47,14 @@ export class Ownership {
       await tryOut(objects, limits);
       const mark = Buffer.from(`${JSON.stringify({ cloud_id: cloudId })}\n`);
       await objects.put(MARK, bodyOf(mark), limits).catch((error: unknown) => {
-        // Another cloud was first: the look that follows says so.
+        // Another cloud was first; the following check reports it.
         if (!isS3Fault(error, 'exists')) throw error;
       });
     } else await tryOut(objects, limits);
     await this.assertOurs(limits);
   }
 
-  /** Rejects with a BlobFault, `foreign` if the mark is not that of this cloud. */
+  /** Rejects with a BlobFault, `foreign` if the mark belongs to another cloud. */
   async assertOurs(limits?: S3Limits): Promise<void> {
     const { objects, cloudId, now } = this.#deps;
     const found = await readMark(objects, limits);
@@ -65,7 +65,7 @@ export class Ownership {
     throw s3Fault('foreign', `the bucket belongs to the cloud ${found}, and this one is ${cloudId}`);
   }
 
-  /** Like assertOurs(), unless that was seen less than a minute ago. */
+  /** Like assertOurs(), at most once a minute. */
   async assertStillOurs(limits?: S3Limits): Promise<void> {
     if (this.#deps.now() - this.#seenAt > SEEN_MS) await this.assertOurs(limits);
   }

@@ -12,13 +12,13 @@ import type { Clock } from '../../platform/clock.ts';
 
 /** Memory of one part, until release(). */
 export interface PartLease {
-  /** All its bytes are there: it ends by itself, when S3 has answered. */
+  /** All bytes arrived: the lease ends when S3 has answered. */
   filled(): void;
   release(): void;
 }
 
 export interface PartMemoryDeps {
-  /** Bytes of all parts together. */
+  /** Maximum bytes of all parts. */
   readonly limitBytes: number;
   readonly clock: Clock;
 }
@@ -34,7 +34,7 @@ export interface PartRequest {
   readonly bytes: number;
   /** Account that the upload belongs to. */
   readonly owner: number;
-  /** Called when the part came slowly and others wait: it must release the lease. */
+  /** Called if the part arrives slowly and others wait: must release the lease. */
   readonly evict: () => void;
 }
 
@@ -44,11 +44,11 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** A waiter asks for another's memory that often, ms. */
+/** How often a waiter checks for memory to take, ms. */
 const LOOK_MS = 1000;
-/** A part of 8 MiB that takes longer comes at less than 270 KiB/s. */
+/** A part of 8 MiB that takes longer arrives at less than 270 KiB/s. */
 const SLOW_MS = 30_000;
-/** The same, where its owner has more memory than the one who waits. */
+/** The same if its owner has more memory than the waiter. */
 const UNFAIR_MS = 5000;
 
 export class PartMemory {
@@ -67,7 +67,7 @@ export class PartMemory {
     return this.#usedBytes;
   }
 
-  /** Resolves when the memory is free. A part larger than the limit gets all of it. */
+  /** Resolves when memory is available. A part larger than the limit gets all of it. */
   take({ bytes, owner, evict }: PartRequest): Promise<PartLease> {
     const counted = Math.min(bytes, this.#deps.limitBytes);
     return new Promise((resolve) => {
@@ -139,7 +139,7 @@ export class PartMemory {
     if (waiter === undefined) return;
     const now = this.#deps.clock.monotonic();
     const fair = this.#usedBy(waiter.owner) + waiter.bytes;
-    // In the order in which they were granted, so the first is the slowest.
+    // In the order of granting, so the first is the slowest.
     for (const held of this.#held) {
       const mostMs = this.#usedBy(held.owner) > fair ? UNFAIR_MS : SLOW_MS;
       if (held.isFilled || now - held.since < mostMs) continue;

@@ -2,9 +2,9 @@
  * How a blob is cut into the parts of an upload: whole frames, so that a part is known before it is sealed.
  */
 
-/** 8 MiB of plaintext; a blob of no more is stored by one request. */
+/** 8 MiB of plaintext; smaller blobs are stored with one request. */
 const FIRST_FRAMES = 128;
-/** From here on parts grow: 5 TiB must fit into the 10,000 parts that S3 takes. */
+/** From here on parts grow: 5 TiB must fit into S3's 10,000 parts. */
 const GROW_AFTER = 2000;
 const GROW_EVERY = 49;
 

@@ -16,7 +16,7 @@ export interface RangeReadingDeps {
   readonly dataKey: Uint8Array | null;
 }
 
-/** Answers that may break off, one after the other, without a single good chunk between. */
+/** Maximum consecutive aborted responses without an intact chunk. */
 const MAX_BREAKS = 3;
 
 export class RangeReading {
@@ -25,7 +25,7 @@ export class RangeReading {
   #answer: IncomingMessage | null = null;
   #pieces: AsyncIterator<Buffer> | null = null;
   #held: Buffer = Buffer.alloc(0);
-  /** The chunk that comes next in the open answer, and the one after its last. */
+  /** The next chunk of the open response, and the end. */
   #nextChunk = -1;
   #untilChunk = -1;
   #closed = false;
@@ -93,7 +93,7 @@ export class RangeReading {
       answer.destroy();
       throw s3Fault('away', 'the read has ended');
     }
-    // Errors after the last reader has gone concern nobody.
+    // Errors after the last reader has left do not matter.
     answer.on('error', () => {});
     this.#answer = answer;
     this.#pieces = answer[Symbol.asyncIterator]();
@@ -132,7 +132,7 @@ export class RangeReading {
     return next.value;
   }
 
-  /** All was read: the connection serves the next request. */
+  /** All was read: the connection can be reused. */
   #drain(): void {
     const pieces = this.#pieces;
     this.#forget();

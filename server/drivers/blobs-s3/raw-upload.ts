@@ -1,4 +1,4 @@
-/** Stores a blob from bytes that are sealed already: the same requests that an upload makes. */
+/** Stores a sealed blob, with the same requests as an upload. */
 import { createHash } from 'node:crypto';
 import type { RawCopy } from '../../storage/blobs/blobs.ts';
 import { damaged } from '../blob-frames/blob-fault.ts';
@@ -37,7 +37,7 @@ interface RawPart {
   readonly isLast: boolean;
 }
 
-/** Parts of at least 8 MiB, but for the last; one, empty, of no bytes. */
+/** Parts of at least 8 MiB, except the last; an empty blob has one empty part. */
 async function* partsOf({ bytes }: RawCopy): AsyncIterable<RawPart> {
   let pieces: Uint8Array[] = [];
   let held = 0;

@@ -29,7 +29,7 @@ export class S3Health {
     return this.#works;
   }
 
-  /** False from a request without an answer until one is answered well again. */
+  /** False after an unanswered request, until one succeeds. */
   get answers(): boolean {
     return this.#answers;
   }

@@ -3,7 +3,7 @@ import type { S3Address } from '../../config/s3-address.ts';
 import type { DigestReply, DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
 import type { S3Patience } from '../s3-client/s3-requests.ts';
 
-/** Seals the first `bytes` of `slot` onto a stream; whole chunks, but for the last slot. */
+/** Seals the first `bytes` of `slot` onto a stream; whole chunks, except in the last slot. */
 export interface SealRequest {
   readonly op: 'seal';
   /** Names the blob between requests. */
@@ -15,7 +15,7 @@ export interface SealRequest {
   readonly last: boolean;
 }
 
-/** Stores all that was sealed as one object. */
+/** Stores all sealed bytes as one object. */
 export interface PutRequest {
   readonly op: 'put';
   readonly stream: number;
@@ -32,7 +32,7 @@ export interface PartRequest {
   readonly patience: S3Patience;
 }
 
-/** Forgets a stream. Answered when none of its requests is under way any more. */
+/** Drops a stream. Replied when none of its requests is running. */
 export interface DiscardRequest {
   readonly op: 'discard';
   readonly stream: number;
@@ -49,12 +49,12 @@ export interface ReadRequest {
   readonly slot: SharedArrayBuffer;
   readonly firstChunk: number;
   readonly chunks: number;
-  /** One past the last chunk to ask S3 for, if it must be asked. */
+  /** One past the last chunk to request from S3, if a request is needed. */
   readonly untilChunk: number;
   readonly patience: S3Patience;
 }
 
-/** Closes the answer of S3, if one is open. */
+/** Closes the open response of S3, if any. */
 export interface CloseRequest {
   readonly op: 'close';
   readonly stream: number;
@@ -73,7 +73,7 @@ export type S3ThreadRequest =
 export interface S3ThreadReply extends DigestReply {
   /** The ETag of a `part`. */
   readonly etag?: string;
-  /** Intact chunks of a `read`, from the first. If fewer than requested, the next one is damaged. */
+  /** Number of intact chunks of a `read`. If fewer than requested, the next one is damaged. */
   readonly goodChunks?: number;
 }
 

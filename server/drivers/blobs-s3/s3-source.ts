@@ -5,7 +5,7 @@ import type { SlotRequest, SlotSource } from '../blob-frames/slot-reading.ts';
 import type { S3Health } from './s3-health.ts';
 import type { S3Thread, S3Threads } from './s3-target.ts';
 
-/** With other threads, when one dies over a read. */
+/** Attempts, on other threads if one dies. */
 const MAX_THREADS = 3;
 
 let nextStream = 0;
@@ -27,7 +27,7 @@ export class S3Source implements SlotSource {
   async read({ slot, firstChunk, chunks, endChunk, isSlow }: SlotRequest): Promise<number> {
     const { name, sizeBytes, dataKey } = this.#ref;
     const blob = { stream: this.#stream, name, sizeBytes, dataKey };
-    // Bytes that a slow sink leaves in the connection would be lost with it.
+    // Bytes left in the connection by a slow sink would be lost.
     const untilChunk = isSlow ? firstChunk + chunks : endChunk;
     const where = { slot: slot.memory, firstChunk, chunks, untilChunk };
     for (let tried = 1; ; tried++) {
@@ -44,7 +44,7 @@ export class S3Source implements SlotSource {
     }
   }
 
-  /** Lets go of the connection until the sink goes on. */
+  /** Releases the connection until the sink continues. */
   rest(): void {
     this.close();
   }

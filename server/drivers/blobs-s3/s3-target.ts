@@ -35,7 +35,7 @@ export interface S3TargetDeps {
 }
 
 const PARTS_UNDER_WAY = 2;
-/** Removing what an upload left is tried briefly, for somebody waits; the sweeper removes the rest. */
+/** Clean-up after an upload is brief, because a caller waits; the sweeper removes the rest. */
 const DISCARD: S3Patience = { tries: 2, silenceMs: 5000 };
 
 let nextStream = 0;
@@ -94,7 +94,7 @@ export class S3Target implements SlotTarget {
     this.#ended ??= ended();
     const stream = this.#stream;
     this.#deps.digests.discard();
-    // A dead thread has forgotten the blob, and its requests with it.
+    // A dead thread has lost the blob and its requests.
     await this.#sealing?.request({ op: 'discard', stream }).catch(() => {});
     this.#releaseMemory();
     if (!this.#hasSent || !this.#deps.health.answers) return;
@@ -141,7 +141,7 @@ export class S3Target implements SlotTarget {
     this.#sizeBytes += bytes;
     this.#frames += frames;
     if (isWhole) return this.#putWhole();
-    // A slot is no longer than a part, so it ends at most one.
+    // A slot is not longer than a part, so it completes at most one.
     if (this.#frames > this.#endOfPart || (this.#frames === this.#endOfPart && !last)) await this.#nextPart();
     if (last) await this.#complete();
   }
@@ -207,7 +207,7 @@ export class S3Target implements SlotTarget {
     const sizeBytes = storedBytes(this.#sizeBytes);
     await objects.complete(this.#key, { uploadId, etags, sizeBytes });
     this.#assertGoesOn();
-    // The bytes of all parts are in it: nothing was lost between this process and S3.
+    // The ETag covers all parts: nothing was lost on the way to S3.
     this.#forget();
   }
 
@@ -220,7 +220,7 @@ export class S3Target implements SlotTarget {
     this.#releaseMemory();
   }
 
-  /** Frees the memory of the threads; requests under way end soon. */
+  /** Frees the threads' memory; running requests end soon. */
   #forget(): void {
     this.#deps.digests.discard();
     this.#sealing?.request({ op: 'discard', stream: this.#stream }).catch(() => {});

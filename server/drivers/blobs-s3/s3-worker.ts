@@ -1,4 +1,4 @@
-/** A worker thread: seals blobs and sends them to S3, reads them and verifies what comes. */
+/** A worker thread: seals blobs and sends them to S3, reads and verifies them. */
 import { workerData } from 'node:worker_threads';
 import { detachBuffer } from '../../platform/buffers.ts';
 import { systemClock } from '../../platform/clock.ts';

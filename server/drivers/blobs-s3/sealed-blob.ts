@@ -41,7 +41,7 @@ export class SealedBlob {
     return this.#abort.signal;
   }
 
-  /** Seals a copy of `plain`: whole chunks, unless it is the last. */
+  /** Seals a copy of `plain`: whole chunks, except the last. */
   seal(plain: Uint8Array, last: boolean): void {
     const count = chunkCount(plain.length);
     for (let i = 0; i < count; i++) {
@@ -54,7 +54,7 @@ export class SealedBlob {
     if (this.#frames === this.#endOfPart) this.#endOfPart += framesOfPart(++this.#part);
     const [body, tail] = this.#codec.seal(chunk, { index: this.#frames++, last });
     const frame = Buffer.allocUnsafeSlow(body.length + tail.length);
-    // Not `set`: between shared and own memory, unless aligned alike, it goes byte by byte.
+    // Not `set`, which copies byte by byte between differently aligned memory.
     Buffer.from(body.buffer, body.byteOffset, body.byteLength).copy(frame);
     frame.set(tail, body.length);
     detachBuffer(body);
@@ -82,7 +82,7 @@ export class SealedBlob {
     }
   }
 
-  /** Ends requests under way. What they stored all the same is there when it resolves. */
+  /** Aborts running requests. Resolves when their effects are visible. */
   async discard(): Promise<void> {
     this.#parts.clear();
     this.#abort.abort(s3Fault('away', 'the write was aborted'));

@@ -24,26 +24,26 @@ import { identify, isAlive, type ProcessIdentity, signalProcess } from '../host-
 import { removeTree } from '../host-process/tree-removal.ts';
 
 export interface DrillProcessesDeps {
-  /** The program that a process runs: a file of ours, for Node. */
+  /** The script that the process runs with Node. */
   readonly entry: string;
   /** Everything that it needs besides the request, as JSON. */
   readonly means: () => unknown;
-  /** Where scratch directories are made; it may have other files. */
+  /** Where scratch directories are created; may contain other files. */
   readonly directory: string;
   /** Names this cloud in the marks of its scratch directories. */
   readonly owner: () => Promise<string>;
-  /** A drill is ended after so long, ms. */
+  /** Time limit of a drill, ms. */
   readonly withinMs: number;
 }
 
-/** From the process, one JSON text per line. */
+/** Messages from the process, one JSON text per line. */
 export type DrillMessage =
   | { readonly stage: string }
   | { readonly skipped: string }
   | { readonly failed: string }
   | { readonly findings: DrillFindings };
 
-/** To the process, as one line; the end of its input ends it. */
+/** The order for the process, as one line; it ends with its input. */
 export interface DrillOrder {
   readonly request: DrillRequest;
   readonly means: unknown;
@@ -77,7 +77,7 @@ const KILL_MS = 10_000;
 const GROUPS = ['servers', 'databases', 'machines'] as const;
 type DrillGroup = (typeof GROUPS)[number];
 
-/** The group of a drill's processes of that kind. */
+/** The control group of a drill's processes of that kind. */
 export function drillGroup(name: string, kind: DrillGroup): string {
   return `cloudlet-${name}-${kind}`;
 }
@@ -130,7 +130,7 @@ export class DrillProcesses implements DrillGround {
       if (scratch === this.#current) continue;
       const mark = await readMark(scratch);
       if (mark?.owner === owner) await removeDrill(scratch);
-      // Killed before it had a mark: then there is nothing else in it.
+      // Killed before it was marked: it contains nothing else.
       else if (mark === null) await removeUnmarked(scratch);
     }
   }
@@ -211,7 +211,7 @@ interface How {
   readonly onStage: (stage: string) => void;
 }
 
-/** null: it ended without a result. */
+/** null: no result. */
 async function readMessages(
   child: ChildProcess,
   onStage: (stage: string) => void,
@@ -227,7 +227,7 @@ async function readMessages(
   return null;
 }
 
-/** Ends the process of a drill, and removes its files and groups. The mark goes last. */
+/** Ends a drill's process and removes its files and groups, the mark last. */
 async function removeDrill(scratch: string): Promise<void> {
   const mark = await readMark(scratch);
   const { process: identity = null } = mark ?? {};
@@ -239,7 +239,7 @@ async function removeDrill(scratch: string): Promise<void> {
 
 async function removeUnmarked(scratch: string): Promise<void> {
   await fs.rm(join(scratch, `${MARK}.new`), { force: true });
-  // Whatever else is in it is not ours.
+  // Other files in it are not ours.
   await fs.rmdir(scratch).catch(() => {});
 }
 

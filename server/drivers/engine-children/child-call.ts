@@ -1,9 +1,9 @@
 /** A call inside the child, answered by a handler. */
 export interface ChildCall {
-  /** Members that came with `kind`. */
+  /** Members sent with `kind`. */
   readonly head: Readonly<Record<string, unknown>>;
   readonly body: Buffer;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when the caller no longer waits. */
   readonly signal: AbortSignal;
   /**
    * Sends a part of the answer once everything it reveals is durable. Resolves when it was passed on, and

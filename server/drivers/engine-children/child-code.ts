@@ -41,7 +41,7 @@ function copyPackage(wanted: string): void {
   });
 }
 
-// Other users run it.
+// Other users must be able to run it.
 process.umask(0o022);
 rmSync(folder, { recursive: true, force: true });
 write(entry);

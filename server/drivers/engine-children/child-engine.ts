@@ -52,9 +52,9 @@ export interface ChildEngineOptions {
   readonly users: UserRange | null;
   /** See ChildHostOptions. */
   readonly group?: string | undefined;
-  /** For the processes of databases that are open; all engines share them. */
+  /** Slots for processes of open databases, shared by all engines. */
   readonly slots: ChildSlots;
-  /** For a process that waits for the next database; undefined: none does. */
+  /** Settings of the process started in advance; undefined: none. */
   readonly spares?: SpareOptions | undefined;
   /** Idle time after which a database is closed. */
   readonly idleMs: number;
@@ -72,9 +72,9 @@ export interface ChildEngineKind {
   readonly loaded: LoadedKind;
   /** Time that a statement gets to end after its timeout, before its process is killed, ms. */
   readonly spareMs: number;
-  /** Default name of errors without one. */
+  /** Default error name. */
   readonly errorName: string;
-  /** Code of a statement that the child ended because of its time; undefined: it keeps no time. */
+  /** Error code of a statement that exceeded its time; undefined: the engine has no time limit. */
   readonly timeLimitName?: string;
 }
 
@@ -155,7 +155,7 @@ export class ChildEngine {
     await this.prepare();
     const { database: name, number } = database;
     await this.#children.alone(name, () => this.#folders.make(name, this.#host.uidOf(number)));
-    // So that the first connection finds it open.
+    // So that the first connection is fast.
     this.#children.warm(database);
   }
 
@@ -164,7 +164,7 @@ export class ChildEngine {
     await this.#children.without(database, async () => {}, 'killed');
   }
 
-  /** Ends its process with all sessions; the next use starts a new one. */
+  /** Ends the process with all sessions; the next use starts a new one. */
   async restart({ database }: EngineDatabase): Promise<void> {
     await this.#children.without(database, async () => {}, 'killed');
   }
@@ -207,7 +207,7 @@ export class ChildEngine {
     return this.#children.call(database, head, options);
   }
 
-  /** The same, if the database has a process; it starts none. */
+  /** Like call(), but only if the database has a process. */
   callIfThere(database: EngineDatabase, head: CallHead): Promise<void> {
     return this.#children.callIfThere(database, head);
   }
@@ -244,7 +244,7 @@ export class ChildEngine {
     return { contentType, extension: format, sizeBytes: fstatSync(fd).size, stream };
   }
 
-  /** Runs `work` with a child even for a database that nobody may use. */
+  /** Runs `work` with a process even if the database is suspended. */
   async #evenClosed<T>(name: string, work: () => Promise<T>): Promise<T> {
     if ((await this.#folders.access(name)) !== 'none') return work();
     this.#openedForCopy.add(name);
@@ -258,7 +258,7 @@ export class ChildEngine {
 
   async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     await this.prepareChildren();
-    // One at a time: all loads use the same folder.
+    // One at a time, because all loads use the same folder.
     await this.#loads.run(database.database, () => this.#replace(database, dump, how));
     this.#active.add(database.databaseId);
   }
@@ -315,7 +315,7 @@ export class ChildEngine {
     return { sizeLimitBytes, mayGrow: access === 'full' };
   }
 
-  /** A call of an interactive user, limited to `timeoutMs` from its begin on. */
+  /** A call of an interactive user, limited to `timeoutMs`. */
   protected async ask(
     database: EngineDatabase,
     head: CallHead,
@@ -384,7 +384,7 @@ export class ChildEngine {
   }
 }
 
-/** Whether the engine ended the statement because of its time. */
+/** Whether the engine ended the statement because of its time limit. */
 function isTimeLimit(error: unknown, { timeLimitName }: ChildEngineKind): boolean {
   return error instanceof QueryFailed && error.engineCode === timeLimitName;
 }

@@ -17,7 +17,7 @@ import { findFilter } from '../host-process/system-calls.ts';
 const run = promisify(execFile);
 const WRITER = programFile('drivers/engine-children/child-code');
 
-/** Options of Node; SQLite's memory comes on top. Few threads, because a child serves one tenant. */
+/** Options of Node, without SQLite's memory. Few threads, because a process serves one tenant. */
 const NODE_OPTIONS = ['--v8-pool-size=1', '--no-warnings'];
 /** SQLite's temporary files stay in the child's own folder. */
 const ENV = { SQLITE_TMPDIR: '.', UV_THREADPOOL_SIZE: '2' };
@@ -31,7 +31,7 @@ const SAID_CHARACTERS = 2000;
 export interface LaunchedChild {
   readonly pid: number;
   readonly socket: Socket;
-  /** The path by which it sees its folder. */
+  /** The path of its folder as the process sees it. */
   readonly at: string;
   /** Resolves when it has exited. Never rejects. */
   readonly ended: Promise<unknown>;
@@ -39,9 +39,9 @@ export interface LaunchedChild {
   readonly said: () => string;
   /** Time that it has had of processors, ms; counted in steps of 10. */
   cpuMs(): number;
-  /** Has others come first while the child computes for long. */
+  /** Lowers the priority of a process that computes for long. */
   yields(order: ProcessorOrder): void;
-  /** The same process with that folder, its user's, instead of its first; it must still go there. */
+  /** The process with the user's folder instead of its first; the process must still change to it. */
   moveTo(folder: string): Promise<LaunchedChild>;
   kill(): void;
 }
@@ -65,10 +65,10 @@ export interface ChildHostOptions {
   readonly program: ChildProgram;
   /** Folder for the code that children run; rewritten at each start. */
   readonly codeFolder: string;
-  /** Cloudlet's directory that contains all of it. */
+  /** Directory of Cloudlet that contains all folders. */
   readonly ground: string;
   readonly users: UserRange | null;
-  /** Control group of the children; default: of all clouds on this host. */
+  /** Control group of the processes; default: of all clouds on this host. */
   readonly group?: string | undefined;
 }
 
@@ -106,7 +106,7 @@ export class ChildHost {
     return users === null ? null : users.first + (number % users.count);
   }
 
-  /** Whether a child can be started before it is known for which folder. */
+  /** Whether a process can be started before its folder is known. */
   async canMove(): Promise<boolean> {
     return canMoveViews(await this.#processes.isolation());
   }

@@ -20,7 +20,7 @@ const TELL_MS = 1000;
 
 /** Arguments of the call `open`. The files are in the tenant's folder. */
 export interface OpenHead extends SizeLimit {
-  /** Path of that folder: the working directory from now on. */
+  /** Path of the folder: the working directory from now on. */
   readonly at: string;
   /** The database's name in its engine. */
   readonly name: string;
@@ -52,7 +52,7 @@ export interface ChildKind {
   errorName(error: unknown): string | null;
 }
 
-/** Referenced for the life of the process: garbage collection would close the file and release the lock. */
+/** Referenced forever: garbage collection would close the file and release the lock. */
 const kept: DatabaseSync[] = [];
 
 /** Called once; serves until Cloudlet closes the socket. */
@@ -107,7 +107,7 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
   damageWatch.tell = (what) => socket.send({ id: 0, damage: what });
 }
 
-/** POSIX locks end with the process: the holder knows that no other child has the file open. */
+/** POSIX locks end with the process: no other process has the file open. */
 async function takeLock(): Promise<void> {
   const lock = new DatabaseSync(LOCK_FILE, { timeout: 0 });
   kept.push(lock);

@@ -9,13 +9,13 @@ import { AppError } from '../../platform/errors.ts';
 const STEP_MS = 20;
 /** How long a call waits for a slot. */
 const WAIT_MS = 30_000;
-/** How long it waits before a statement of another account is ended for it. */
+/** How long a call waits before a statement of another account is ended for it. */
 const PATIENCE_MS = 2000;
-/** Idle processes within a fair share, that rested no longer, are not ended for accounts beyond theirs. */
+/** Processes idle for less are not ended for accounts beyond their fair share. */
 const REST_MS = 5000;
-/** Share of the slots that one account may have. */
+/** Maximum share of the slots per account. */
 const SHARE = 3 / 4;
-/** The same, while others wait that have less. */
+/** The same while accounts with fewer slots wait. */
 const FAIR_SHARE = 1 / 4;
 
 /** A process without work. */
@@ -24,11 +24,11 @@ export interface IdleChild {
   readonly accountId: number;
   /** The lowest ends first: a time of the monotonic clock, higher with open sessions. */
   readonly rank: number;
-  /** How long it has had no work. */
+  /** Idle time. */
   readonly restsMs: number;
 }
 
-/** A process with statements under way, which may be ended. */
+/** A process with running statements, which may be ended. */
 export interface BusyChild {
   readonly name: string;
   readonly accountId: number;
@@ -40,7 +40,7 @@ export interface BusyChild {
 export interface SlotUser {
   idle(): readonly IdleChild[];
   busy(): readonly BusyChild[];
-  /** Ends the process of that name if it is still idle. */
+  /** Ends the process if it is still idle. */
   endIdle(name: string): Promise<void>;
   /** Ends the process with its statements, which fail with the reason. */
   endBusy(name: string, why: string): Promise<void>;
@@ -64,9 +64,9 @@ export class ChildSlots {
   #count = 0;
   /** The longest first. */
   readonly #waiters = new Set<Waiter>();
-  /** Processes that are being ended for the waiters, with their accounts. */
+  /** Processes being ended for waiters, with their accounts. */
   readonly #ending = new Map<string, number>();
-  /** Idle ones that were not ended when they were to be: somebody had just come. */
+  /** Idle processes that got new work before they could be ended. */
   readonly #spared = new Set<string>();
   #stepping: NodeJS.Timeout | null = null;
 
@@ -81,12 +81,12 @@ export class ChildSlots {
     this.#users.push(user);
   }
 
-  /** Slots that nobody has. */
+  /** Number of free slots. */
   get free(): number {
     return this.#most - this.#count;
   }
 
-  /** True when one more for the account takes nothing from anybody. */
+  /** True if one more slot for the account displaces nobody. */
   isFree(accountId: number): boolean {
     return this.#waiters.size === 0 && this.#hasPlace(accountId);
   }
@@ -122,7 +122,7 @@ export class ChildSlots {
     };
   }
 
-  /** Gives free slots to those whose turn it is, and ends processes for the others. */
+  /** Assigns free slots in turn, and ends processes for the remaining waiters. */
   #step(): void {
     for (let next = this.#next(); next !== undefined && this.#hasPlace(next.accountId); next = this.#next()) {
       this.#waiters.delete(next);
@@ -152,14 +152,14 @@ export class ChildSlots {
     if (next === undefined) return;
     const isPoor = ({ accountId }: Waiter) => this.#takenBy(accountId) < this.#fairShare;
     const poor = [...this.#waiters].filter(isPoor);
-    // An account at its share changes one of its own for another, also while slots are free.
+    // An account at its share replaces one of its own processes, even while slots are free.
     if (this.#count >= this.#most || this.#takenBy(next.accountId) >= this.#share)
       while (this.#ending.size < Math.max(1, poor.length) && this.#endIdle(next));
     const late = poor.filter(({ isPatient }) => !isPatient);
     for (const waiter of late.slice(this.#ending.size)) if (!this.#endBusy(waiter)) return;
   }
 
-  /** Ends the least recently used idle process that may be. False: there is none. */
+  /** Ends the least recently used idle process that may be ended. False: none. */
   #endIdle({ accountId }: Waiter): boolean {
     const own = this.#takenBy(accountId);
     const mayEnd = (child: IdleChild) => {
@@ -179,7 +179,7 @@ export class ChildSlots {
     return true;
   }
 
-  /** Ends the longest-running statement of the account with the most slots. False: there is none. */
+  /** Ends the longest-running statement of the account with the most slots. False: none. */
   #endBusy({ accountId }: Waiter): boolean {
     const own = this.#takenBy(accountId);
     const ending = [...this.#ending.values()];
@@ -187,7 +187,7 @@ export class ChildSlots {
       this.#takenBy(account) - ending.filter((each) => each === account).length;
     const [first] = this.#of((user) => user.busy())
       .filter(({ child }) => child.accountId !== accountId)
-      // An account with one more than the waiter would be the next to wait.
+      // An account with only one slot more would be the next to wait.
       .filter(({ child }) => slotsOf(child.accountId) > (own === 0 ? 0 : own + 1))
       .sort(
         ({ child: one }, { child: other }) =>
@@ -253,6 +253,6 @@ const RETRY_SECONDS = 5;
 interface Found<T> {
   readonly user: SlotUser;
   readonly child: T;
-  /** Unlike that of any other. */
+  /** Unique. */
   readonly key: string;
 }

@@ -1,4 +1,4 @@
-/** The child's end of the socket: receives calls, runs their handlers one at a time, sends answers. */
+/** The child's end of the socket: receives calls, runs one at a time, sends answers. */
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '../../platform/clock.ts';
@@ -34,7 +34,7 @@ export class ChildSocket {
     this.#options = options;
     const reader = new FrameReader((head, body) => this.#take(head, body));
     socket.on('data', (piece: Buffer) => reader.push(piece));
-    // Cloudlet is gone: nobody can receive an answer, so there is nothing to finish.
+    // Cloudlet has ended: nobody can receive an answer.
     socket.on('close', () => process.exit(0));
     socket.on('error', () => process.exit(0));
   }
@@ -49,7 +49,7 @@ export class ChildSocket {
     this.#socket.cork();
     this.#socket.write(start);
     if (rest.length > 0) this.#socket.write(rest);
-    // Answers of one turn are sent together: a send costs as much as a small statement.
+    // Answers of one event loop turn are sent together: sending costs as much as a small statement.
     process.nextTick(() => this.#socket.uncork());
   }
 

@@ -52,7 +52,7 @@ interface Entry {
   readonly leave: () => void;
   /** A time of the monotonic clock. */
   usedAt: number;
-  /** Calls under way, the oldest first. */
+  /** Running calls, the oldest first. */
   readonly calls: Set<RunningCall>;
   /** Totals since the child started. */
   figures: Figures;
@@ -65,9 +65,9 @@ export interface ChildrenDeps {
   readonly idleMs: number;
   /** ChildEngineKind.spareMs. */
   readonly spareMs: number;
-  /** Starts a process in the folder of the database. `isLast`: others come first until it is open. */
+  /** Starts a process in the database's folder. `isLast`: with low priority until it is open. */
   readonly launch: (database: EngineDatabase, isLast: boolean) => Promise<LaunchedChild>;
-  /** Its process has ended as it was told to, and no other is started before this resolves. */
+  /** The process has ended as requested; no other starts before this resolves. */
   readonly ended: (database: EngineDatabase) => Promise<void>;
   /** The size that the file may grow to now. */
   readonly sizeLimitOf: (database: EngineDatabase) => Promise<SizeLimit>;
@@ -118,7 +118,7 @@ export class Children implements SlotUser {
       try {
         return await this.#callIn(entry, head, options);
       } catch (error) {
-        // Another call's failure, or the child had just ended.
+        // Another call failed, or the process had just ended.
         const isUntouched = error instanceof ChildGone && error.isUntouched;
         if (!isUntouched || tries === MAX_TRIES) throw error;
         await entry.child.ended;
@@ -139,13 +139,13 @@ export class Children implements SlotUser {
     }
   }
 
-  /** Sends a call to the database's child, if there is one. */
+  /** Sends a call to the database's process, if it has one. */
   async callIfThere(database: EngineDatabase, head: CallHead): Promise<void> {
     const entry = this.#entries.get(database.database);
     if (entry?.child.isUsable) await entry.child.call(head);
   }
 
-  /** Runs `work` while no child of the database is started or ended; a running one continues. */
+  /** Runs `work` while no process of the database starts or ends; a running one continues. */
   alone<T>(name: string, work: () => Promise<T>): Promise<T> {
     return this.#locks.run(name, work);
   }
@@ -155,7 +155,7 @@ export class Children implements SlotUser {
     if (this.#deps.slots.isFree(database.accountId)) Promise.resolve(this.#entryOf(database)).catch(() => {});
   }
 
-  /** Runs `work` while the database has no child; calls wait meanwhile. */
+  /** Runs `work` while the database has no process; calls wait. */
   without<T>(name: string, work: () => Promise<T>, howEnded: 'kept' | 'killed' = 'kept'): Promise<T> {
     return this.#locks.run(name, async () => {
       await this.#end(name, howEnded);
@@ -185,7 +185,7 @@ export class Children implements SlotUser {
     await Promise.all([...names].map((name) => this.without(name, async () => {})));
   }
 
-  /** `signal`: of who waits for it. */
+  /** `signal`: of the waiting caller. */
   #entryOf(database: EngineDatabase, signal?: AbortSignal): Promise<Entry> | Entry {
     const name = database.database;
     const entry = this.#entries.get(name);
@@ -260,7 +260,7 @@ export class Children implements SlotUser {
     });
   }
 
-  /** Children with statements, none of which serves others too. */
+  /** Processes with running statements of one account only. */
   busy(): readonly BusyChild[] {
     return [...this.#entries].flatMap(([name, { child, accountId, calls }]) => {
       const [first, ...others] = calls;
@@ -331,7 +331,7 @@ export class Children implements SlotUser {
   }
 }
 
-/** Adds counters; gauges are taken from the second. */
+/** Adds counters; takes gauges from the second. */
 function sum(before: Figures, now: Figures): Figures {
   return {
     connections: now.connections,

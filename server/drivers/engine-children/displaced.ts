@@ -1,4 +1,4 @@
-/** The error of a statement that was ended because another account waited for a slot. */
+/** The error of a statement that was ended for another account's slot. */
 import { AppError } from '../../platform/errors.ts';
 
 export const DISPLACED_HINT =

@@ -11,7 +11,7 @@ import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
 
 const SEAL = 'seal';
 const BLOCK_BYTES = 4 * 2 ** 20;
-/** Checksumming more takes longer than a child may take to end. */
+/** Checksumming more would take longer than a process may take to end. */
 const MAX_BYTES = 2 ** 30;
 
 interface Seal {

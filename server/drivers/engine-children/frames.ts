@@ -20,7 +20,7 @@ export interface FrameHead {
 }
 
 const LENGTHS = 8;
-/** Largest frame; more is a fault of the other side. */
+/** Maximum frame size; more is an error of the other side. */
 const MAX_FRAME = 128 * 2 ** 20;
 export const NO_BODY: Uint8Array = new Uint8Array(0);
 
@@ -34,7 +34,7 @@ export function encodeFrame(head: FrameHead, body: Uint8Array = NO_BODY): [Uint8
   return [start, body];
 }
 
-/** Reassembles frames. `push` throws for an invalid one: the other side is no longer trusted. */
+/** Reassembles frames. `push` throws for an invalid one: the other side is not trusted any more. */
 export class FrameReader {
   readonly #onFrame: (head: FrameHead, body: Buffer) => void;
   #pieces: Buffer[] = [];

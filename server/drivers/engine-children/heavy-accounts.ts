@@ -4,14 +4,14 @@
  */
 import type { Clock } from '../../platform/clock.ts';
 
-/** How long a statement that computed for long is remembered. */
+/** How long a long-running statement is remembered. */
 const LONG_MS = 10_000;
 /** More starts than these within that time are many. */
 const USUAL_STARTS = 4;
 const STARTS_MS = 5000;
 
 interface Account {
-  /** When one of its statements last computed for long; times of the monotonic clock. */
+  /** End of the account's last long-running statement; monotonic time. */
   longAt: number;
   starts: number[];
 }
@@ -29,7 +29,7 @@ export class HeavyAccounts {
     this.#of(accountId).longAt = this.#clock.monotonic();
   }
 
-  /** Notes a start, and says whether others come before it. */
+  /** Records a start, and returns whether it gets low priority. */
   startsLast(accountId: number): boolean {
     const now = this.#clock.monotonic();
     this.#forget(now);

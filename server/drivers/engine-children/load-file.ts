@@ -14,9 +14,9 @@ export interface LoadedKind {
   readonly file: string;
   /** Header of every file. */
   readonly header: Buffer;
-  /** Name of a file of SQL text, where the engine takes such. */
+  /** Name of a file with SQL text, if the engine accepts it. */
   readonly text?: string;
-  /** For people: why a file with another header is refused. */
+  /** Message for a file with another header. */
   readonly otherwise: string;
 }
 
@@ -46,7 +46,7 @@ export async function receiveFile(
   return file;
 }
 
-/** By the child's answer, with what it left out; the files have no lines. Throws LoadFailed. */
+/** Checks the child's answer, and notes omitted statements; files have no lines. Throws LoadFailed. */
 export function assertUsable(head: Readonly<Record<string, unknown>>, leftOut: LeftOut | undefined): void {
   if (head.fault !== null) throw new LoadFailed(String(head.fault));
   if (!Array.isArray(head.leftOut)) return;

@@ -10,7 +10,7 @@ import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 /** Members of a call besides its id. */
 export interface CallHead {
   readonly kind: string;
-  /** Asks the child for a message when it begins this call. */
+  /** Requests a message when the process begins this call. */
   readonly tell?: boolean;
   readonly [member: string]: unknown;
 }
@@ -24,9 +24,9 @@ export interface CallOptions {
   readonly body?: Uint8Array;
   /** Aborting cancels the call; a child that does not stop is killed. */
   readonly signal?: AbortSignal;
-  /** Receives the parts of an answer, one at a time. A rejection cancels the call. */
+  /** Receives the parts of an answer, in order. A rejection cancels the call. */
   readonly onPart?: (answer: ChildAnswer) => Promise<void>;
-  /** Called when the child begins the call, if it was asked to tell. */
+  /** Called when the process begins the call, if requested. */
   readonly onBegin?: () => void;
 }
 
@@ -48,11 +48,11 @@ export class ChildRefused extends Error {
   }
 }
 
-/** The child ended before it answered. */
+/** The process ended before it answered. */
 export class ChildGone extends Error {
   /** `silent`: killed because a statement took too long; `displaced`: for another account. */
   readonly why: 'silent' | 'displaced' | 'ended';
-  /** The child had not begun the call, so it can be repeated. */
+  /** The process had not begun the call, so it can be repeated. */
   readonly isUntouched: boolean;
 
   constructor(why: ChildGone['why'], message: string, isUntouched = false) {
@@ -68,20 +68,20 @@ interface Pending {
   readonly reject: (error: Error) => void;
   readonly onPart: CallOptions['onPart'];
   readonly onBegin: CallOptions['onBegin'];
-  /** Whether the child reports when a call begins. */
+  /** Whether the process reports when a call begins. */
   readonly tells: boolean;
   hasBegun: boolean;
 }
 
 export interface TenantChildOptions {
   readonly clock: Clock;
-  /** How long it may be silent now, ms. */
+  /** Maximum silence now, ms. */
   readonly silenceMs: () => number;
   /** Receives its latest counters. */
   readonly onCounters: (counters: Readonly<Record<string, unknown>>) => void;
   /** Receives its reports of damage. */
   readonly onDamage?: (what: string) => void;
-  /** Called when it begins to come last. */
+  /** Called when its priority becomes low. */
   readonly onLong?: () => void;
 }
 
@@ -94,16 +94,16 @@ interface Ping {
 
 const PINGS_PER_SILENCE = 4;
 const MAX_PING_MS = 200;
-/** A child that computes for so long without an answer stays off one processor. */
+/** A process that computes for this long without an answer leaves one processor free. */
 const APART_MS = 200;
-/** A child that computes for so long comes last on the others as well. */
+/** A process that computes for this long gets low priority on the others too. */
 const LAST_MS = 1000;
 /** It does for as long again as it was silent, but no longer than this after its answer. */
 const MOST_LAST_MS = 10_000;
-/** How long a cancelled call may go on while it occupies the child, ms. */
+/** How long a cancelled call may continue while it occupies the process, ms. */
 const GIVE_UP_MS = 500;
 const GIVE_UP_STEP_MS = 10;
-/** Limit of calls that a busy child has not read, including cancelled ones. */
+/** Maximum bytes of calls that a busy process has not read, including cancelled ones. */
 const MAX_UNREAD_BYTES = 64 * 2 ** 20;
 
 export class TenantChild {
@@ -117,7 +117,7 @@ export class TenantChild {
   #isEnding = false;
   #over: ChildGone | null = null;
   #ping: Ping | null = null;
-  /** One statement may occupy it for so long that it yields to others. */
+  /** Lowered while one statement occupies the process for long. */
   #order: ProcessorOrder = 'usual';
   /** Until when it does so at least, a time of the monotonic clock. */
   #lastUntil = 0;
@@ -137,7 +137,7 @@ export class TenantChild {
     );
   }
 
-  /** False: it accepts no more calls. */
+  /** False: the process accepts no more calls. */
   get isUsable(): boolean {
     return this.#over === null && !this.#isEnding;
   }
@@ -181,7 +181,7 @@ export class TenantChild {
     }
   }
 
-  /** Has it write everything back and exit; kills it after that many ms. */
+  /** Lets the process write back and exit; kills it after this many ms. */
   async end(withinMs: number): Promise<void> {
     const timer = setTimeout(() => this.kill(new ChildGone('ended', 'the database is closed')), withinMs);
     const answer = this.call({ kind: 'end' });
@@ -192,7 +192,7 @@ export class TenantChild {
     await this.ended;
   }
 
-  /** Kills it immediately; `ended` resolves when it is gone. */
+  /** Kills the process; `ended` resolves when it is gone. */
   kill(reason: ChildGone): void {
     this.#isOver(reason);
     this.#launched.kill();
@@ -203,7 +203,7 @@ export class TenantChild {
     this.#socket.cork();
     this.#socket.write(start);
     if (rest.length > 0) this.#socket.write(rest);
-    // Calls of one turn are sent together: a send costs more than a call.
+    // Calls of one event loop turn are sent together: sending costs more than a call.
     process.nextTick(() => this.#socket.uncork());
   }
 
@@ -269,7 +269,7 @@ export class TenantChild {
     if (this.#pending.has(id)) this.kill(silent());
   }
 
-  /** Pings while calls are pending: no answer means that one statement occupies it. */
+  /** Pings while calls are pending: no answer means that a statement occupies the process. */
   #keepWatch(): void {
     if (this.#watch !== null) return;
     const { clock, silenceMs } = this.#options;
@@ -285,7 +285,7 @@ export class TenantChild {
     }, stepMs);
   }
 
-  /** A child that waits for a processor or the disk is no burden to others. */
+  /** A process that waits for a processor or the disk does not burden others. */
   #judge(cpuMs: number): void {
     if (cpuMs >= LAST_MS) this.#yield('last');
     else if (cpuMs >= APART_MS && this.#order === 'usual') this.#yield('apart');
@@ -296,7 +296,7 @@ export class TenantChild {
     this.#send({ id: 0, kind: 'ping' });
   }
 
-  /** A child that computes in short pieces, one after the other, goes on yielding. */
+  /** A process that computes in consecutive short pieces keeps its low priority. */
   #answered(): void {
     if (this.#ping !== null && this.#order !== 'usual') {
       const now = this.#options.clock.monotonic();

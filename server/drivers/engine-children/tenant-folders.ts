@@ -32,7 +32,7 @@ export class TenantFolders {
     return join(this.#root, `${name}.load`);
   }
 
-  /** Whether there is a database. */
+  /** Whether there is any database. */
   isUsed(): boolean {
     try {
       return readdirSync(this.#root).some((entry) => NAME.test(entry));
@@ -99,7 +99,7 @@ export class TenantFolders {
     await fs.lchown(folder, uid, uid);
   }
 
-  /** Replaces the folder with the staged one. Neither may be open. */
+  /** Replaces the folder with the staged one. Both must be closed. */
   async swap(name: string): Promise<void> {
     await syncFolderAsync(this.staging(name));
     // A missing folder has nothing to keep.
@@ -123,7 +123,7 @@ export class TenantFolders {
     for (const end of ['', '.old', '.load', '.json']) await removeTree(`${this.folder(name)}${end}`);
   }
 
-  /** An empty folder that nobody may write to, for processes that are of no database yet. */
+  /** An empty read-only folder, for processes without a database. */
   async empty(): Promise<string> {
     const folder = join(this.#root, '.empty');
     await fs.mkdir(folder, { recursive: true });
@@ -157,7 +157,7 @@ export class TenantFolders {
     return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   }
 
-  /** Throws `engine_unavailable` when the access is unknown, because then nobody may be let in. */
+  /** Throws `engine_unavailable` if the access is unknown, because then nobody may be admitted. */
   async access(name: string): Promise<Access> {
     const text = await fs.readFile(`${this.folder(name)}.json`, 'utf8').catch(unlessMissing);
     if (text === undefined) return 'full';

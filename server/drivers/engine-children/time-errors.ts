@@ -3,7 +3,7 @@ import { AppError } from '../../platform/errors.ts';
 
 const RETRY_SECONDS = 5;
 
-/** The statement ran for too long; `ms`: its limit, null: no set one. */
+/** The statement exceeded its time; `ms`: the limit, null: none was set. */
 export function queryTimeout(ms: number | null, cause: unknown): AppError {
   const limit = ms === null ? 'longer than allowed' : `longer than ${ms / 1000} seconds`;
   return new AppError('query_timeout', `The statement took ${limit} and was cancelled`, {

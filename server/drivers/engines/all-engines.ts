@@ -1,4 +1,4 @@
-/** The engines of databases. A new one is a folder beside these, and an entry here. */
+/** The database engines. A new one is a folder beside these, and an entry here. */
 import { ENGINES, type EngineName } from '../../databases/engine.ts';
 import { MONGODB } from './mongodb/about.ts';
 import { MYSQL } from './mysql/about.ts';
@@ -13,7 +13,7 @@ const BY_NAME: Readonly<Record<EngineName, EngineAbout>> = {
   mongodb: MONGODB,
 };
 
-/** Each engine's own words, in the order in which they are listed. */
+/** The description of each engine, in the order of the list. */
 export const ABOUT_ENGINES: readonly EngineAbout[] = ENGINES.map((name) => BY_NAME[name]);
 
 export const ENGINE_FOLDERS = ABOUT_ENGINES.map(({ folder }) => folder);

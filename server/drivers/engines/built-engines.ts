@@ -37,9 +37,9 @@ export interface EnginesOptions {
   readonly dataUrl: () => string;
   readonly egress: Egress;
   readonly claim: CloudClaim;
-  /** They are told to other nodes; undefined: there are none. */
+  /** Ports to publish to other nodes; undefined: there are no other nodes. */
   readonly ports: OfferedPorts | undefined;
-  /** Name of the restore drill that they are for; nobody but its cloud reaches them. */
+  /** Name of the restore drill; only its cloud can reach the engines. */
   readonly drill: string | undefined;
 }
 
@@ -50,12 +50,12 @@ function processesFor(memoryBytes: number): number {
   return Math.max(6, Math.min(48, Math.floor((memoryBytes * MEMORY_SHARE) / (CHILD_MEMORY_MB * 2 ** 20))));
 }
 
-/** Equal to the number of guests; databases take the first half, servers go down from the last. */
+/** As many as for guests; databases use the first half, servers count down from the last. */
 const UIDS = 2 ** 20;
 /** For a restore drill, which opens one database at a time. */
 const DRILL_UIDS = { offset: UIDS / 2, count: 256 };
 
-/** For processes that are started before it is known for which database. */
+/** For processes that start before their database is known. */
 const SPARE_UIDS = { offset: DRILL_UIDS.offset + DRILL_UIDS.count, count: 4096 };
 
 /** null: processes of databases run as our own user. */
@@ -79,7 +79,7 @@ function groupsOf(drill: string | undefined) {
     : { databases: drillGroup(drill, 'databases'), servers: drillGroup(drill, 'servers') };
 }
 
-/** No database is opened until it is used. */
+/** Opens no database before it is used. */
 export async function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill, claim, ports } = options;
   const [isPrivate, groups] = [drill !== undefined, groupsOf(drill)];
@@ -130,7 +130,7 @@ export async function buildEngines(options: EnginesOptions) {
   for (const { build } of ABOUT_ENGINES) built.push(await build(tools));
   return {
     list: built.map(({ engine }) => engine),
-    /** Moves the data of that engine to its newest version here; null: there was nothing to do. */
+    /** Upgrades the engine's data to the newest installed version; null: nothing to do. */
     upgrade: async (name: EngineName) => {
       const found = built.find(({ engine }) => engine.name === name);
       return (await found?.upgrade?.()) ?? null;

@@ -8,7 +8,7 @@ export interface BridgeGuest {
   readonly mac: string;
   /** IPv4 text. */
   readonly address: string;
-  /** TCP ports that answer to other hosts. */
+  /** TCP ports reachable from other hosts. */
   readonly ports: readonly number[];
   readonly outbound: boolean;
 }
@@ -18,7 +18,7 @@ export interface BridgeRules {
   readonly guests: readonly BridgeGuest[];
   readonly resolvers: readonly string[];
   readonly allowPrivate: boolean;
-  /** Which cloud placed them; null: nobody takes them away. */
+  /** The cloud that owns the rules; null: they are never removed. */
   readonly comment: string | null;
 }
 
@@ -66,7 +66,7 @@ function packetRules({ bridge, guests, resolvers, allowPrivate, comment }: Bridg
     ...set('open', 'ipv4_addr . inet_service', open),
     ...set('out', 'ipv4_addr', out),
     ...hook('prerouting', 'filter', -150),
-    // Before redirections of this host's own: a port that it hands on is as closed as itself.
+    // Before the host's own redirections: a forwarded port is closed like the original.
     `    iifname "${bridge}" ct direction original fib daddr type { local, broadcast, multicast } drop`,
     '  }',
     ...hook('input', 'filter', 10),

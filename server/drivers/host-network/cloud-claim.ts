@@ -20,7 +20,7 @@ export interface CloudClaimDeps {
 /** A cloud that lives. */
 export interface LivingCloud {
   readonly uidBase: number;
-  /** No other process has it, no other one of the same cloud either. */
+  /** Unique per process, also within a cloud. */
   readonly token: string;
 }
 
@@ -47,7 +47,7 @@ export class CloudClaim {
     return this.#deps.cloudId;
   }
 
-  /** A part of a name in nftables that no other process uses. */
+  /** A unique part of names in nftables. */
   get mark(): string {
     return `${this.#deps.cloudId.replaceAll('-', '_')}_${this.token}`;
   }
@@ -80,7 +80,7 @@ function listenAt(name: string): Promise<Server | null> {
   });
 }
 
-/** Clouds that live on this host's network, ourselves included; null: that cannot be told. */
+/** Running clouds on this host's network, including this one; null: unknown. */
 export function livingClouds(): readonly LivingCloud[] | null {
   try {
     const found = readFileSync(LIST, 'latin1').matchAll(CLAIM);

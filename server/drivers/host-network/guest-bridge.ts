@@ -12,7 +12,7 @@ export interface GuestBridgeDeps {
   readonly uidBase: number;
   /** The guests' network, `10.80.0.0/16`. Its first address is this host's. */
   readonly network: string;
-  /** Whether guests may open outbound connections, if configured for them. */
+  /** Whether guests may open outbound connections, if enabled for them. */
   readonly outbound: boolean;
   readonly allowPrivate: boolean;
   readonly claim: CloudClaim;
@@ -23,7 +23,7 @@ export type Plugged = Omit<BridgeGuest, 'device'> & { readonly uid: number };
 
 /** Network configuration of the guest. */
 export interface StaticNetwork {
-  /** With its prefix: `10.80.0.2/16`. */
+  /** With prefix length: `10.80.0.2/16`. */
   readonly address: string;
   readonly gateway: string;
   readonly resolvers: readonly string[];
@@ -50,7 +50,7 @@ export class GuestBridge {
     return firstAddress(this.#deps.network).gateway;
   }
 
-  /** Error of the last change; null: it succeeded. */
+  /** Error of the last change; null: none. */
   get refusal(): AppError | null {
     return this.#refusal;
   }
@@ -81,13 +81,13 @@ export class GuestBridge {
       await ip(['link', 'set', 'dev', device, 'master', this.#name]);
       await ip(['link', 'set', 'dev', device, 'type', 'bridge_slave', 'isolated', 'on']);
       await this.#placeRules();
-      // Only now: without rules the guest has no network.
+      // Last: without rules, the guest must not have a network.
       await ip(['link', 'set', 'dev', device, 'up']);
       return device;
     });
   }
 
-  /** Takes the device away; missing is no error. */
+  /** Removes the device; no error if missing. */
   unplug(uid: number): Promise<void> {
     return this.#change(async () => {
       if (await this.#remove(deviceOf(uid))) await this.#placeRules();
@@ -102,7 +102,7 @@ export class GuestBridge {
     });
   }
 
-  /** One change at a time: the rules are made of all devices. */
+  /** One change at a time: the rules cover all devices. */
   #change<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(async () => {
       try {

@@ -1,4 +1,4 @@
-/** Runs the two programs that change the network of this host: `ip` and `nft`. */
+/** Runs `ip` and `nft`, which change the host's network. */
 import { once } from 'node:events';
 import { startProgram } from '../../platform/host/child-process.ts';
 import { hostPath } from '../../platform/host/host-programs.ts';
@@ -16,7 +16,7 @@ export class HostToolError extends Error {
   }
 }
 
-/** `nft` with a whole ruleset, which it takes or leaves as one. Rejects with HostToolError. */
+/** Applies a whole ruleset with `nft`, atomically. Rejects with HostToolError. */
 export function nft(rules: string): Promise<string> {
   return run('nft', ['-f', '-'], rules);
 }
@@ -42,7 +42,7 @@ async function run(program: string, words: readonly string[], input: string): Pr
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     if (complaint.length < MAX_OUTPUT) complaint += text;
   });
-  // The tool may end without reading; its status says why.
+  // The tool may exit without reading; its status reports why.
   child.stdin?.on('error', () => undefined).end(input);
   const [status] = await once(child, 'close');
   if (status === 0) return output;

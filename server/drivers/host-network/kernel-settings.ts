@@ -3,7 +3,7 @@ import { accessSync, constants, readFileSync, writeFileSync } from 'node:fs';
 
 const QUIET = 'net.ipv6.conf.default.disable_ipv6';
 export const FORWARDING = 'net.ipv4.ip_forward';
-/** How to have the devices of guests begin without IPv6. */
+/** How to start guests' devices without IPv6. */
 export const QUIET_FIX = `make /proc/sys/net writable, or start the container with --sysctl ${QUIET}=1`;
 
 /** Whether it is on; missing: neither. */
@@ -21,7 +21,7 @@ export function keepsIpv6(): boolean {
   return read(QUIET) !== null && !isOn(QUIET) && isReadOnly(QUIET);
 }
 
-/** How to turn it on, in words for an operator. */
+/** How to enable it, as a hint for operators. */
 export function wayToTurnOn(name: string): string {
   return isReadOnly(name)
     ? `start the container with --sysctl ${name}=1, or make /proc/sys/net writable`

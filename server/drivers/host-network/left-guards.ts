@@ -15,10 +15,10 @@ export interface GuardsOf {
   readonly hasBridge: boolean;
 }
 
-/** Tables and bridge of guests with the same users. */
+/** Tables and bridge of guests with the same user ids. */
 export interface GuardSet {
   readonly uidBase: number;
-  /** With their families: `inet cloudlet_1700000000`. */
+  /** With families: `inet cloudlet_1700000000`. */
   readonly tables: readonly string[];
   readonly bridge: string | null;
   /** Which cloud placed them. */
@@ -28,14 +28,14 @@ export interface GuardSet {
 
 const TABLES = /^table ((?:inet|bridge) (cloudlet_|clbr)(\d+))$/gm;
 
-/** All of this host that say whose they are, as older versions do not. Rejects with HostToolError. */
+/** All of this host with an owner, which older versions omit. Rejects with HostToolError. */
 export async function guardSets(own: GuardsOf): Promise<readonly GuardSet[]> {
   return withOwners(await foundSets(own));
 }
 
 type FoundSet = Omit<GuardSet, 'owner'>;
 
-/** Each is asked of nftables, which takes a process. */
+/** Each owner is queried from nftables, with one process. */
 async function withOwners(sets: readonly FoundSet[]): Promise<readonly GuardSet[]> {
   const owned: GuardSet[] = [];
   for (const set of sets) {
@@ -65,7 +65,7 @@ async function foundSets(own: GuardsOf): Promise<readonly FoundSet[]> {
   return sets;
 }
 
-/** Takes away what nobody needs. Never rejects. */
+/** Removes guards of ended clouds. Never rejects. */
 export async function removeLeftGuards({
   warn,
   ...own

@@ -7,13 +7,13 @@ import { outboundRules } from './outbound-rules.ts';
 import { readResolvers } from './resolvers.ts';
 
 export interface OutboundGuardDeps {
-  /** Guests may open connections to the outside; false: to nothing at all. */
+  /** Guests may open outbound connections; false: none at all. */
   readonly letsOut: boolean;
   /** First user id of guests' processes. */
   readonly uidBase: number;
   readonly uidCount: number;
   readonly allowPrivate: boolean;
-  /** Why guests have no users of their own, by which rules identify them; null: they have. */
+  /** Why guests have no users of their own, which rules match on; null: they have. */
   readonly noUsers: NoOtherUsers | null;
   readonly claim: CloudClaim;
   /** For tests. */

@@ -1,7 +1,7 @@
 /** The nftables ruleset of guests' outbound connections. */
 
 export interface OutboundRules {
-  /** false: nothing is let out, whatever the rest says. */
+  /** false: no outbound connections, regardless of the other settings. */
   readonly letsOut: boolean;
   /** First user id of guests' processes. */
   readonly uidBase: number;
@@ -10,7 +10,7 @@ export interface OutboundRules {
   readonly resolvers: readonly string[];
   /** Private networks are not closed. */
   readonly allowPrivate: boolean;
-  /** Which cloud placed them; null: nobody takes them away. */
+  /** The cloud that owns the rules; null: they are never removed. */
   readonly comment: string | null;
 }
 
@@ -60,7 +60,7 @@ function exceptThose({ resolvers, allowPrivate }: OutboundRules): string[] {
   ];
 }
 
-/** Clouds on one host have different ranges of users. */
+/** Clouds on one host use different ranges of user ids. */
 function outboundTable(uidBase: number): string {
   return `cloudlet_${uidBase}`;
 }

@@ -1,4 +1,4 @@
-/** The name servers that this host asks. */
+/** The name servers of this host. */
 import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 
@@ -17,7 +17,7 @@ export function readResolvers(path = '/etc/resolv.conf'): string[] {
   }
 }
 
-/** Where systemd-resolved and NetworkManager name the servers behind one of their own at 127.0.0.53. */
+/** Files of systemd-resolved and NetworkManager with the servers behind 127.0.0.53. */
 const LISTS = [
   '/etc/resolv.conf',
   '/run/systemd/resolve/resolv.conf',

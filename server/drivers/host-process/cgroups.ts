@@ -19,18 +19,18 @@ import { systemClock } from '../../platform/clock.ts';
 import { hostPath } from '../../platform/host/host-programs.ts';
 
 export interface CgroupPaths {
-  /** Where the tree is mounted, `/sys/fs/cgroup`. */
+  /** Mount point of the tree, `/sys/fs/cgroup`. */
   readonly mount: string;
   /** The file that names our own group, `/proc/self/cgroup`. */
   readonly self: string;
   /** There when systemd rules the host, `/run/systemd/system`. */
   readonly systemd: string;
-  /** Whether systemd gave its group to that unit, and the unit takes limits away when it ends. */
+  /** Whether systemd delegates the unit's group, which removes limits with the unit. */
   readonly isDelegated: (unit: string) => boolean;
 }
 
 interface Parent {
-  /** Groups may be made in it. */
+  /** Parent folder for new groups. */
   readonly folder: string;
   /** Why not, for humans; empty: they may. */
   readonly problem: string;
@@ -48,17 +48,17 @@ const PATHS: CgroupPaths = {
 export const OWN_SUBGROUP = 'cloudlet-control';
 /** The cgroup that Cloudlet creates. */
 const MADE_SUBGROUP = 'cloudlet-self';
-/** Holders of groups, or where there is one level, groups. */
+/** Parent groups, or with a single level, the groups. */
 const HOLDER = /^cloudlet-(?:machines|databases|servers)/;
 const HELD = ['cloudlet-machines', 'cloudlet-databases', 'cloudlet-servers'];
 const EMPTY_MS = 60_000;
-/** Processes may be made while others are moved. */
+/** Rounds, because processes may start while others are moved. */
 const MOVE_ROUNDS = 10;
 const ASK_MS = 5000;
-/** Ten times the processor of all databases together, or of all machines: Cloudlet answers everybody. */
+/** Ten times the share of all databases or all machines, because Cloudlet serves everybody. */
 const OWN_WEIGHT = 1000;
 const CONTROLLERS = ['memory', 'cpu', 'pids'] as const;
-/** A group can be removed a little after its last process. */
+/** A group can be removed shortly after its last process has ended. */
 const REMOVE_TRIES = 10;
 const REMOVE_STEP_MS = 50;
 
@@ -78,7 +78,7 @@ export class Cgroups {
     return this.#parent().problem;
   }
 
-  /** The start of all groups' paths. The group that holds them is made at the first call. */
+  /** Path prefix of all groups. Creates the parent group at the first call. */
   #parent(): { readonly prefix: string; readonly problem: string } {
     this.#found ??= prepare(findParent(this.#paths), this.#group);
     return this.#found;
@@ -112,7 +112,7 @@ export class Cgroups {
     await removeGroup(parent.prefix + name);
   }
 
-  /** Removes the groups of all processes, which are gone, and the one that holds them. Makes none. */
+  /** Removes the groups of ended processes and the parent. Creates none. */
   async removeAll(): Promise<void> {
     const { folder, problem, isFlat } = findParent(this.#paths);
     if (problem !== '') return;
@@ -208,7 +208,7 @@ function read(path: string): string {
   }
 }
 
-/** Hands the controllers down, through both levels where there are two. */
+/** Delegates the controllers to the levels below. */
 function prepare(
   { folder, problem, isFlat }: Parent,
   group: string,
@@ -239,7 +239,7 @@ function weigh(folder: string): void {
   }
 }
 
-/** Moves all that is in the group, and is ours, into one below it. */
+/** Moves our processes of the group into one below it. */
 function leave(folder: string): void {
   const below = join(folder, MADE_SUBGROUP);
   fs.mkdirSync(below, { recursive: true });
@@ -254,7 +254,7 @@ function move(pid: string, folder: string): void {
   try {
     fs.writeFileSync(join(folder, 'cgroup.procs'), pid);
   } catch (error) {
-    // The process ended meanwhile.
+    // The process has ended.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

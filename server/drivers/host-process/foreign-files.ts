@@ -32,7 +32,7 @@ export function tailOf(fd: number, maxBytes: number): Buffer {
 export function lastLines(path: string, maxBytes: number): string {
   const fd = fs.openSync(path, 'r');
   try {
-    // One byte more tells whether a line was cut.
+    // One extra byte shows whether a line was cut.
     const bytes = tailOf(fd, maxBytes + 1);
     const isWhole = bytes.length <= maxBytes;
     return bytes.subarray(isWhole ? 0 : bytes.indexOf('\n') + 1).toString();
@@ -63,12 +63,12 @@ function endOf(log: string): string {
   }
 }
 
-/** The last line of a log, without anything that is a path; null when it is empty. */
+/** The last line of a log without paths; null if empty. */
 export function lastLine(log: string): string | null {
   return withoutPaths(endOf(log).trim().split('\n').at(-1) ?? '');
 }
 
-/** Like lastLine(), but prefers the last line in which a database server says why it ended. */
+/** Like lastLine(), but prefers the line with a database server's reason for ending. */
 export function lastReason(log: string): string | null {
   const lines = endOf(log).trim().split('\n');
   return withoutPaths(lines.findLast((line) => REASON.test(line)) ?? lines.at(-1) ?? '');

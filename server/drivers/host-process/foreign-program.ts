@@ -1,22 +1,22 @@
 /** A program that HostProcesses runs. */
 
 export interface ForeignProgram {
-  /** Lower case letters, digits and hyphens; no two that run at a time have the same. */
+  /** Lower case letters, digits and hyphens; unique among running processes. */
   readonly name: string;
   /** Absolute path, in the system's folders or in `readOnly`. */
   readonly command: string;
   readonly args: readonly string[];
-  /** All of its environment. */
+  /** The complete environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** Number of its user and group, which nothing else has while it runs; null: ours. */
   readonly uid: number | null;
-  /** Absolute. All that it can write, and its working directory. It must be its user's. */
+  /** Absolute. Working directory and only writable folder; must belong to its user. */
   readonly folder: string;
-  /** Files and folders, absolute, that it sees where they are. Nothing in them may be secret. */
+  /** Visible files and folders, absolute. They must not contain secrets. */
   readonly readOnly?: readonly string[];
-  /** `none`: not even this host's own addresses, where `isolation()` says so. Unix sockets work anyway. */
+  /** `none`: not even local addresses, if isolation() supports it. Unix sockets always work. */
   readonly network: 'none' | 'host';
-  /** It and its children together; where there are no control groups, each of them, and data alone. */
+  /** Limit of the process tree; without control groups, of each process' data. */
   readonly memoryMb: number;
   /**
    * Address space that it reserves besides and never fills, as V8 does for code. When given, data is limited
@@ -25,9 +25,9 @@ export interface ForeignProgram {
   readonly reservedMb?: number;
   /** Processes and threads; counted where it has a user or a control group of its own. Default 1024. */
   readonly maxProcesses?: number;
-  /** Processor time of each of its processes. Default unlimited. */
+  /** Processor time per process. Default: unlimited. */
   readonly cpuSeconds?: number;
-  /** Size of each of its files, MiB. Default unlimited. */
+  /** Maximum file size, MiB. Default: unlimited. */
   readonly fileMb?: number;
   /** Most that it may keep in /tmp and /dev/shm, where it sees its own; memory. Default 64. */
   readonly temporaryMb?: number;

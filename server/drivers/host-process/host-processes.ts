@@ -41,9 +41,9 @@ type Adopted = Pick<ForeignProgram, 'name' | 'uid' | 'memoryMb' | 'maxProcesses'
 
 export interface ProcessesDeps {
   readonly clock: Clock;
-  /** Control group of all that are started here: `cloudlet-databases`. */
+  /** Control group of all processes started here: `cloudlet-databases`. */
   readonly group: string;
-  /** Whether programs have users of their own; then each must name one. */
+  /** Whether programs run as separate users; then each must name one. */
   readonly hasUsers: boolean;
   /**
    * Directory of ours, in which folders and programs are. Where there are no views it is opened for programs
@@ -52,7 +52,7 @@ export interface ProcessesDeps {
   readonly ground?: string;
   /** Whether all programs end with us, also those of keep(), and reach no network, where that is possible. */
   readonly isPrivate?: boolean;
-  /** Given by tests instead of the result of `isolation()`. */
+  /** Set by tests instead of the result of isolation(). */
   readonly isolation?: Isolation;
 }
 
@@ -73,11 +73,11 @@ const MIB = 1024 * 1024;
 /** A shell counts the sizes of files in blocks of 512 bytes. */
 const BLOCKS_PER_MIB = 2048;
 const NO_POWERS = ['--bounding-set=-all', '--inh-caps=-all'];
-/** No core dumps: memory of tenants is never written to a file of the host. */
+/** No core dumps, which would write tenants' memory to files. */
 const NO_CORE = 'ulimit -c 0';
 const USER_TRIES = 10_000;
 const LOG = 'log';
-/** The end is written down a little after it is seen. */
+/** Attempts, because the ending is recorded shortly after it is seen. */
 const NOTE_TRIES = 50;
 const NOTE_STEP_MS = 10;
 
@@ -94,12 +94,12 @@ export class HostProcesses {
     this.cgroups = new Cgroups(deps.group);
   }
 
-  /** Whether nobody but us may reach a program. */
+  /** Whether only we can reach a program. */
   get isPrivate(): boolean {
     return this.#deps.isPrivate === true;
   }
 
-  /** How far processes are kept from everything else here. */
+  /** Level of isolation of processes on this host. */
   isolation(): Promise<Isolation> {
     this.#isolation ??= this.#deps.isolation
       ? Promise.resolve(this.#deps.isolation)
@@ -191,7 +191,7 @@ export class HostProcesses {
     return identity;
   }
 
-  /** The process that keep() started for that folder, under its limits again; null: it runs no more. */
+  /** The process of that folder from keep(), with its limits restored; null: not running. */
   async adopt(program: Adopted, keeper: string): Promise<RunningProcess | null> {
     const { name, uid } = program;
     const isolation = await this.isolation();
@@ -201,7 +201,7 @@ export class HostProcesses {
     return this.#running({ name }, { isolation, child: null, identity, keeper });
   }
 
-  /** How what keep() started for that folder ended, or null: it runs, or nobody knows. */
+  /** The ending of the process of that folder; null: running, or unknown. */
   lastEnd(keeper: string): ProcessEnd | null {
     const ending = readEnding(join(keeper, ENDED));
     return ending === null ? null : { ...exitOf(ending.status), at: ending.at };
@@ -263,7 +263,7 @@ export class HostProcesses {
   ): RunningProcess {
     const { isolation, child, identity, keeper, isLast = false } = about;
     yieldMemoryFirst(identity.pid);
-    // Linux weighs a session that it began by itself anew.
+    // Linux assigns a new weight to a session.
     this.#yieldsFirst(identity.pid, isLast);
     const onGone = async () => {
       await this.cgroups.remove(name);
@@ -296,7 +296,7 @@ export class HostProcesses {
     if (isAlive(identity)) this.orderTask({ tid: identity.pid, isProcess: true }, change);
   }
 
-  /** The same for one thread, or one process, of a program that runs here. */
+  /** The same for one thread or process of a running program. */
   orderTask(
     { tid, isProcess }: { readonly tid: number; readonly isProcess: boolean },
     { from, to }: { readonly from: ProcessorOrder; readonly to: ProcessorOrder },
@@ -357,7 +357,7 @@ function assertRunnable(program: Pick<ForeignProgram, 'name' | 'command' | 'args
     throw new Error('no program takes a NUL');
 }
 
-/** Dash has -p for what is -u elsewhere. */
+/** Dash uses -p where others use -u. */
 function processLimit(count: number): string {
   return `ulimit -u ${count} 2>/dev/null || ulimit -p ${count} || exit`;
 }
@@ -367,13 +367,13 @@ function userWords(uid: number | null, inUserNamespace: boolean, gid = uid): str
   return inUserNamespace ? [...NO_POWERS, '--ambient-caps=-all'] : withoutPowers();
 }
 
-/** Runs the launch in the shell. Resolves with the process's identity, about when the program begins. */
+/** Runs the launch in the shell. Resolves with the process's identity as the program starts. */
 async function begin(shell: KeeperShell, launch: Launch, uid: number | null): Promise<ProcessIdentity> {
   const { stat, text } = await shell.run(launchScript(launch));
   const found = parseStat(stat ?? '');
   if (found !== null) {
     const identity = { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
-    // The user is changed last; until then the process could not be recognised.
+    // The user changes last; until then the process cannot be identified.
     for (let tries = 0; tries < USER_TRIES && !isAlive(identity) && isThere(found.pid); tries++)
       await sleep(1);
     return identity;

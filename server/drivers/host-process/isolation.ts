@@ -9,15 +9,15 @@ const run = promisify(execFile);
 const ASK_MS = 10_000;
 /** Root's number within its namespace of users: servers refuse to run as root. */
 const NOT_ROOT = 1000;
-/** Every user may read all of it anyway. */
+/** Readable by every user anyway. */
 const HARMLESS_FOLDER = '/usr';
 
 export interface Isolation {
-  /** Processes see their own folder and the system's programs alone, and no process but those they make. */
+  /** Processes see only their folder, the system's programs, and their own processes. */
   readonly hasView: boolean;
   /** Processes can be cut off from all networks. */
   readonly hasNoNetwork: boolean;
-  /** Both within a namespace of users, which has but one. */
+  /** Both within a user namespace, which has a single user. */
   readonly inUserNamespace: boolean;
   /** Why processes are isolated less than they could be, for humans; empty: they are fully isolated. */
   readonly problem: string;
@@ -50,7 +50,7 @@ const ISOLATIONS: readonly Isolation[] = [
   { ...NET, ...USER },
 ];
 
-/** Words before a command, which give it its namespaces; none: it gets none. */
+/** Command prefix that creates the namespaces; empty: none. */
 export function namespaceCommand(isolation: Isolation, network: 'none' | 'host'): string[] {
   const { hasView, hasNoNetwork, inUserNamespace } = isolation;
   const hasNet = network === 'none' && hasNoNetwork;
@@ -58,7 +58,7 @@ export function namespaceCommand(isolation: Isolation, network: 'none' | 'host')
   return [
     hostProgram('unshare'),
     ...(inUserNamespace ? ['--user', ...MAPPED, '--keep-caps'] : []),
-    // Slave: a disk that the host unmounts is not held by processes that never saw it.
+    // Slave: unmounting a disk on the host is not blocked by processes.
     ...(hasView ? ['--mount', '--propagation', 'slave', '--pid'] : []),
     ...(hasNet ? ['--net'] : []),
     '--',
@@ -70,10 +70,10 @@ export function seenUser({ inUserNamespace }: Isolation): number {
   return isRoot && inUserNamespace ? NOT_ROOT : (process.getuid?.() ?? 0);
 }
 
-/** Answers of findIsolation: trying a host out takes a dozen processes. */
+/** Cached results: probing a host takes a dozen processes. */
 const found = new Map<boolean, Promise<Isolation>>();
 
-/** The best isolation there is. `needsUsers`: for programs that change their user. Never rejects. */
+/** The best available isolation. `needsUsers`: for programs that change their user. Never rejects. */
 export function findIsolation(needsUsers: boolean): Promise<Isolation> {
   const known = found.get(needsUsers) ?? tryAll(needsUsers);
   found.set(needsUsers, known);

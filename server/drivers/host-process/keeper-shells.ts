@@ -10,7 +10,7 @@ import { READY, shellCommand } from './launch-script.ts';
 import { isThere } from './process-identity.ts';
 
 interface ShellOptions {
-  /** The program's descriptors 0, 1 and 2, and those from 4 on, as Node's spawn takes them. */
+  /** The program's descriptors 0, 1, 2, and from 4 on, as for Node's spawn. */
   readonly stdio: readonly unknown[];
   readonly endsWithUs: boolean;
   /** Words before the shell's command, which then run it. */
@@ -41,7 +41,7 @@ export class KeeperShell {
       stdio: [...stdio.slice(0, 3), 'pipe', ...others] as StdioOptions,
     });
     const shell = new KeeperShell(child);
-    // The shell may have ended; the missing answer tells.
+    // The shell may have ended, which the missing answer shows.
     shell.#line.on('error', () => {});
     return shell;
   }
@@ -85,7 +85,7 @@ export class KeeperShell {
     this.#line.unref();
   }
 
-  /** Ends one that has run nothing. */
+  /** Ends an unused shell. */
   dismiss(): void {
     this.#line.destroy();
   }
@@ -95,17 +95,17 @@ export class KeeperShell {
     try {
       if (this.child.pid !== undefined) process.kill(-this.child.pid, 'SIGKILL');
     } catch {
-      // The shell ended meanwhile.
+      // The shell has ended.
     }
   }
 }
 
-/** Shells for processes that outlive Cloudlet; at most one is kept ready, and ends with Cloudlet. */
+/** Shells for processes that outlive Cloudlet; one is prepared, and ends with Cloudlet. */
 export class KeeperShells {
   #spare: Promise<KeeperShell | null> | null = null;
   #isClosed = false;
 
-  /** Makes the next one ready, unless it is. */
+  /** Prepares the next shell. */
   refill(): void {
     if (this.#isClosed || this.#spare !== null) return;
     const spare = KeeperShell.begin(KEPT).then(
@@ -129,7 +129,7 @@ export class KeeperShells {
     return shell?.isAlive ? shell : KeeperShell.begin(KEPT);
   }
 
-  /** Ends the one that is ready. */
+  /** Ends the prepared shell. */
   close(): void {
     this.#isClosed = true;
     void this.#spare?.then((shell) => shell?.dismiss());

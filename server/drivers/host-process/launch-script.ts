@@ -3,13 +3,13 @@ import { realpathSync } from 'node:fs';
 import { hostPath, hostProgram } from '../../platform/host/host-programs.ts';
 import { RUN } from './process-identity.ts';
 
-/** In the keeper's folder: how the process ended, `<pid> <status>`. */
+/** File in the keeper's folder with the ending of the process, `<pid> <status>`. */
 export const ENDED = 'ended';
 /** In the keeper's folder: locked while the process runs. */
 export const LOCK = 'lock';
-/** The keeper's descriptor of it. */
+/** The keeper's descriptor of the lock. */
 export const LOCK_DESCRIPTOR = 7;
-/** Begins the line that says the process is about to begin; its line of /proc/…/stat follows. */
+/** Prefix of the line before the program starts, followed by /proc/…/stat. */
 export const READY = 'ready ';
 const LOCK_SECONDS = 3;
 /** Options of `setpriv`: the program is killed when its parent ends. */
@@ -17,11 +17,11 @@ export const WITH_US = ['--pdeathsig', 'KILL', '--'] as const;
 /** The shells' name in a list of processes. */
 export const KEEPER_NAME = 'cloudlet-keeper';
 
-/** A folder of ours that outlives Cloudlet with the process. */
+/** A folder that outlives Cloudlet with its process. */
 export interface Keeper {
-  /** Absolute. No other process has it, and this one cannot reach it. */
+  /** Absolute. Unique, and not accessible to the process. */
   readonly folder: string;
-  /** Name in it of the file that the output of the process is appended to. */
+  /** Name of the log file for the process's output. */
   readonly log: string;
 }
 
@@ -38,7 +38,7 @@ export interface Launch {
   } | null;
   /** Working directory without a view. Absolute. */
   readonly folder: string;
-  /** Whether it leads a session of its own, by which the processes that it starts are found. */
+  /** Whether it leads a session, which identifies its child processes. */
   readonly hasSession: boolean;
   /** The words before the command: `setpriv` with its options. */
   readonly prefix: readonly string[];
@@ -47,9 +47,9 @@ export interface Launch {
   readonly env: Readonly<Record<string, string>>;
   /** Lines for a shell. */
   readonly limits: readonly string[];
-  /** File of the control group that takes processes; null: none. */
+  /** File of the control group; null: none. */
   readonly groupFile: string | null;
-  /** null: nothing is written down of it. */
+  /** null: nothing is recorded. */
   readonly keeper: Keeper | null;
   /** Whether the kernel ends the process when we end. */
   readonly endsWithUs: boolean;
@@ -61,7 +61,7 @@ export function quoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** The real path of `setpriv`: a view has it there too, if it has its folder. */
+/** The real path of `setpriv`, also valid in a view that includes its folder. */
 export function setprivProgram(): string {
   return realpathSync(hostProgram('setpriv'));
 }
@@ -72,7 +72,7 @@ export function setprivProgram(): string {
  */
 export function shellCommand(others: number, endsWithUs: boolean): string[] {
   const script = [
-    // A shell that starts after our end gets no signal of it.
+    // A shell that starts after our end gets no signal.
     ...(endsWithUs ? [`[ "$PPID" = ${process.pid} ] || exit`] : []),
     closeOthers(4 + others),
     `exec /bin/sh -s ${KEEPER_NAME} 5<&0 6>&2 0<&3 2>&3`,

@@ -1,4 +1,4 @@
-/** Gives a process that runs already the folder that it was not started with. */
+/** Moves a running process to another folder. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { AppError } from '../../platform/errors.ts';

@@ -24,7 +24,7 @@ const REMOVED = `/${LOCK} (deleted)`;
 const GONE_TRIES = 100;
 const GONE_STEP_MS = 20;
 
-/** All of this host that our user may end. */
+/** All orphans on this host that our user may kill. */
 export function orphans(): readonly Orphan[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const keepers = new Map<number, string>();
@@ -52,7 +52,7 @@ export async function endOrphans(warn: (text: string) => void, found = orphans()
     await sleep(GONE_STEP_MS);
 }
 
-/** null: it is no keeper of ours, or its folder is there. */
+/** null: not one of our keepers, or its folder exists. */
 function removedFolderOf(pid: string): string | null {
   if (userOf(pid) !== process.getuid?.()) return null;
   const isKeeper = readProc(`${pid}/cmdline`)?.split('\0')[2] === KEEPER_NAME;

@@ -6,10 +6,10 @@ import { hostBootId as readBootId } from '../../platform/host/host-boot.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** From /proc: clock ticks from the boot of the host to the start of the process. */
+  /** From /proc: clock ticks from the host's boot to the start. */
   readonly startTime: number;
   readonly bootId: string;
-  /** Under which it runs; null: ours, or whoever we were when it began. */
+  /** User id; null: ours at that time. */
   readonly uid: number | null;
 }
 
@@ -75,7 +75,7 @@ export function hostBootId(): string {
   return bootId;
 }
 
-/** Whether a process of that number runs, of whatever kind; also when it cannot be examined. */
+/** Whether any process has that id, even if it cannot be examined. */
 export function isThere(pid: number): boolean {
   try {
     return readStat(pid)?.isDead === false;
@@ -84,7 +84,7 @@ export function isThere(pid: number): boolean {
   }
 }
 
-/** The identity of the process that has that number now; null when there is none. */
+/** The identity of the process with that id; null: none. */
 export function identify(pid: number): Omit<ProcessIdentity, 'uid'> | null {
   const stat = readStat(pid);
   if (stat === null || stat.isDead) return null;
@@ -110,7 +110,7 @@ function isThatVery({ pid, startTime, bootId: ofBoot, uid }: ProcessIdentity): b
   return uid === null || userOf(pid) === uid;
 }
 
-/** Sends a signal to that very process. False: it is gone, and nobody got one. */
+/** Signals exactly that process. False: it has ended. */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   try {
     if (!isThatVery(identity)) return false;
@@ -125,7 +125,7 @@ export function yieldMemoryFirst(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, String(OOM_SCORE_ADJ));
   } catch {
-    // Some containers do not let us; the process is none the worse for it.
+    // Some containers forbid it, which does no harm.
   }
 }
 
@@ -168,7 +168,7 @@ function keepSpare(): void {
   try {
     spare ??= openSync('/proc', 'r');
   } catch {
-    // The work may find a descriptor all the same.
+    // A descriptor may become free anyway.
   }
 }
 
@@ -204,13 +204,13 @@ function killAll(uid: number): boolean {
     try {
       process.kill(Number(name), 'SIGKILL');
     } catch {
-      // The process ended by itself.
+      // The process has ended.
     }
   }
   return isAny;
 }
 
-/** Repeats killProcessesOf until there is none; false when there still is one after that time. */
+/** Repeats killProcessesOf until none is left; false after the timeout. */
 export async function endProcessesOf(uid: number, withinMs: number): Promise<boolean> {
   for (let waited = 0; killProcessesOf(uid); waited += POLL_MS) {
     if (waited >= withinMs) return false;
@@ -232,6 +232,6 @@ function isDead(pid: string): boolean {
 function isOver(stat: string): boolean {
   // The name, in parentheses, may itself hold anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // A process whose first thread has left seems dead, while its others run on.
+  // A process whose first thread has exited looks dead while others run.
   return (fields[0] === 'Z' || fields[0] === 'X') && Number(fields[17]) <= 1;
 }

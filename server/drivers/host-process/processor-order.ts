@@ -17,16 +17,16 @@ import { findHostProgram, hostPath } from '../../platform/host/host-programs.ts'
 
 const run = promisify(execFile);
 
-/** `apart`: off one processor. `last`: also with less of the others than its siblings. */
+/** `apart`: leaves one processor free. `last`: also a smaller share of the others. */
 export type ProcessorOrder = 'usual' | 'apart' | 'last';
 
 /** Nine times the share of a usual program of the host, 28 times that of a process of a tenant. */
 const FIRST_NICE = -10;
-/** From 0 (usual programs) to 19; 5 is a third of their share of the processor. */
+/** From 0 (default) to 19; 5 is a third of the usual processor share. */
 const NICE = 5;
 /** A twentieth of the share of its siblings, while it keeps its processor busy for long. */
 const LAST_NICE = 19;
-/** The bit of CAP_SYS_NICE: without it a process that was given less would never get more again. */
+/** The bit of CAP_SYS_NICE, without which a lowered priority cannot be raised again. */
 const SYS_NICE = 23n;
 
 /**
@@ -48,7 +48,7 @@ const ASK_MS = 10_000;
 interface Processors {
   /** The list of processors that we may use, for `taskset`. */
   readonly all: string;
-  /** All but the first; null: there is no other. */
+  /** All processors but the first; null: there is only one. */
   readonly others: string | null;
 }
 
@@ -110,7 +110,7 @@ export function keepOffOne(pid: number, isKeptOff: boolean, isProcess = true): v
     isKeptOff ? others : all,
     String(pid),
   ];
-  // It may have ended, or have another user where root may not touch it.
+  // It may have ended, or belong to a user that root may not touch.
   moved = moved
     .then(() => run(taskset, words))
     .then(
@@ -136,7 +136,7 @@ function readProcessors(): Processors {
   return { all, others: withoutFirst(all) };
 }
 
-/** A list such as `0-3,6` without its first processor; null: nothing is left. */
+/** A list such as `0-3,6` without its first processor; null: empty. */
 export function withoutFirst(list: string): string | null {
   const [first = '', ...rest] = list.split(',');
   const [from = '', to] = first.split('-');
@@ -172,7 +172,7 @@ function ownStatus(): string {
   }
 }
 
-/** `isProcess` false: it is the number of a thread, which shares its session with others. */
+/** `isProcess` false: a thread id, whose session is shared. */
 function setNice(pid: number, nice: number, isProcess = true): void {
   try {
     setPriority(pid, nice);
@@ -182,6 +182,6 @@ function setNice(pid: number, nice: number, isProcess = true): void {
     );
     if (own !== its) writeFileSync(`/proc/${pid}/autogroup`, String(nice));
   } catch {
-    // The process ended, or the kernel has no autogroups.
+    // The process has ended, or the kernel lacks autogroups.
   }
 }

@@ -1,4 +1,4 @@
-/** A foreign process, running or ended: its identity, how to end it, and its exit. */
+/** A foreign process: its identity, ending it, and its exit. */
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -7,11 +7,11 @@ import { AppError } from '../../platform/errors.ts';
 import { isAlive, type ProcessIdentity, signalProcess } from './process-identity.ts';
 
 export interface ProcessEnd {
-  /** null: a signal ended it, or nobody knows. */
+  /** null: ended by a signal, or unknown. */
   readonly code: number | null;
-  /** `SIGKILL` and the like; null: it exited, or nobody knows. */
+  /** `SIGKILL` etc.; null: exited, or unknown. */
   readonly signal: string | null;
-  /** ms since 1970; null: nobody knows. */
+  /** ms since 1970; null: unknown. */
   readonly at: number | null;
 }
 
@@ -19,14 +19,14 @@ export interface RunningDeps {
   readonly identity: ProcessIdentity;
   /** null: it was adopted. */
   readonly child: ChildProcess | null;
-  /** Whether it leads a group of processes of ours that its end does not end. */
+  /** Whether it leads a process group that survives its end. */
   readonly leadsGroup: boolean;
   /** Called once when it is gone. */
   readonly onGone: () => Promise<ProcessEnd>;
 }
 
 const POLL_MS = 10;
-/** Between checks of a process that nobody waits for. */
+/** Poll interval for a process that is not our child. */
 const WATCH_MS = 250;
 const KILL_MS = 5000;
 
@@ -84,7 +84,7 @@ export class RunningProcess {
     return this.ended;
   }
 
-  /** Stops watching it: `ended` may never resolve. It runs on. */
+  /** Stops watching: `ended` may never resolve. The process continues. */
   release(): void {
     this.#isReleased = true;
   }
@@ -115,7 +115,7 @@ export class RunningProcess {
     try {
       process.kill(-this.pid, 'SIGKILL');
     } catch {
-      // There is none left.
+      // None is left.
     }
   }
 }
@@ -131,7 +131,7 @@ export interface Ending {
 const NOTE = /^(\d+) (\d+)\n$/;
 const SIGNALLED = 128;
 
-/** The note at `path`; null when there is none, or it is not whole. */
+/** The note at `path`; null: missing or incomplete. */
 export function readEnding(path: string): Ending | null {
   let fd: number;
   try {
@@ -161,7 +161,7 @@ export function exitOf(status: number): { readonly code: number | null; readonly
     : { code: status, signal: null };
 }
 
-/** `SIGKILL` and the like; `signal 99` when the host has no name for it. */
+/** `SIGKILL` etc.; `signal 99` if the host has no name. */
 export function signalName(number: number): string {
   const found = Object.entries(constants.signals).find(([, value]) => value === number);
   return found?.[0] ?? `signal ${number}`;

@@ -18,7 +18,7 @@ interface Architecture {
   readonly prctl: number;
   readonly clone: number;
   readonly denied: readonly number[];
-  /** From this number on calls belong to another table of calls; null: there is none. */
+  /** System calls from this number on use another table; null: none. */
   readonly foreignFrom: number | null;
 }
 
@@ -111,7 +111,7 @@ function filterOf({ audit, clone, denied, foreignFrom }: Architecture): Buffer {
   ]);
 }
 
-/** Perl is part of every Debian; it can make a system call of any number. */
+/** Perl is installed on every Debian, and can make any system call. */
 const INSTALL = [
   'my ($call, $bytes) = splice @ARGV, 0, 2;',
   'my $filter = pack "H*", $bytes;',
@@ -123,7 +123,7 @@ const INSTALL = [
 export interface CallFilter {
   /** Words before a command that then runs under the filter, as do all its children; none: it has none. */
   readonly words: readonly string[];
-  /** Why there is none, for people; empty: there is one. */
+  /** Why there is no filter, for messages; empty: there is one. */
   readonly problem: string;
 }
 
@@ -153,7 +153,7 @@ async function tryFilter(): Promise<CallFilter> {
   const perl = findHostProgram('perl');
   if (perl === null) return no('perl is not installed');
   const { prctl } = architecture;
-  // The real path: a view has it there too.
+  // The real path, which is also valid in a view.
   const words = [
     realpathSync(perl),
     '-e',

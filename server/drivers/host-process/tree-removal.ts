@@ -1,7 +1,7 @@
-/** Removes folders into which others may write while we do. */
+/** Removes folders that others may write to. */
 import * as fs from 'node:fs/promises';
 
-/** A folder in which something turns up meanwhile is emptied so often. */
+/** Attempts to empty a folder that is being written to. */
 const TRIES = 5;
 
 /** Errors of a new name that something else has. */
@@ -55,7 +55,7 @@ async function removeFolder(folder: string, moveOut: (inside: Buffer) => Promise
     try {
       await fs.unlink(inside);
     } catch (error) {
-      // Both are said of folders, the second by some file systems.
+      // Error codes of folders; the second is used by some file systems.
       if (codeOf(error) !== 'EISDIR' && codeOf(error) !== 'EPERM') throw error;
       await moveOut(inside);
     }

@@ -23,9 +23,9 @@ const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/ura
 const READ_ONLY = 'rbind,ro,nosuid,nodev';
 
 export interface View {
-  /** A folder of this host, seen at `AT`, writable. */
+  /** A host folder, mounted at `AT`, writable. */
   readonly folder: string;
-  /** Files and folders of this host, absolute, seen where they are. */
+  /** Files and folders of the host, absolute, mounted at the same path. */
   readonly readOnly: readonly string[];
   /** At most so much in /tmp and /dev/shm together. */
   readonly temporaryMb: number;
@@ -71,7 +71,7 @@ function usersOf(uid: number): string {
   return uid === 0 ? own : `root:x:0:0::/:/usr/sbin/nologin\n${own}`;
 }
 
-/** Paths without links and without parts of other paths. */
+/** Resolved paths without duplicates and subpaths. */
 function shownFolders(readOnly: readonly string[]): string[] {
   for (const path of readOnly) if (!isAbsolute(path)) throw new Error(`${path} is not absolute`);
   const system = SYSTEM.filter((path) => existsSync(path) && !isLink(path));

@@ -14,7 +14,7 @@ interface AddressGuardDeps {
   readonly isRoot?: boolean;
 }
 
-/** Below the ports that the kernel gives to anybody. */
+/** Below the kernel's ephemeral ports. */
 const FIRST_LISTEN_PORT = 24_000;
 const MAX_TAKEN = 1000;
 const BLOCK_PREFIX = 24;
@@ -25,15 +25,15 @@ export class AddressGuard {
   readonly #deps: AddressGuardDeps;
   readonly #prefix: number;
   readonly #blocks = new Set<string>();
-  /** Where machines listen instead, by the port that clients know. */
+  /** Actual ports of machines, by public port. */
   readonly #listenPorts = new Map<number, number>();
-  /** Hold these ports, so that no program listens on them at all addresses while no machine does. */
+  /** Reserve these ports against programs that listen on all addresses. */
   readonly #holders: Server[] = [];
   #next = FIRST_LISTEN_PORT;
-  /** Machines that listen at their own ports would be cut off by rules that come later. */
+  /** Machines on their own ports would be cut off by later rules. */
   #isOff = false;
   #queue: Promise<unknown> = Promise.resolve();
-  /** The problem of the last change. */
+  /** Problem of the last change. */
   #problem: AppError | null = null;
   #refusal: AppError | null = null;
 
@@ -44,7 +44,7 @@ export class AddressGuard {
 
   get #mayPlace(): boolean {
     const { network, isRoot = process.getuid?.() === 0 } = this.#deps;
-    // Other addresses than the loopback's are reached by other hosts too, which these rules do not see.
+    // Other networks are also reached by other hosts, which these rules do not cover.
     return isRoot && network.startsWith('127.');
   }
 
@@ -70,7 +70,7 @@ export class AddressGuard {
     return this.#blocks.has(base) ? this.#listenPorts : new Map();
   }
 
-  /** From now on nothing but machines answers at addresses of this block. Never rejects. */
+  /** From now on, only machines answer on this block. Never rejects. */
   protect(base: string, ports: readonly number[] = []): Promise<void> {
     if (!this.#mayPlace) return Promise.resolve();
     return this.#inTurn(async () => {
@@ -107,7 +107,7 @@ export class AddressGuard {
     });
   }
 
-  /** Takes the rules away. Never rejects. */
+  /** Removes the rules. Never rejects. */
   release(): Promise<void> {
     return this.#inTurn(async () => {
       const removals = [...this.#blocks].map((base) => removalOf(base));
@@ -163,7 +163,7 @@ interface AddressRules {
   /** First address of the block. */
   readonly base: string;
   readonly prefix: number;
-  /** Where machines listen, by the port that clients know. */
+  /** Actual ports of machines, by public port. */
   readonly listenPorts: ReadonlyMap<number, number>;
 }
 
@@ -190,15 +190,15 @@ export function addressRules({ base, prefix, listenPorts }: AddressRules): strin
   ].join('\n');
 }
 
-/** Takes the table of a block away; missing is no error. */
+/** Removes the table of a block; no error if missing. */
 function removalOf(base: string): string {
   return `table ${tableOf(base)}\ndelete table ${tableOf(base)}\n`;
 }
 
-/** Asks which tables there are. */
+/** Lists the tables. */
 export const LIST = 'list tables ip\n';
 
-/** First addresses of the blocks of that network which have tables, by the answer to LIST. */
+/** First addresses of the network's blocks with tables, from the output of LIST. */
 export function basesIn(listed: string, network: string): string[] {
   const [first = '', prefix = ''] = network.split('/');
   const blocks = [...listed.matchAll(/^table ip cloudlet_(\d+)_(\d+)_(\d+)_(\d+)$/gm)];

@@ -183,7 +183,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Where plain HTTP is spoken; an answer in clear text would only confuse TLS on 443. */
+/** Ports with plain HTTP; a plain-text error would confuse TLS clients on 443. */
 const HTTP_PORTS: ReadonlySet<number> = new Set([80, 8080]);
 
 const NOT_ANSWERING = 'This virtual machine is running, but nothing answers on this port.\n';
@@ -194,7 +194,7 @@ interface Refusal {
   readonly message: string;
   /** Bytes received from the client. */
   readonly sent: Buffer;
-  /** How long the client may take to ask, and then to hang up, ms. */
+  /** How long the client may take to send a request, and to close, ms. */
   readonly lingerMs: number;
 }
 

@@ -19,7 +19,7 @@ export interface SeekOptions {
   /** A new connection, with allowHalfOpen. */
   readonly dial: () => Socket;
   readonly intervalMs: number;
-  /** The guest answered on this port before, in the same run. */
+  /** The guest answered on this port earlier in the same run. */
   readonly isKnown: boolean;
   /** Ends the search. */
   readonly signal: AbortSignal;
@@ -30,7 +30,7 @@ const MAX_KNOWN_DIALS = 1;
 const KNOWN_PATIENCE_MS = 20_000;
 /** A dial may wait for its first byte for this long, or for half of the time that has been sought already. */
 const MIN_PATIENCE_MS = 2000;
-/** A guest silent for long is probed less often: every hundredth of that time. */
+/** Guests silent for long are probed less often: every hundredth of that time. */
 const INTERVAL_SHARE = 100;
 const MAX_INTERVAL_MS = 10_000;
 

@@ -1,4 +1,4 @@
-/** Which addresses of this host are free for machines of this cloud. */
+/** Finds addresses of this host that are free for machines of this cloud. */
 import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server } from 'node:net';
 
@@ -21,7 +21,7 @@ export class HostAddresses {
     return isOurs;
   }
 
-  /** Ingress.isFree, checked by the ports of this host. */
+  /** Ingress.isFree, based on this host's ports. */
   async isFree(address: string, ports: readonly number[]): Promise<boolean> {
     for (const port of ports) {
       const code = await refusal({ address, port });
@@ -31,7 +31,7 @@ export class HostAddresses {
     return true;
   }
 
-  /** Gives up every claim. */
+  /** Releases every claim. */
   async close(): Promise<void> {
     const claims = await Promise.all(this.#claims.values());
     this.#claims.clear();
@@ -39,7 +39,7 @@ export class HostAddresses {
   }
 }
 
-/** Whether no cloud of this host, this one included, has the block. */
+/** Whether no cloud on this host has claimed the block. */
 export async function isUnclaimed(base: string): Promise<boolean> {
   const claim = await hold({ address: base, port: CLAIM_PORT });
   if (typeof claim === 'string') return false;
@@ -84,7 +84,7 @@ export function closed(server: Server): Promise<void> {
   });
 }
 
-/** Error code of listening there; undefined: it would succeed. */
+/** Error code of listening there; undefined: possible. */
 export async function refusal(endpoint: Endpoint): Promise<string | undefined> {
   const server = createServer();
   const error = await listenAt(server, endpoint);

@@ -70,7 +70,7 @@ export class LoopbackIngress implements Ingress {
 
   async #listenPorts(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const { guard } = this.#deps;
-    // The block belongs to another cloud or to nobody: its rules, if any, are not ours.
+    // The block is not ours, so its rules are not either.
     if (guard === null || !(await this.#addresses.claim(guard.blockOf(address)))) return new Map();
     return guard.listenPorts(address, ports);
   }

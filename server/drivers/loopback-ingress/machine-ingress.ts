@@ -1,4 +1,4 @@
-/** The address of one machine while it runs: its listeners, its connections, and what passed through them. */
+/** The address of a running machine: listeners, connections, and transferred bytes. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import {
@@ -25,7 +25,7 @@ export interface MachineFrontDeps {
   readonly exposure: Exposure;
   readonly timings: IngressTimings;
   readonly descriptors: Descriptors;
-  /** Where to listen for ports of the address; one that is missing is listened on itself. */
+  /** Actual ports to listen on; missing ports are used directly. */
   readonly listenPorts: (ports: readonly number[]) => Promise<ReadonlyMap<number, number>>;
 }
 
@@ -37,7 +37,7 @@ interface Listener extends IngressPort {
 
 const MAX_CONNECTIONS = 256;
 const KEEPALIVE_MS = 60_000;
-/** Where SSH answers as well, because port 22 needs a privilege that Cloudlet may not have. */
+/** Alternative port of SSH, because port 22 needs a privilege. */
 const SSH_UNPRIVILEGED = 2222;
 /** The client's end, and ours to the guest. */
 const PER_CLIENT = 2;
@@ -156,7 +156,7 @@ export class MachineIngress {
   }
 
   #accept(client: Socket, { port, guestPort }: IngressPort): void {
-    // An error is always followed by `close`; without a listener it would end the process.
+    // `close` follows every error; without a listener, an error would end the process.
     client.on('error', () => undefined);
     const run = this.#run;
     const isFull = this.#clients.size >= MAX_CONNECTIONS || !this.#deps.descriptors.take(PER_CLIENT);
@@ -213,7 +213,7 @@ export interface IngressTimings {
   readonly lingerMs: number;
 }
 
-/** How long a guest may take to end a connection that we ended. */
+/** How long a guest may take to end a closed connection. */
 const PART_MS = 5000;
 
 type Waiter = (talk: Talk | null) => void;
@@ -231,7 +231,7 @@ export class IngressRun {
     this.#deps = deps;
   }
 
-  /** Asks the guest for its banner until it first says anything anywhere. */
+  /** Waits for the guest's banner or any other output. */
   start(): void {
     if (this.#deps.endpointOf(SSH_PORT) === null) {
       this.#probe.abort();
@@ -351,7 +351,7 @@ export class IngressRun {
       waiter(unclaimed);
       unclaimed = null;
     }
-    // Nobody waits: a guest's server is left with a proper end, not with a reset.
+    // No client waits: the guest's server gets an orderly end, not a reset.
     if (unclaimed !== null) part(unclaimed.socket);
   }
 
@@ -370,7 +370,7 @@ function part(socket: Socket): void {
   socket.resume().end();
 }
 
-/** Refuses at once. */
+/** Refuses immediately. */
 const NOWHERE: GuestEndpoint = { host: '127.0.0.1', port: 1 };
 
 /** null: it was refused, or the signal aborted first. */

@@ -1,4 +1,4 @@
-/** Two sockets as one connection. */
+/** Connects two sockets. */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 

@@ -11,19 +11,19 @@ import type { ClientPrograms } from './programs/client-programs.ts';
 import type { DataTemplate } from './programs/data-template.ts';
 import type { NoPrograms } from './programs/unpacked-programs.ts';
 
-/** The server of an engine: one that Cloudlet runs, or one of the operator's. */
+/** The server of an engine: run by Cloudlet, or by the operator. */
 export interface EngineServer {
   /** The PID of its process, for tests and figures; null: it does not run, or is not ours. */
   readonly pid: number | null;
-  /** Whether there ever was one, with data that somebody may wait for. */
+  /** Whether a server with data exists. */
   readonly isMade: boolean;
-  /** Whether it answered when it was last asked. */
+  /** Whether it answered last time. */
   readonly isUp: boolean;
   /** The output of the server and its sessions; null: it is not for us to read. */
   readonly log: ServerLog | null;
-  /** Why the server was unavailable when last asked; null: available. */
+  /** Why the server was unavailable last time; null: available. */
   readonly problem: AppError | null;
-  /** Has it answering. Throws `engine_unavailable`; it is then tried again from time to time. */
+  /** Ensures that it answers. Throws `engine_unavailable`; it is then retried periodically. */
   up(how?: { readonly isPatient?: boolean | undefined }): Promise<void>;
   close(): Promise<void>;
 }
@@ -40,18 +40,18 @@ export interface ManagedEngineOptions {
   /** Less is free than must stay so. */
   readonly isDiskLow: () => boolean;
   readonly warn: (text: string) => void;
-  /** The operator's own server; null: one of ours is looked after. */
+  /** The operator's server; null: Cloudlet runs one. */
   readonly external?: ServerAddress | null;
-  /** Null: databases are reached on loopback alone, without TLS. */
+  /** Null: databases are on loopback only, without TLS. */
   readonly tls?: ServerTls | null;
-  /** The server's port when it is first made; where it is taken, the next that is free. */
+  /** Initial port of the server; if taken, the next free one. */
   readonly firstPort: number;
 }
 
 /** The server of one account. */
 export interface OwnServer {
   readonly accountId: number;
-  /** The port to which its users connect. */
+  /** The port for users. */
   readonly port: number;
   /** User of the server; null: Cloudlet's. */
   readonly uid: number | null;
@@ -60,9 +60,9 @@ export interface OwnServer {
   readonly template: DataTemplate;
   /** Whether the log of the server is archived. */
   readonly keepsLog: boolean;
-  /** Client programs, of all accounts together. */
+  /** Client programs, shared by all accounts. */
   readonly clients: ClientPrograms;
-  /** Called when it ended by itself. */
+  /** Called when the server ends unexpectedly. */
   readonly onEnd: () => void;
 }
 
@@ -81,7 +81,7 @@ export function readinessOf(
   return { available: problem === null, version: found.version, source, reason, fix };
 }
 
-/** Throws `engine_unavailable` when there are none. */
+/** Throws `engine_unavailable` if there are none. */
 export function programsOrThrow<P extends { readonly version: string }>(
   title: string,
   found: P | NoPrograms,
@@ -100,7 +100,7 @@ export function innerPort(firstPort: number): number {
   return firstPort > 2 * PUBLIC_PORTS ? firstPort - PUBLIC_PORTS : firstPort + PUBLIC_PORTS;
 }
 
-/** So many accounts have theirs before the two meet. */
+/** Distance of the two port ranges, in accounts. */
 const PUBLIC_PORTS = 5000;
 const FIRST_ANSWER_MS = 2000;
 
@@ -110,7 +110,7 @@ export interface ExternalSaid {
   readonly limits: readonly string[];
 }
 
-/** The reason names its limits also while it is there. */
+/** The reason lists its limits even if available. */
 export async function externalReadiness(
   server: EngineServer,
   said: () => Promise<ExternalSaid>,

@@ -12,7 +12,7 @@ export interface KeptDatabase {
   readonly access: Access;
   /** Whether the server was brought to that. */
   readonly isApplied: boolean;
-  /** Bytes of itself when the server was last asked. */
+  /** Its own bytes at the last query. */
   readonly ownBytes: number;
   /** The database is still being moved here. */
   readonly isMoving?: boolean;
@@ -24,7 +24,7 @@ export class KeptDatabases {
   readonly #folder: string;
   readonly #all = new Map<string, KeptDatabase>();
 
-  /** `folder`: ours, for these files alone. */
+  /** `folder`: only for these files. */
   constructor(folder: string) {
     this.#folder = folder;
     const names = fs.existsSync(folder) ? fs.readdirSync(folder) : [];
@@ -43,7 +43,7 @@ export class KeptDatabases {
     return this.#all.get(name);
   }
 
-  /** Whether the applied limits are the stored ones. */
+  /** Whether the stored limits are applied. */
   isLimited({ database, limits }: EngineDatabase): boolean {
     const { connections, statementMs } = this.get(database)?.database.limits ?? limits;
     return connections === limits.connections && statementMs === limits.statementMs;
@@ -82,7 +82,7 @@ export class KeptDatabases {
   }
 }
 
-/** A damaged file counts as applied, until the next change of that database. */
+/** A damaged file counts as applied, until the database changes. */
 function read(path: string, name: string): KeptDatabase {
   try {
     return JSON.parse(fs.readFileSync(path, 'utf8'));

@@ -35,11 +35,11 @@ import type { DataTemplate } from './programs/data-template.ts';
 import { processName } from './server-data.ts';
 
 export interface ServerFolders {
-  /** Ours, out of the server's reach: what is known of its process, its log, its port. */
+  /** Our folder, not accessible to the server: its process, log and port. */
   readonly keeper: string;
   /** Everything that the server can write. */
   readonly home: string;
-  /** The same, as the server sees it. */
+  /** The path as the server sees it. */
   readonly seen: string;
 }
 
@@ -49,13 +49,13 @@ export interface ServerKind {
   readonly name: string;
   /** For humans. */
   readonly title: string;
-  /** First port to try; the server takes the first free one. */
+  /** First port to try; the server uses the first free one. */
   readonly firstPort: number;
   readonly memoryMb: number;
-  /** For humans, what may be done when it does not start. */
+  /** Alternative for users if it does not start, for messages. */
   readonly instead?: string;
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
-  /** Makes its data, unless they are there; what a crash left half-made is made anew. */
+  /** Creates the data if missing; incomplete data is created again. */
   initialise(folders: ServerFolders): Promise<void>;
   program(
     folders: ServerFolders,
@@ -63,7 +63,7 @@ export interface ServerKind {
   ): Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly' | 'temporaryMb'>;
   /** Rejects until it can be used; then leaves everything as its databases need it. */
   ping(folders: ServerFolders, port: number): Promise<void>;
-  /** Asks it the least there is. Rejects when it refuses. */
+  /** A minimal request. Rejects if refused. */
   probe(): Promise<unknown>;
 }
 
@@ -72,16 +72,16 @@ export interface ServerKindDeps {
   readonly processes: HostProcesses;
   readonly uid: number | null;
   readonly firstPort: number;
-  /** For users on other hosts; null: it listens on loopback alone, without TLS. */
+  /** For users on other hosts; null: loopback only, without TLS. */
   readonly tls: ServerTls | null;
   readonly passwordOf: (role: string) => string;
   /** Connections of its users; null: they are elsewhere. */
   readonly connections: number | null;
-  /** Where a new one's data come from; null: they are made. */
+  /** Data template for a new server; null: created from scratch. */
   readonly template: DataTemplate | null;
   /** Whether it keeps its log until that is archived. */
   readonly keepsLog: boolean;
-  /** Once it answers: leaves in it what all databases share. Rejects until it does. */
+  /** Sets up shared objects once it answers. Rejects until then. */
   readonly greet: () => Promise<void>;
   /** See ServerKind. */
   readonly probe: () => Promise<unknown>;
@@ -103,7 +103,7 @@ export interface ManagedServerDeps {
   readonly onEnd?: () => void;
 }
 
-/** A start that makes no progress for so long is given up. */
+/** A start without progress for this long is aborted. */
 const STUCK_MS = 60_000;
 const POLL_MS = 20;
 const MOST_POLL_MS = 1000;
@@ -125,7 +125,7 @@ export class ManagedServer implements EngineServer {
   #running: RunningProcess | null = null;
   #isUp = false;
   #isClosing = false;
-  /** The stop under way, or null. */
+  /** The running stop, or null. */
   #stopping: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
@@ -201,7 +201,7 @@ export class ManagedServer implements EngineServer {
     await this.stop();
   }
 
-  /** Ends it, with all its sessions, until it is wanted again: properly, or at once by SIGKILL. */
+  /** Ends it with all sessions until needed again: orderly, or by SIGKILL. */
   async stop(how: 'properly' | 'at_once' = 'properly'): Promise<void> {
     this.#stopping ??= this.#stop(how).finally(() => {
       this.#stopping = null;
@@ -211,14 +211,14 @@ export class ManagedServer implements EngineServer {
 
   async #stop(how: 'properly' | 'at_once'): Promise<void> {
     const { stop } = this.#deps.kind;
-    // A start that hangs would delay the stop.
+    // A hanging start would delay the stop.
     if (how === 'at_once' && this.#running?.isAlive) await this.#running.end({ graceMs: 0 });
     await this.#starting?.catch(() => {});
     this.#isUp = false;
     if (this.#running?.isAlive) await this.#running.end(how === 'properly' ? stop : { graceMs: 0 });
   }
 
-  /** Takes over what an earlier Cloudlet left running; whether there was one. */
+  /** Adopts a server that an earlier Cloudlet left running; returns whether there was one. */
   async takeOver(): Promise<boolean> {
     const left = await this.#leftRunning();
     left?.release();

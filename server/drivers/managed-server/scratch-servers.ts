@@ -19,12 +19,12 @@ import type { AccountEngine } from './sql-engine.ts';
 export interface ScratchDeps {
   /** Name of the engine: `postgresql`. */
   readonly name: string;
-  /** Directory of Cloudlet's, for the folders of these servers. */
+  /** Cloudlet's folder for these servers. */
   readonly folder: string;
   readonly format: string;
   readonly processes: Pick<HostProcesses, 'adopt'>;
   readonly uidOf: (accountId: number) => number | null;
-  /** Waits for one of the account's slots for processes; the result gives it back. */
+  /** Waits for a process slot of the account; the result releases it. */
   readonly takeSlot: (accountId: number) => Promise<() => void>;
   /** The server in that folder as of `at`, ms, or of the end of its log (null), running and recovered. */
   readonly recover: (
@@ -35,7 +35,7 @@ export interface ScratchDeps {
 
 const MEMORY_MB = 512;
 
-/** Scratch servers of an engine. They raise no alarms: whoever asked for the copy is told. */
+/** Scratch servers of an engine. They raise no alarms, because errors go to the caller. */
 export function scratchServers(
   kind: AccountKind,
   options: AccountOptions,
@@ -117,7 +117,7 @@ export class ScratchServers {
     return run;
   }
 
-  /** Removes what a killed Cloudlet left. */
+  /** Removes leftovers of a killed Cloudlet. */
   async sweep(): Promise<void> {
     const { folder: root, name, processes, uidOf } = this.#deps;
     for (const left of fs.existsSync(root) ? fs.readdirSync(root) : []) {
@@ -161,7 +161,7 @@ export class ScratchServers {
 
 const ANY_LIMITS = { connections: 1, statementMs: 0 };
 
-/** A database of a copy, which nobody but us uses. */
+/** A database of a copy, which only we use. */
 function databaseOf(name: string, accountId: number): EngineDatabase {
   const username = name.replace(/^d_/, 'u_');
   const sizeLimitBytes = Number.MAX_SAFE_INTEGER;

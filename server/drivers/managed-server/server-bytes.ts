@@ -31,7 +31,7 @@ export async function serverBytes(home: string, ring: LogRing | null): Promise<n
   const paths = ring === null ? [home] : [join(home, ring.folder), home];
   const how = { env: { PATH: hostPath(), LC_ALL: 'C' } };
   const { stdout } = await promisify(execFile)('du', ['-s', '-B1', '--', ...paths], how).catch((error) => {
-    // Files come and go meanwhile: it counts the others, and complains.
+    // Files may vanish while it counts; it reports them and counts the others.
     if (typeof error.stdout === 'string' && error.stdout.trim() !== '') return { stdout: error.stdout };
     throw error;
   });

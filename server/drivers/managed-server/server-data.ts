@@ -11,7 +11,7 @@ import type { ServerFolders } from './managed-server.ts';
 /** In the keeper. */
 const SERIES = 'series';
 
-/** Where a folder of a server is in the data directory, for humans: `databases/mysql/accounts/7/home`. */
+/** Path of a server's folder in the data directory, for messages: `databases/mysql/accounts/7/home`. */
 export function pathInData(folder: string): string {
   const at = folder.lastIndexOf('/databases/');
   return at < 0 ? folder : folder.slice(at + 1);
@@ -50,7 +50,7 @@ export async function runMaker(
   if (code !== 0) throw new Error(`${program.name} ended with ${code}: ${said}`);
 }
 
-/** `10.11`, of the data there are; null: there are none. */
+/** `10.11`, of existing data; null: none. */
 export function dataSeries({ keeper }: Pick<ServerFolders, 'keeper'>): string | null {
   try {
     return /^\d+\.\d+/.exec(fs.readFileSync(join(keeper, SERIES), 'latin1'))?.[0] ?? null;
@@ -59,12 +59,12 @@ export function dataSeries({ keeper }: Pick<ServerFolders, 'keeper'>): string | 
   }
 }
 
-/** Notes it on the disk, once there are data. */
+/** Stores it once there is data. */
 export function keepSeries({ keeper }: Pick<ServerFolders, 'keeper'>, series: string): void {
   writeDurableFile(join(keeper, SERIES), `${series}\n`, 0o600);
 }
 
-/** The name of a process of that `folder`: another one in each cloud of a host. */
+/** Name of a process for that `folder`, unique among clouds of a host. */
 export function processName(what: string, folder: string): string {
   return `${what}-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
 }

@@ -1,4 +1,4 @@
-/** Use of the server of an account, as of the last time that it was asked. */
+/** Usage of an account's server, as of the last query. */
 import type { Clock } from '../../platform/clock.ts';
 import { UseMarks } from './processes/server-rounds.ts';
 import type { ServerUse } from './sql-engine.ts';
@@ -30,12 +30,12 @@ export class ServerUsage {
     this.#now = NO_USE;
   }
 
-  /** When its oldest statement or transaction began, monotonic ms; null: there is none. */
+  /** Start of the oldest statement or transaction, monotonic ms; null: none. */
   get busySince(): number | null {
     return this.#now.busy > 0 ? this.#askedAt - this.#now.runsMs : null;
   }
 
-  /** Names of databases that were used since the last call. */
+  /** Names of databases used since the last call. */
   takeActive(): readonly string[] {
     return this.#marks.take();
   }

@@ -39,7 +39,7 @@ export class SharedServer {
   readonly #deps: SharedServerDeps;
   #engine: AccountEngine | null = null;
   #problem: AppError | null = null;
-  /** Databases that the last try did not move. */
+  /** Databases that the last attempt did not move. */
   #left: ReadonlySet<string> = new Set();
 
   constructor(deps: SharedServerDeps) {
@@ -50,7 +50,7 @@ export class SharedServer {
     return join(this.#deps.folder, SHARED);
   }
 
-  /** Where the data was put once every database had moved. */
+  /** Folder of the data after every database was moved. */
   get #done(): string {
     return join(this.#deps.folder, 'server.moved');
   }
@@ -77,7 +77,7 @@ export class SharedServer {
     return `the server of an earlier version that holds it cannot be used: ${this.#problem.message}`;
   }
 
-  /** Has it answer, to us alone: whoever is connected is let go. */
+  /** Opens it only for us: all other connections end. */
   async #open(): Promise<AccountEngine> {
     if (this.#engine !== null) return this.#engine;
     const engine = this.#deps.make();
@@ -87,7 +87,7 @@ export class SharedServer {
       await engine.server.up({ isPatient: true });
     } catch (error) {
       this.#problem = isAppError(error) ? error : null;
-      // The next try makes another one.
+      // The next attempt creates another one.
       await engine.close();
       throw error;
     }
@@ -144,7 +144,7 @@ export class SharedServer {
     await to.restrict(database, access);
   }
 
-  /** How many could not be moved now. */
+  /** Reports how many could not be moved. */
   #report(failures: number): void {
     const { title, alarms } = this.#deps;
     const code = 'databases_not_moved';
@@ -153,7 +153,7 @@ export class SharedServer {
     else alarms.raise(code, detail, 'The log of Cloudlet says why; Cloudlet retries every minute');
   }
 
-  /** All databases have moved: the server is stopped, and its data kept for a week. */
+  /** All databases were moved: stops the server, and keeps its data for a week. */
   async #retire(): Promise<void> {
     await this.#engine?.close();
     this.#engine = null;
@@ -164,7 +164,7 @@ export class SharedServer {
     );
   }
 
-  /** Removes what was retired a week ago. */
+  /** Removes data that was retired a week ago. */
   async sweep(now = systemClock.now()): Promise<void> {
     // The rename was the last change of the directory.
     const retiredMs = fs.statSync(this.#done, { throwIfNoEntry: false })?.ctimeMs;

@@ -1,4 +1,4 @@
-/** A SQL engine over one server, ours or the operator's. Each engine adds its own statements. */
+/** An SQL engine over one server, ours or the operator's. Each engine adds its statements. */
 import type { Readable } from 'node:stream';
 import type {
   Access,
@@ -27,13 +27,13 @@ import type { SqlLinks, SqlServer } from './sql-server.ts';
 export interface ServerUse {
   /** Sessions of its account, also those that wait for their users. */
   readonly sessions: number;
-  /** Sessions with a statement or a transaction under way. */
+  /** Sessions with a running statement or transaction. */
   readonly busy: number;
-  /** How long the oldest of those has been under way; 0 without any. */
+  /** Age of the oldest one; 0: none. */
   readonly runsMs: number;
   /** A text per database that changes with each use. */
   readonly done: ReadonlyMap<string, string>;
-  /** The sessions that the user of each database has, and may have by the server's own limit. */
+  /** Sessions of each database's user, and the server's limit. */
   readonly users: ReadonlyMap<string, { readonly sessions: number; readonly most: number }>;
 }
 
@@ -48,12 +48,12 @@ export interface AccountEngine extends Engine {
   readonly server: ManagedServer;
   /** Log of the server, for continuous archiving; missing if the engine has none. */
   readonly ownLog?: Omit<LogServer, 'accountId'>;
-  /** The end of what a recovered copy has replayed. */
+  /** Position up to which a recovered copy was replayed. */
   readonly replayedTo?: bigint | null;
   use(): Promise<ServerUse>;
-  /** Databases that its users made beside those of Cloudlet. */
+  /** Databases that its users created beside Cloudlet's. */
   testDatabases(): Promise<readonly TestDatabase[]>;
-  /** The smallest limit there is. */
+  /** The smallest valid limit. */
   readonly leastConnections: number;
   /** Has the server give so many sessions to the user of that database; those there are go on. */
   setConnections(database: string, connections: number): Promise<void>;
@@ -64,7 +64,7 @@ export interface AccountEngine extends Engine {
   hold(isHeld: boolean): Promise<void>;
   /** Bytes of the disk that its server takes, less those of a new server with so many databases. */
   serverBytes(databases: number): Promise<number>;
-  /** Rows of each table. */
+  /** Row counts by table. */
   counts(database: EngineDatabase): Promise<ReadonlyMap<string, string>>;
   /** The server's hash of its user's password. */
   verifierOf(database: EngineDatabase): Promise<string>;
@@ -90,7 +90,7 @@ export interface SqlEngineParts<Admin, L> {
   readonly watched: Watched<Admin>;
   readonly logs: TenantLogs;
   readonly warn: (text: string) => void;
-  /** Names of all databases there, those of others too. */
+  /** Names of all databases on the server, including others'. */
   readonly databases: (admin: Admin) => Promise<readonly string[]>;
 }
 
@@ -109,7 +109,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     this.#parts = parts;
     this.dumpFormats = parts.dumpFormats;
     const { on, logs, warn, watched, isGuest } = parts;
-    // On a server of its own an account harms nobody else.
+    // On its own server, an account harms nobody else.
     this.#watchdog = isGuest ? new Watchdog({ ...on, logs, warn, watched }) : null;
   }
 
@@ -157,7 +157,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     return this.#parts.on.server.up();
   }
 
-  /** Starts the server that there was; nobody waits for it. */
+  /** Starts the existing server in the background. */
   wake(): void {
     if (this.#parts.on.server.isMade) void this.prepare().catch(() => {});
   }
@@ -203,7 +203,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     await this.load(to, stream, { signal });
   }
 
-  /** The log of a server of ours, else the entries that Cloudlet wrote about the database. */
+  /** The log of our server, else the entries that Cloudlet wrote about the database. */
   async log({ database }: EngineDatabase, maxBytes: number): Promise<string> {
     const { on, logs } = this.#parts;
     return on.server.log?.tail(maxBytes) ?? logs.read(database, maxBytes);
@@ -224,7 +224,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     return all.filter((name) => name.startsWith('d_'));
   }
 
-  /** Null: there is nothing to upgrade. */
+  /** Null: nothing to upgrade. */
   async upgrade(): Promise<Upgrade | null> {
     return null;
   }
@@ -235,7 +235,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     await this.links.close();
   }
 
-  /** With a server that is up. */
+  /** Runs with a running server. */
   protected async asAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
     await this.prepare();
     return this.links.asAdmin(work);

@@ -35,9 +35,9 @@ type Folders = Omit<ServerFolders, 'seen'>;
 /** Connections to a SQL server. */
 export interface SqlLinks {
   passwordOf(role: string): string;
-  /** Asks the server the least there is, and waits for no connection that others have. */
+  /** A minimal request on a connection of its own. */
   probe(): Promise<unknown>;
-  /** Gives the administrator, who has `password` so far, the password of this server. */
+  /** Gives the administrator, who has `password`, this server's password. */
   takeAdministration(password: string): Promise<void>;
   close(): Promise<void> | void;
 }
@@ -61,16 +61,16 @@ export interface RemoteTarget<F> {
   readonly ca: string | null;
 }
 
-/** Describes one SQL engine: its programs, its connections and its words. */
+/** Describes one SQL engine: programs, connections and statements. */
 export interface SqlKind<L extends SqlLinks, F extends ExternalFacts> {
   readonly name: EngineName;
   /** For humans. */
   readonly title: string;
-  /** The administrator of a server that Cloudlet runs, and the database to which it connects. */
+  /** The administrator of our servers, and its database. */
   readonly administrator: { readonly user: string; readonly database: string };
   /** Code of the driver's error for a wrong password. */
   readonly wrongPassword: string;
-  /** `facts`: of the operator's server; null: there are none yet, or the server is ours. */
+  /** `facts`: of the operator's server; null: not yet known, or the server is ours. */
   links(deps: LinksDeps, facts: () => F | null): L;
   /** The process of a server that Cloudlet runs. */
   process(deps: ServerKindDeps): ServerKind;
@@ -95,7 +95,7 @@ export interface SqlKind<L extends SqlLinks, F extends ExternalFacts> {
 export interface RefusalCodes {
   readonly user: readonly string[];
   readonly database: string;
-  /** The setting by which the operator lets users in, for humans. */
+  /** The server's access setting, for messages. */
   readonly accessRules: string;
 }
 
@@ -105,7 +105,7 @@ export interface SqlServer<L, F = unknown> {
   readonly clients: Clients;
   /** Null: the server is ours, or was not found good yet. */
   facts(): F | null;
-  /** The key from which the passwords of our own roles come. */
+  /** The key from which passwords of our roles are derived. */
   secret(): Buffer;
   /** The databases' endpoint, without their names. */
   endpoint(): Address;
@@ -198,7 +198,7 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
   };
 }
 
-/** Client programs of an engine, for all servers of it. */
+/** Client programs of an engine, for all its servers. */
 export function clientPrograms(
   { name }: { readonly name: string },
   { folder, processes, uidBase }: Pick<ManagedEngineOptions, 'folder' | 'processes' | 'uidBase'>,
@@ -207,7 +207,7 @@ export function clientPrograms(
   return new ClientPrograms({ processes, uids, folder: join(folder, 'clients'), name });
 }
 
-/** Gives the administrator of copied data a password of this server's own. */
+/** Gives the administrator of copied data this server's password. */
 async function takeAdministration(
   {
     administrator: { user },
@@ -249,7 +249,7 @@ function externalServer<L extends SqlLinks, F extends ExternalFacts>(
   const deps = { ...externalDeps(kind, address), secret, isUp: () => server.isUp };
   const links = kind.links(deps, () => facts);
   const clients = clientPrograms(kind, options).of({
-    // All accounts share the server, and so its clients.
+    // All accounts share the server and its clients.
     accountId: null,
     socket: null,
     command: (work) => {
@@ -279,7 +279,7 @@ function externalServer<L extends SqlLinks, F extends ExternalFacts>(
   };
 }
 
-/** Asks the operator's server once, for `cloudlet doctor`. Throws `engine_unavailable` with the fix. */
+/** Connects to the operator's server once, for `cloudlet doctor`. Throws `engine_unavailable`. */
 export async function probeExternal<L extends SqlLinks, F extends ExternalFacts>(
   kind: SqlKind<L, F>,
   address: ServerAddress,

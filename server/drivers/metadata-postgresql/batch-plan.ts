@@ -15,7 +15,7 @@ export interface ReadyStatement extends Omit<Statement, 'params'> {
 /** A statement to send. */
 export interface Step {
   readonly sql: string;
-  /** Params of each row; more than one: `sql` is wanted for many rows. */
+  /** Params of each row; several: `sql` is needed for many rows. */
   readonly rows: readonly (readonly SqlValue[])[];
   /** Rows that must change; undefined: any number. */
   readonly expected: number | undefined;

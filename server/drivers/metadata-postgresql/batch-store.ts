@@ -21,7 +21,7 @@ export interface CommitRefusal {
   readonly detail: string;
 }
 
-/** The server refused a whole batch; nothing of it is stored. */
+/** The server refused a whole batch; nothing was stored. */
 export class BatchRefused extends Error {
   readonly code: string;
 
@@ -31,7 +31,7 @@ export class BatchRefused extends Error {
   }
 }
 
-/** Another process has taken over the database; nothing of the batch is stored. */
+/** Another process took over the database; nothing of the batch was stored. */
 export class TakenOver extends Error {}
 
 /** SQLSTATE of rules (PostgreSQL, appendix A). */
@@ -41,7 +41,7 @@ const REASONS: Readonly<Record<string, CommitRejected['reason']>> = {
   '23502': 'check',
   '23514': 'check',
 };
-/** Another transaction came between: the same batch may work now. */
+/** A concurrent transaction caused the refusal: retrying may succeed. */
 const AGAIN = ['40001', '40P01'];
 const MAX_TRIES = 5;
 /** The transaction failed before. */
@@ -62,7 +62,7 @@ export interface BatchStoreDeps {
   readonly ids: RowIds;
   /** Identifies this process in `store_batches`. */
   readonly writer: string;
-  /** Called before a batch is sent again, and before its commits are sent one by one. */
+  /** Called before a batch is retried, or its commits are sent one by one. */
   readonly onRetry: () => void;
 }
 
@@ -71,7 +71,7 @@ export class BatchStore {
   readonly #client: pg.Client;
   readonly #ids: RowIds;
   readonly #writer: string;
-  /** Statements for many rows by those for one; null: there is none. */
+  /** Statements for many rows by those for one; null: none. */
   readonly #many = new Map<string, Many | null>();
 
   constructor({ client, ids, writer, onRetry }: BatchStoreDeps) {
@@ -198,7 +198,7 @@ export class BatchStore {
     return results.map(({ rowCount }) => ({ changes: rowCount ?? 0, lastRowId: 0 }));
   }
 
-  /** One transfer follows another: each one's hash has the one before in it. */
+  /** Serializes transfers: each hash includes the previous one. */
   #lockLedger(commits: readonly Ready[]): Promise<Result>[] {
     const hasTransfer = commits.some((commit) => commit.some(({ sql }) => LEDGER.test(sql)));
     return hasTransfer ? [this.#client.query('SELECT id FROM ledger_lock WHERE id = 1 FOR UPDATE')] : [];
@@ -213,7 +213,7 @@ export class BatchStore {
     return this.#query(sql, [number, this.#writer]);
   }
 
-  /** Statements for many rows need the types of their params, which the server tells. */
+  /** Statements for many rows need the types of their params, from the server. */
   async #learn(steps: readonly Step[]): Promise<void> {
     const unknown = steps.filter(({ sql, rows }) => rows.length > 1 && !this.#many.has(sql));
     for (const { sql } of unknown) {
@@ -264,7 +264,7 @@ function assertHeld({ rowCount }: Result): void {
   if (rowCount !== 1) throw new TakenOver();
 }
 
-/** The error that came first; those that follow from it do not count. */
+/** The first error; later ones are its consequences. */
 function firstError(settled: readonly PromiseSettledResult<unknown>[]): unknown {
   const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
   return errors.find((error) => codeOf(error) !== ABORTED) ?? errors[0];

@@ -28,9 +28,9 @@ const types = {
 
 export interface ConnectionOptions {
   readonly url: string;
-  /** Distinguishes the process among those of one database; '' for one that only reads or moves. */
+  /** Identifies the process on the database; '' for one that only reads or moves. */
   readonly writer?: string;
-  /** Called once when the connection ends, whoever ends it. */
+  /** Called once when the connection ends, for any reason. */
   readonly onEnd: () => void;
 }
 
@@ -40,7 +40,7 @@ export function sessionName(writer: string): string {
 }
 
 const CONNECT_MS = 5000;
-/** A statement of ours takes milliseconds; one that hangs must not hold the store. */
+/** Our statements take milliseconds; a hanging one must not block the store. */
 const STATEMENT_MS = 60_000;
 
 /**
@@ -72,20 +72,20 @@ interface Writing {
 }
 const streamOf = (client: pg.Client) => (client as unknown as Writing).connection.stream;
 
-/** Holds back what is sent until the result is called: then all goes with one system call. */
+/** Buffers sent data until the result is called: then one system call sends all. */
 export function heldBack(client: pg.Client): () => void {
   const stream = streamOf(client);
   stream.cork();
   return () => stream.uncork();
 }
 
-/** Ends the connection at once, also where the server no longer answers. */
+/** Closes the connection immediately, even if the server does not answer. */
 export function cut(client: pg.Client): void {
   // pg's own end() waits for answers in pipeline mode.
   streamOf(client).destroy();
 }
 
-/** SQLSTATE of a connection that the server ends, or does not take (PostgreSQL, appendix A). */
+/** SQLSTATE of a connection that the server ends or refuses (PostgreSQL, appendix A). */
 const LOST = /^(08(?!P01)...|57P0[1-5]|25P03|53300)$/;
 
 /** The SQLSTATE of an error of a statement; '': the connection is lost. */
@@ -103,17 +103,17 @@ export function toSent(value: SqlValue): unknown {
 const MAX_NAMES = 2000;
 const names = new Map<string, { readonly name: string; readonly text: string }>();
 
-/** The prepared statement of a text, the same on every connection. */
+/** The prepared statement of a text, equal on every connection. */
 export function prepared(sql: string): { readonly name: string; readonly text: string } {
   const known = names.get(sql);
   if (known !== undefined) return known;
-  // Texts are constant; a program that makes texts is bounded all the same.
+  // Texts are constant; the limit protects against generated ones.
   const made = { name: names.size < MAX_NAMES ? `s${names.size}` : '', text: numbered(sql) };
   if (made.name !== '') names.set(sql, made);
   return made;
 }
 
-/** Queries on one connection, in the transaction that it has open. */
+/** Queries on one connection, within its open transaction. */
 export function readsOf(client: pg.Client) {
   const all = async <T>(sql: string, ...params: SqlValue[]): Promise<T[]> =>
     (await client.query({ ...prepared(sql), values: params.map(toSent) })).rows as T[];

@@ -10,7 +10,7 @@ import { codeOf, sessionName } from './connections.ts';
 /** A process that may write. */
 export interface Holder {
   readonly writer: string;
-  /** null: it writes alone. */
+  /** null: a single writer. */
   readonly node_id: string | null;
   readonly host: string;
   readonly pid: number;
@@ -21,7 +21,7 @@ export interface Holder {
   readonly is_host: number;
 }
 
-/** One without a connection for so long has ended. */
+/** A process without a connection for this long has ended. */
 const GONE_MS = 3000;
 /** Its host may have vanished without a word, so that the server still counts its connections. */
 export const SILENT_MS = 10_000;
@@ -45,11 +45,11 @@ export async function holdersOf(client: pg.Client): Promise<Holder[]> {
 interface Arrival {
   /** Monotonic, ms. */
   readonly now: () => number;
-  /** Whether this one must have ended before. */
+  /** Whether that holder must end first. */
   readonly isInTheWay: (holder: Holder) => boolean;
   /** The refusal while it lives. */
   readonly refusal: (holder: Holder) => StartupError;
-  /** Notes the one that comes, in the transaction that ends the others. */
+  /** Stores the new holder, in the transaction that ends the others. */
   readonly enter: () => Promise<void>;
 }
 
@@ -92,7 +92,7 @@ export async function awaitFree(
  */
 export async function endWriter(client: pg.Client, writer: string): Promise<void> {
   await client.query('SAVEPOINT ends');
-  // A role that may not end them waits for what they store.
+  // A role that may not end them waits for their commits.
   await client
     .query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [
       sessionName(writer),

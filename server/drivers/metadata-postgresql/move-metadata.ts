@@ -22,7 +22,7 @@ import { StoreHold } from './store-hold.ts';
 import { type CopiedTable, copyToPostgresql } from './table-copy.ts';
 
 export interface MoveDeps {
-  /** The data directory; nothing else may have it open. */
+  /** The data directory, which must not be open elsewhere. */
   readonly directory: string;
   readonly url: string;
   /** ms since 1970. */
@@ -105,7 +105,7 @@ async function moveBack({ directory, url, now }: MoveDeps): Promise<CopiedTable[
   }
 }
 
-/** Runs `work` while no Cloudlet uses the database. Rejects with a StartupError that names one that does. */
+/** Runs `work` while no Cloudlet uses the database. Rejects with a StartupError that names the user. */
 async function holding<T>({ url, now }: Omit<MoveDeps, 'directory'>, work: () => Promise<T>): Promise<T> {
   const hold = await StoreHold.take({
     url,
@@ -165,7 +165,7 @@ function isReplaceable(directory: string, theirs: IdentityRow | undefined, isMov
   );
 }
 
-/** Whether `one` is of the same cloud as `other`, and was not started after it. */
+/** Whether `one` belongs to the same cloud as `other` and is not newer. */
 function isOlder(one: IdentityRow, other: IdentityRow | undefined): boolean {
   return one.cloud_id === other?.cloud_id && one.starts <= other.starts;
 }
@@ -183,7 +183,7 @@ async function noteMoved(url: string, moved: Moved): Promise<void> {
   }
 }
 
-/** Throws unless every row is there with the same values. `client` has a transaction open. */
+/** Throws unless every row exists with equal values. `client` has an open transaction. */
 async function assertSame(
   sqlite: Database.Database,
   client: pg.Client,

@@ -10,9 +10,9 @@ import { connect, cut } from './connections.ts';
 
 export interface NodeBusDeps {
   readonly url: string;
-  /** The writer's name of this run: its own messages are none of others. */
+  /** The writer name of this run, to ignore its own messages. */
   readonly runId: string;
-  /** Called with the messages of other nodes. */
+  /** Receives messages of other nodes. */
   readonly receive: (told: Told) => void;
 }
 
@@ -25,21 +25,21 @@ interface Message {
 }
 
 const CHANNEL = 'cloudlet_changes';
-/** Changes within this time are one message. */
+/** Changes within this time share a message. */
 const GATHER_MS = 20;
-/** PostgreSQL takes less than 8000. */
+/** PostgreSQL's limit is below 8000. */
 const MAX_BYTES = 7900;
 /** More than fit a message are not gathered. */
 const MOST_GATHERED = 500;
 const RECONNECT_MS = 200;
 const MAX_RECONNECT_MS = 5000;
-/** A connection that does not answer for so long is lost, though nothing says so. */
+/** A connection that does not answer for this long is lost. */
 const PROBE_MS = 10_000;
 const CLOSE_MS = 2000;
 
 const LOST: Told = { forgets: null, changes: null };
 
-/** Things to be sent, each once; null: more than can be told. */
+/** Distinct entries to send; null: too many. */
 class Gathered<T> {
   things: Map<string, T> | null = new Map();
 
@@ -75,14 +75,14 @@ export class NodeBus implements BusLink {
     this.#probing = setInterval(() => this.#probe(), PROBE_MS).unref();
   }
 
-  /** Connects in the background, again and again: nobody waits for it. */
+  /** Connects and reconnects in the background. */
   static open(deps: NodeBusDeps): NodeBus {
     const bus = new NodeBus(deps);
     void bus.#connect(RECONNECT_MS);
     return bus;
   }
 
-  /** False: what others tell is not heard. */
+  /** False: messages of other nodes are not received. */
   get isListening(): boolean {
     return this.#client !== null;
   }
@@ -97,7 +97,7 @@ export class NodeBus implements BusLink {
     this.#gather();
   }
 
-  /** Sends what is gathered, and ends. */
+  /** Sends pending messages, and ends. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#gathering);
@@ -118,7 +118,7 @@ export class NodeBus implements BusLink {
     }, GATHER_MS).unref();
   }
 
-  /** Never rejects. What cannot be sent is told as lost once there is a connection again. */
+  /** Never rejects. Unsent messages are reported as lost after a reconnect. */
   async #send(client: pg.Client): Promise<void> {
     if (this.#forgets.isEmpty && this.#changes.isEmpty) return;
     const told = { forgets: this.#forgets.take(), changes: this.#changes.take() };
@@ -149,7 +149,7 @@ export class NodeBus implements BusLink {
       }
       this.#client = client;
       this.#isProbed = false;
-      // Others may have told something before this.
+      // Messages may have been missed before.
       receive(LOST);
       await this.#send(client);
     } catch {
@@ -195,7 +195,7 @@ export class NodeBus implements BusLink {
   }
 }
 
-/** The message of a text; undefined: none of ours. */
+/** Parses a message; undefined: not one of ours. */
 function read(payload: string): Message | undefined {
   try {
     const message = JSON.parse(payload) as Message | null;

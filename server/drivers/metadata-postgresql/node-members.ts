@@ -32,7 +32,7 @@ export interface NodeMembersDeps {
   readonly clock: { now(): number; monotonic(): number };
   /** Called once when this node may store nothing more. */
   readonly onFenced: (detail: string) => void;
-  /** The server has not answered for SILENT_MS: connections to it are of no use. */
+  /** The server has not answered for SILENT_MS: its connections are useless. */
   readonly onSilence: () => void;
 }
 
@@ -85,7 +85,7 @@ export class NodeMembers implements Membership {
   #timer: NodeJS.Timeout | null = null;
   #isEnded = false;
   #rows: readonly Row[] = [];
-  /** Monotonic time at which the last beat that was stored was sent. */
+  /** Monotonic time when the last stored heartbeat was sent. */
   #beatAt = 0;
   /** Lead of the clock of the database over the monotonic clock, ms. */
   #aheadMs: number;
@@ -176,7 +176,7 @@ export class NodeMembers implements Membership {
       await client.query('DELETE FROM store_leases WHERE name = $1 AND writer = $2', [lease, this.runId]);
       return false;
     }
-    // A node that was ended meanwhile must not leave a lease behind.
+    // A node that was ended must not leave a lease behind.
     await client.query(
       `INSERT INTO store_leases (name, writer)
        SELECT $1, writer FROM store_nodes WHERE writer = $2 AND state = 'up' FOR SHARE
@@ -196,7 +196,7 @@ export class NodeMembers implements Membership {
     await this.#setState('draining');
   }
 
-  /** Leaves the other nodes. */
+  /** Leaves the cluster. */
   async release(): Promise<void> {
     this.#isEnded = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -209,7 +209,7 @@ export class NodeMembers implements Membership {
       await client.query('DELETE FROM store_batches WHERE writer = $1', [this.runId]);
       await client.end();
     } catch {
-      // The others find it silent, and end it.
+      // Other nodes detect the silence, and end it.
     } finally {
       clearTimeout(hung);
     }
@@ -359,7 +359,7 @@ export class NodeMembers implements Membership {
     try {
       const client = await this.#connected();
       const { rowCount } = await client.query(CHANGES[to], [nodeId]);
-      // So that this node lists the change at once.
+      // Refreshes this node's list immediately.
       this.#rows = (await client.query<Row>(NODES)).rows;
       return rowCount === 1;
     } catch (error) {

@@ -1,13 +1,13 @@
-/** The report of a node to the others, as JSON in its row. */
+/** A node's report to others, as JSON in its row. */
 import type { NodeReport, ToldPorts } from '../../platform/membership.ts';
 
-/** Each node reads the rows of all of them every second. */
+/** Each node reads all rows every second. */
 const MAX_BYTES = 16_384;
 const NOTHING: NodeReport = { alarms: [], load: null, ports: null };
 /** Share of the ports. */
 const MAX_PORTS_BYTES = 8192;
 
-/** The report of this node, and what of it is stored. */
+/** The report of this node, and its stored part. */
 export class OwnReport {
   of: () => NodeReport = () => NOTHING;
   #stored = '';
@@ -39,7 +39,7 @@ export function reportText({ alarms, load, ports: all }: NodeReport): string {
   }
 }
 
-/** A node of another version may tell other things: what cannot be read counts as nothing. */
+/** Nodes of other versions may report other data: unreadable parts are ignored. */
 export function readReport(text: string): NodeReport {
   try {
     const { alarms, load, ports } = JSON.parse(text) as Partial<NodeReport>;
@@ -49,7 +49,7 @@ export function readReport(text: string): NodeReport {
   }
 }
 
-/** Ranges as long as there is room; those of databases come first. */
+/** Ranges as far as they fit; those of databases come first. */
 function bounded(of: ToldPorts['of']): ToldPorts['of'] {
   const kinds = Object.entries(of).sort(([a], [b]) => Number(a === 'tcp') - Number(b === 'tcp'));
   let left = MAX_PORTS_BYTES;

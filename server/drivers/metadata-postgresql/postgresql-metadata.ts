@@ -30,9 +30,9 @@ export interface PostgresqlMetadataDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly alarms: Alarms;
   readonly figures?: StoreFigures;
-  /** Told, for the log, that this process may store nothing more. */
+  /** Called when this process may not store anything any more. */
   readonly onTakenOver: (detail: string) => void;
-  /** It joins the nodes of the database; undefined: it writes alone. */
+  /** Joins the nodes of the database; undefined: a single writer. */
   readonly node?: JoiningNode | undefined;
 }
 
@@ -41,7 +41,7 @@ const ALARM = 'metadata_unreachable';
 const TAKEN_OVER = 'metadata_taken_over';
 const RECONNECT_MS = 250;
 const MAX_RECONNECT_MS = 5000;
-/** How long a commit whose connection was lost waits for the server to tell its outcome. */
+/** How long a commit with a lost connection waits for its outcome. */
 const OUTCOME_MS = 30_000;
 /** A transaction that waits for a next statement is of a connection that is lost. */
 const IDLE_MS = 30_000;
@@ -52,7 +52,7 @@ interface Writer {
   readonly batches: BatchStore;
 }
 
-/** By which this process may write. */
+/** The right of this process to write. */
 interface Hold {
   readonly membership: Membership;
   release(): Promise<void>;
@@ -144,7 +144,7 @@ export class PostgresqlMetadata implements Metadata {
 
   async get<T>(sql: string, ...params: SqlValue[]): Promise<T | undefined> {
     if (this.#closing !== null) throw closed();
-    // No text of the metadata contains NUL.
+    // Texts in the metadata never contain NUL.
     if (params.some(hasNul)) return undefined;
     const row = await this.#readers.get<T>(sql, params);
     this.#deps.alarms.clear(ALARM);
@@ -155,7 +155,7 @@ export class PostgresqlMetadata implements Metadata {
     if (this.#closing !== null) throw closed();
     if (params.some(hasNul)) return [];
     const rows = await this.#readers.all(sql, params);
-    // The alarm may be about a connection that failed beside this one, and is needed no more.
+    // The alarm may concern another connection, and is obsolete.
     this.#deps.alarms.clear(ALARM);
     return rows as T[];
   }
@@ -290,7 +290,7 @@ export class PostgresqlMetadata implements Metadata {
     }
   }
 
-  /** Asks the server whether the batch is stored; null: it does not tell in time. */
+  /** Asks the server whether the batch was stored; null: no timely answer. */
   async #isStored(number: number): Promise<boolean | null> {
     const { clock } = this.#deps;
     this.#figures.outcomesAsked++;

@@ -13,7 +13,7 @@ const STORE_TABLES: Readonly<Record<string, string>> = {
   writer TEXT COLLATE "C" PRIMARY KEY,
   last BIGINT NOT NULL,                  -- The last batch stored: tells the outcome of a COMMIT whose connection was lost
   may_write BIGINT NOT NULL DEFAULT 1    -- 0: another process has taken over`,
-  // The one process that may write; NULL: none.
+  // The only process that may write; NULL: none.
   store_holder: `
   id BIGINT PRIMARY KEY CHECK (id = 1),
   writer TEXT COLLATE "C",
@@ -39,7 +39,7 @@ const STORE_TABLES: Readonly<Record<string, string>> = {
   writer TEXT COLLATE "C" NOT NULL`,
 };
 
-/** Any number, the same for all Cloudlets: one migrates at a time. */
+/** An arbitrary number shared by all Cloudlets: one migrates at a time. */
 const LOCK = 2_024_041_807;
 const RECORDS = `
 CREATE TABLE IF NOT EXISTS migrations (
@@ -52,13 +52,13 @@ CREATE TABLE IF NOT EXISTS migrations (
 const HAS = `SELECT column_name AS name FROM information_schema.columns
   WHERE table_schema = current_schema() AND table_name = $1`;
 
-/** Makes the tables by which processes hold the database, and columns that earlier versions did not have. */
+/** Creates the tables with which processes hold the database, and adds missing columns. */
 export async function makeStoreTables(client: Client): Promise<void> {
   await inTransaction(client, async () => {
     for (const [table, columns] of Object.entries(STORE_TABLES)) {
       await client.query(`CREATE TABLE IF NOT EXISTS ${table} (${columns}\n)`);
       const { rows } = await client.query<{ name: string }>(HAS, [table]);
-      // Only then: to change a table waits for whoever uses it.
+      // Only if needed, because altering a table waits for its users.
       for (const [name, definition] of columnsOf(columns))
         if (!rows.some((row) => row.name === name))
           await client.query(`ALTER TABLE ${table} ADD COLUMN ${definition}`);

@@ -61,7 +61,7 @@ export class PostgresqlSnapshots implements Snapshots {
   }
 }
 
-/** Runs `work` with one state of the database. */
+/** Runs `work` on one snapshot of the database. */
 export async function inSnapshot<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await connect({ url, onEnd: () => {} });
   try {

@@ -7,7 +7,7 @@ import type { SqlValue } from '../../metadata/metadata.ts';
 import { unreachable } from './commit-answers.ts';
 import { codeOf, heldBack, prepared, toSent } from './connections.ts';
 
-/** Queries at the same time; each connection takes further ones without waiting. */
+/** Concurrent queries; connections pipeline further ones. */
 const READERS = 4;
 
 interface Reader {
@@ -25,11 +25,11 @@ export class Readers {
   /** Rejects with `overloaded`. */
   readonly #connect: (onEnd: () => void) => Promise<pg.Client>;
   readonly #readers = Array.from({ length: READERS }, (): Reader => ({ client: null, waiting: 0 }));
-  /** Each text's last read in this turn: requests in step (decisions/0013) mostly ask the same. */
+  /** The last read of each text in this turn, because concurrent requests (decisions/0013) repeat them. */
   readonly #asked = new Map<string, Asked>();
   #ofTurn: Reader | null = null;
   #isTurn = false;
-  /** Connections with reads of this turn, which these calls send. */
+  /** Connections with buffered reads of this turn, and the calls that send them. */
   readonly #held = new Map<pg.Client, () => void>();
 
   constructor(connect: (onEnd: () => void) => Promise<pg.Client>) {
@@ -66,7 +66,7 @@ export class Readers {
     return this.#readers.flatMap(({ client }) => client ?? []);
   }
 
-  /** The reader of this turn: the one with the least to do. */
+  /** The reader for this turn: the least busy one. */
   #next(): Reader {
     const [first, ...others] = this.#readers as [Reader, ...Reader[]];
     this.#ofTurn ??= others.reduce((least, other) => (other.waiting < least.waiting ? other : least), first);
@@ -87,7 +87,7 @@ export class Readers {
     });
   }
 
-  /** Connects anew where the connection was lost. */
+  /** Reconnects if the connection was lost. */
   #clientOf(reader: Reader): Promise<pg.Client> {
     const connecting =
       reader.client ??
@@ -96,7 +96,7 @@ export class Readers {
       });
     reader.client = connecting;
     return connecting.catch((error: unknown) => {
-      // Another read may be connecting anew.
+      // Another read may be reconnecting.
       if (reader.client === connecting) reader.client = null;
       throw error;
     });

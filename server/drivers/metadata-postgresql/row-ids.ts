@@ -13,7 +13,7 @@ interface Text {
   readonly sql: string;
   /** The table whose next id is to be put before the params; null: none. */
   readonly table: string | null;
-  /** Index of the param with the row's id, once it is put there; −1: there is none. */
+  /** Index of the param for the row's id; −1: none. */
   readonly idParam: number;
 }
 
@@ -27,7 +27,7 @@ export class RowIds {
     this.#tables = tables;
   }
 
-  /** Has as many ids at hand as the commits need. One round trip, where any are missing. */
+  /** Reserves the row ids that the commits need. At most one round trip. */
   async prepare(client: Client, commits: readonly (readonly Statement[])[]): Promise<void> {
     const missing = new Map<string, number>();
     for (const { sql } of commits.flat()) {
@@ -37,7 +37,7 @@ export class RowIds {
     await Promise.all([...missing].map(([table, count]) => this.#fetch(client, table, count)));
   }
 
-  /** The commit with its row ids. prepare() was called for it. */
+  /** The commit with its row ids, after prepare(). */
   assign(statements: readonly Statement[]): Ready {
     const ids: (number | undefined)[] = [];
     return statements.map((statement): ReadyStatement => {

@@ -6,7 +6,7 @@
 const QUOTED_OR_PLACEHOLDER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\?/g;
 const INSERT = /^\s*INSERT INTO (\w+)\s*\(([^()]*)\)\s*VALUES\s*\((.*)\)\s*$/s;
 const UPDATE = /^\s*UPDATE (\w+)\s+SET (.*)\sWHERE\s(.*)$/s;
-/** Would read what an earlier commit of the same batch wrote, or has another shape. */
+/** Reads rows of an earlier commit in the batch, or has another shape. */
 const NOT_BY_ROW = /\b(SELECT|RETURNING|FROM|ON CONFLICT)\b/i;
 
 /** `sql` with its n-th `?` replaced by `of(n)`, from 1. */

@@ -22,7 +22,7 @@ export class ThreadStream extends Duplex {
   #hasEnded = false;
 
   constructor(port: MessagePort) {
-    // The window alone bounds what is not read.
+    // Only the window limits unread data.
     super({ allowHalfOpen: true, readableHighWaterMark: 1 });
     this.#port = port;
     port.on('message', (message: Message) => this.#receive(message));

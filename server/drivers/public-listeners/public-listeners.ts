@@ -21,7 +21,7 @@ export class TcpListeners implements PublicListeners {
   /** See publishedAt(). */
   readonly #host: string;
   readonly #listeners = new Map<number, Listener>();
-  /** Other nodes pass connections on; undefined: there are none. */
+  /** Other nodes forward connections; undefined: there are no other nodes. */
   readonly #ports: OfferedPorts | undefined;
 
   constructor({ host, ports }: { readonly host: string; readonly ports?: OfferedPorts | undefined }) {
@@ -41,7 +41,7 @@ export class TcpListeners implements PublicListeners {
     server.maxConnections = MAX_CONNECTIONS;
     const take = (client: Socket, address = client.remoteAddress ?? '') => {
       clients.add(client);
-      // An error is always followed by `close`; without a listener it would end the process.
+      // `close` follows every error; without a listener, an error would end the process.
       client.on('error', () => undefined).once('close', () => clients.delete(client));
       if (clients.size > MAX_CONNECTIONS) reset(client);
       else void join(client, dial(sourceOf(address)));
@@ -69,7 +69,7 @@ export class TcpListeners implements PublicListeners {
   }
 }
 
-/** A client that gives up meanwhile ends the guest's side too. */
+/** A client that leaves early also ends the guest's side. */
 async function join(client: Socket, dialed: ReturnType<ForVisitor>): Promise<void> {
   const guest = await dialed;
   if (guest === null) reset(client);

@@ -5,7 +5,7 @@ import { type HostMemory, readHostMemory } from '../../platform/host/host-memory
 import type { GuestRuns } from './guests/guest-runs.ts';
 
 const MIB = 1024 * 1024;
-/** A guest takes so much while it boots, and the rest when it uses it. */
+/** A guest uses this much while it boots, and the rest on demand. */
 const FIRST_TOUCH_BYTES = 256 * MIB;
 /** This share of the host's memory is kept for the host, and no more than that many bytes. */
 const HOST_KEEPS_SHARE = 1 / 8;
@@ -19,7 +19,7 @@ function keptForHost({ totalBytes }: Total): number {
   return Math.min(HOST_KEEPS_AT_MOST_BYTES, totalBytes * HOST_KEEPS_SHARE);
 }
 
-/** Bytes that must be available for one guest to start when no other is starting. */
+/** Required available bytes to start one guest. */
 export function neededForGuest(memory: Total): number {
   return FIRST_TOUCH_BYTES + keptForHost(memory);
 }
@@ -29,7 +29,7 @@ export function memoryForGuests(overcommit: number, memory: Total = readHostMemo
   return Math.floor(((memory.totalBytes - keptForHost(memory)) * overcommit) / MIB);
 }
 
-/** Guests as they are now, and the one that is to start. */
+/** The current guests, and the one to start. */
 interface WantedMemory {
   readonly wantedMb: number;
   /** Full sizes of guests that run or are being started, MiB. */
@@ -93,7 +93,7 @@ export function moreMemory({ isLimited }: Pick<HostMemory, 'isLimited'>): string
   return `${more}, or stop other programs`;
 }
 
-/** Lets guests start while there is memory for them; guests that are being started are counted. */
+/** Admits guests while there is memory; starting guests are counted. */
 export class Admission {
   readonly #runs: GuestRuns;
   readonly #overcommit: number;

@@ -1,11 +1,11 @@
 /** The command line of one guest, as a pure function. */
 import { hostProgram } from '../../platform/host/host-programs.ts';
 
-/** The values of the command line. None is a user's text: no field here can hold one. */
+/** The values of the command line. No field can contain a user's text. */
 export interface Launch {
   readonly vmId: string;
   readonly uuid: string;
-  /** A versioned one, `pc-q35-7.2`: what the guest sees stays the same when QEMU is updated. */
+  /** Versioned, `pc-q35-7.2`: the guest's hardware stays the same after updates of QEMU. */
   readonly machine: string;
   readonly accel: 'kvm' | 'tcg';
   readonly vcpus: number;
@@ -19,7 +19,7 @@ export interface Launch {
   readonly diskFormat: 'raw' | 'qcow2';
   readonly mac: string;
   readonly outbound: boolean;
-  /** A tap device of this host, instead of QEMU's own network; null: that network. */
+  /** A tap device of this host; null: QEMU's user network. */
   readonly tap: string | null;
   /** The device on the private network of its account; null: it has none. */
   readonly privateMac: string | null;
@@ -47,7 +47,7 @@ export const DISK_ID = 'disk0';
 
 /** The kernel's tests of its own ciphers are a twelfth of an emulated boot. */
 const KERNEL_LINE = 'console=ttyS0 quiet panic=5 cryptomgr.notests';
-/** Translated code of one guest. QEMU's own choice is 1 GiB, for which few guests have use. */
+/** Cache of translated code per guest. QEMU's default is 1 GiB, which few guests need. */
 const TCG_CACHE_MB = 128;
 /** Fewer and larger frames cost less. */
 const PRIVATE_MTU = 9000;
@@ -103,7 +103,7 @@ function machineArguments({ machine, accel, vcpus, memoryMb, reserve }: Launch):
   ];
 }
 
-/** Each of these sockets serves one caller at a time, hence two for QMP. */
+/** Each socket serves one client at a time, hence two for QMP. */
 function socketArguments(): string[] {
   const socket = (id: string, path: string) => `socket,id=${id},path=${path},server=on,wait=off`;
   return [
@@ -116,7 +116,7 @@ function socketArguments(): string[] {
 
 /** Formats are named, never probed: a guest that writes a header on its disk cannot change what it is. */
 function diskArguments({ boot, diskFormat }: Launch): string[] {
-  // A kernel that is given takes the first index itself.
+  // A given kernel takes the first boot index.
   const first = boot === 'disk' ? ',bootindex=0' : '';
   const file = diskFormat === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
   return [
@@ -133,7 +133,7 @@ function networkArguments(launch: Launch): string[] {
   if (launch.isCut) return ['-nic', 'none'];
   return [
     ...['-netdev', networkBackend(launch)],
-    // romfile=: nothing boots from the network, so QEMU needs no ROM files for it.
+    // romfile=: nothing boots from the network, so no ROM files are needed.
     ...['-device', `virtio-net-pci,netdev=net0,mac=${launch.mac},romfile=`],
   ];
 }
@@ -143,17 +143,17 @@ function networkBackend({ outbound, tap }: Launch): string {
   return `user,id=net0,ipv6=off,restrict=${outbound ? 'off' : 'on'}`;
 }
 
-/** After all other devices, whose places stay those of guests that were made without it. */
+/** Last, so that other devices keep their slots. */
 function privateNetwork({ privateMac, isCut }: Launch): string[] {
   if (privateMac === null || isCut) return [];
   const device = `virtio-net-pci,netdev=net1,mac=${privateMac},romfile=,host_mtu=${PRIVATE_MTU}`;
   return ['-netdev', `stream,id=net1,server=on,addr.type=unix,addr.path=${FILES.network}`, '-device', device];
 }
 
-/** The descriptor under which the program has it. */
+/** The program's descriptor of the tap device. */
 export const TAP_FD = 3;
 
-/** TUNSETIFF with IFF_TAP, IFF_NO_PI and IFF_VNET_HDR, as QEMU does it; Perl closes what is above $^F. */
+/** TUNSETIFF with IFF_TAP, IFF_NO_PI and IFF_VNET_HDR, like QEMU; Perl closes descriptors above $^F. */
 const HAND_OVER = `$^F = ${TAP_FD};
 open my $tap, '+<', '/dev/net/tun' or die "the tap device cannot be opened: $!\\n";
 fileno $tap == ${TAP_FD} or die "the tap device has another descriptor\\n";

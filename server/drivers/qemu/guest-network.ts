@@ -20,7 +20,7 @@ export interface GuestNetwork {
   readonly bridge: GuestBridge | null;
   /** The rules that must be in place. */
   readonly networks: readonly (OutboundGuard | AddressGuard | GuestBridge)[];
-  /** Takes away what clouds of this host that have ended left. Never rejects. */
+  /** Removes leftovers of ended clouds on this host. Never rejects. */
   removeLeft(warn: (text: string) => void): Promise<void>;
 }
 

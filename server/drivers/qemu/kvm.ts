@@ -1,11 +1,11 @@
-/** KVM's device: who of ours may open it, and what a test boot with it tells. */
+/** KVM's device: permissions, and the result of a test boot. */
 import { type Stats, statSync } from 'node:fs';
 
 export interface Accel {
   readonly accel: 'kvm' | 'tcg';
   /** Why KVM is not used; empty if it is. */
   readonly reason: string;
-  /** Advice to the operator; empty when there is none. */
+  /** Hint for the operator; may be empty. */
   readonly fix: string;
 }
 
@@ -16,10 +16,10 @@ export function withFix({ reason, fix }: Pick<Accel, 'reason' | 'fix'>): string 
 
 /** One test boot. */
 export interface Boot {
-  /** null: it was ended when its time was over. */
+  /** null: it timed out. */
   readonly status: number | null;
   readonly ms: number;
-  /** The first that QEMU said, without a path. */
+  /** First output line of QEMU, without a path. */
   readonly words: string;
 }
 
@@ -28,12 +28,12 @@ export interface Boots {
   readonly kvm: Boot;
 }
 
-/** QEMU opens this one, and can be given no other. */
+/** The only device that QEMU can use. */
 export const KVM_DEVICE = '/dev/kvm';
 /** The program that boots says this when it is done; QEMU exits with twice the value plus one. */
 export const EXIT_VALUE = 0x10;
 const GOOD_STATUS = EXIT_VALUE * 2 + 1;
-/** Both for reading and writing, of the group and of all. */
+/** Read and write permission of group and others. */
 const GROUP_MAY = 0o060;
 const ALL_MAY = 0o006;
 const KVM_LIMIT_MS = 2000;
@@ -60,7 +60,7 @@ function isFor({ mode }: Stats, bits: number): boolean {
   return (mode & bits) === bits;
 }
 
-/** Changes whenever it may be another device, or others may open it. */
+/** Changes if it may be another device, or its permissions changed. */
 export function deviceState(device: string): string {
   const found = statDevice(device);
   if (found === undefined) return 'none';

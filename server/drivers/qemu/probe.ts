@@ -119,7 +119,7 @@ export class AccelProbe {
     this.#deps = deps;
   }
 
-  /** The present result; starts a probe when there is none. Never waits. */
+  /** The current result; starts a probe if there is none. Does not wait. */
   current(program: QemuProgram): Accel {
     const key = keyOf(program, this.#deps.device);
     if (key !== this.#key) {
@@ -129,7 +129,7 @@ export class AccelProbe {
     return this.#found;
   }
 
-  /** Resolves when what was begun is known. */
+  /** Resolves when running probes have ended. */
   async whenIdle(): Promise<void> {
     await this.#running;
   }
@@ -180,10 +180,10 @@ export class AccelProbe {
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-machine', program.machine, '-m', '32M'],
       ...['-accel', accel, '-cpu', accel === 'kvm' ? 'host' : 'max'],
       ...['-device', `isa-debug-exit,iobase=${EXIT_PORT},iosize=1`],
-      // By its descriptor: its file has no name, and would not be its user's to open.
+      // By descriptor: the file is unnamed, and its user could not open it.
       ...['-add-fd', `fd=${DISK_FD},set=1`, '-drive', 'file=/dev/fdset/1,format=raw,if=virtio,readonly=on'],
     ];
-    // User and group are changed first: a change of them would undo the signal at our end.
+    // User and group are changed first, because that would undo the parent-death signal.
     const [shell, words] = withoutOthers([hostProgram('setpriv'), ...WITH_US, program.path, ...args]);
     const child = await startProgram(shell, words, {
       cwd: '/',

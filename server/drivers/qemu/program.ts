@@ -8,11 +8,11 @@ import { hostPath } from '../../platform/host/host-programs.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;
-/** Beside those where programs usually are; the last one is RHEL's. */
+/** Searched in addition to the usual folders; the last one is RHEL's. */
 const QEMU_FOLDERS = ['/usr/local/bin', '/opt/qemu/bin', '/usr/libexec'];
 /** RHEL and its relatives call it `qemu-kvm`. */
 const NAMES = ['qemu-system-x86_64', 'qemu-kvm'];
-/** The first that takes all of our arguments: `reserve` of a guest's memory. */
+/** The oldest version that supports all of our arguments, such as `reserve` of memory. */
 const OLDEST = [6, 1] as const;
 const INSTALL_HINT =
   'install it: apt-get install qemu-system-x86 qemu-utils (RHEL, Fedora: dnf install qemu-kvm qemu-img)';
@@ -27,7 +27,7 @@ export interface QemuProgram {
   readonly machines: readonly string[];
 }
 
-/** Why there is none of use here, and what the operator can do. */
+/** Why no QEMU is usable, and the fix. */
 export interface NoQemu {
   readonly problem: string;
   readonly fix: string;
@@ -49,7 +49,7 @@ export function chooseMachine(before: string | undefined, { machine, machines }:
   return before !== undefined && machines.includes(before) ? before : machine;
 }
 
-/** Another one whenever the program may be; null: there is none. */
+/** Changes if the program may have changed; null: there is none. */
 async function programStamp(path: string): Promise<string | null> {
   try {
     const found = await stat(path);
@@ -66,7 +66,7 @@ export class QemuPrograms {
   /** Facts by the stamp of the program. */
   readonly #known = new Map<string, Promise<QemuProgram | NoQemu>>();
 
-  /** `folders`: searched instead of the usual ones and the PATH. */
+  /** `folders`: searched instead of the usual ones and PATH. */
   constructor(folders?: readonly string[]) {
     this.#folders = folders;
   }
@@ -76,7 +76,7 @@ export class QemuPrograms {
     return [...new Set(folders)].map((folder) => join(folder, name));
   }
 
-  /** The first usable QEMU that is installed now; else the problem of the first one found. */
+  /** The first usable installed QEMU; else the problem of the first one found. */
   async detect(): Promise<QemuProgram | NoQemu> {
     let problem: NoQemu | null = null;
     for (const path of NAMES.flatMap((name) => this.#paths(name))) {

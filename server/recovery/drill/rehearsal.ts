@@ -53,7 +53,7 @@ export interface DrillCloud {
   close(): Promise<void>;
 }
 
-/** What a rehearsal needs from the host and from other domains. */
+/** Dependencies of a rehearsal on the host and on other domains. */
 export interface RehearsalDeps {
   readonly repository: Repository;
   readonly folder: RestoreFolder & { readonly path: string };

@@ -103,7 +103,7 @@ export class Access {
     };
   }
 
-  /** Who owns objects that others upload, and whether ACLs are enabled. */
+  /** Ownership of objects that others upload, and whether ACLs are enabled. */
   get ownership(): Ownership {
     return settingsOf(this.bucket).ownership ?? 'ObjectWriter';
   }

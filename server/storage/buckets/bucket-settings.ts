@@ -46,7 +46,7 @@ export interface Acl {
   readonly grants: readonly Grant[];
 }
 
-/** Who owns objects that others upload; `BucketOwnerEnforced` disables access control lists. */
+/** Ownership of objects that others upload; `BucketOwnerEnforced` disables access control lists. */
 export type Ownership = 'BucketOwnerEnforced' | 'BucketOwnerPreferred' | 'ObjectWriter';
 
 /** Four switches: grants that are refused or ignored where they are true. */

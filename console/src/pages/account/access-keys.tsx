@@ -1,4 +1,4 @@
-/** Further keys, each with the rights it needs and no more. */
+/** Access keys with limited rights. */
 
 import { PlusIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Group, Stack, Text, Title } from '@mantine/core';

@@ -1,4 +1,4 @@
-/** The account's own key: shown, copied, replaced while the old one lives on for a while. */
+/** The account's main key: show, copy, and replace with an overlap. */
 
 import { Button, Code, Group, Select, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -36,7 +36,7 @@ export function ApiKey() {
   });
   const key = account?.api_key ?? '';
   const isKnown = key !== '';
-  /** The cloud leaves the key out when the password was given too long ago. */
+  /** The cloud omits the key if the password was given too long ago. */
   const show = async () => {
     if (isKnown) return setShown(!isShown);
     if (!(await givePassword())) return;

@@ -1,4 +1,4 @@
-/** Shows who did what: to one's own account, or in the whole cloud. */
+/** The audit log of an account, or of the whole cloud. */
 import { Button, Group, NativeSelect, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
@@ -46,7 +46,7 @@ function Outcome({ outcome, code, times }: AuditEntry) {
   );
 }
 
-/** `account`: `all`, for administrators; default: one's own. */
+/** `account`: `all`, for administrators; default: the caller's. */
 export function AuditLog({ account }: { readonly account?: 'all' }) {
   const [filter, setFilter] = useState<AuditFilter>(NO_FILTER);
   const log = useInfiniteQuery(auditQuery(account, filter));

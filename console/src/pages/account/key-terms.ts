@@ -1,4 +1,4 @@
-/** How long a new key may live: seconds, as text; empty is without end. */
+/** Lifetimes of a new key in seconds, as text; empty: no expiry. */
 import { text } from '../../texts/text.ts';
 
 const DAY = 86_400;

@@ -32,7 +32,7 @@ const SCOPES: Scope[] = [
   ...(['databases:read', 'databases:write', 'databases:connect', 'billing:read'] as const),
   ...(['webhooks:read', 'webhooks:write', 'account:read', 'account:write', '*'] as const),
 ];
-/** `photos` is the whole bucket, `photos/2026/` what begins so in it. */
+/** `photos` is the whole bucket, `photos/2026/` a prefix in it. */
 function limitOf(words: string) {
   const [name = '', ...prefix] = words.split('/');
   return prefix.length === 0 ? { name } : { name, prefix: prefix.join('/') };

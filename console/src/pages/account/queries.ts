@@ -24,7 +24,7 @@ export interface AuditFilter {
 export const NO_FILTER: AuditFilter = { actor: '', action: '', target: '', outcome: '' };
 const AUDIT_PAGE = 50;
 
-/** `account`: `all`, or else one's own. */
+/** `account`: `all`, or else the caller's. */
 export const auditQuery = (account: 'all' | undefined, filter: AuditFilter) =>
   infiniteQueryOptions({
     queryKey: ['audit', account ?? 'own', filter],

@@ -1,4 +1,4 @@
-/** The set-up of each S3 client that the console knows, as its own documentation has it. */
+/** Configuration of S3 clients, as in their own documentation. */
 import { shellWord } from '../../parts/say.ts';
 
 export const S3_CLIENTS = [
@@ -14,7 +14,7 @@ export interface S3SetUp {
   readonly id: string;
   readonly secret: string;
   readonly bucket: string;
-  /** Where in the bucket: empty, or ends with `/`. */
+  /** Prefix in the bucket: empty, or ends with `/`. */
   readonly prefix: string;
 }
 
@@ -162,12 +162,12 @@ function portOf(setUp: S3SetUp): string {
   return /:(\d+)$/.exec(hostOf(setUp))?.[1] ?? '443';
 }
 
-/** A text in double quotes, the same in Python, JavaScript and YAML. */
+/** A double-quoted string, valid in Python, JavaScript and YAML. */
 function literal(value: string): string {
   return JSON.stringify(value);
 }
 
-/** The same in Terraform, which reads `${`. */
+/** A string in Terraform, which interprets `${`. */
 function terraformText(value: string): string {
   return literal(value).replaceAll(/\$(?=\{)/g, () => '$$');
 }

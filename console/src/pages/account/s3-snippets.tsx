@@ -1,4 +1,4 @@
-/** How S3 clients are set up: lines to paste, with the key and the bucket filled in. */
+/** Configuration of S3 clients to paste, with key and bucket filled in. */
 import { Select, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { CodeLine } from '../../parts/commands/code.tsx';

@@ -1,4 +1,4 @@
-/** Where one is signed in: which browser, when it was used last, and the end of it. */
+/** Active sessions: browser, last use, and ending them. */
 import { Badge, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Session } from '../../../../sdk/index.ts';

@@ -22,7 +22,7 @@ export function Accounts() {
   const [isCreating, setCreating] = useState(false);
   const { find = '' } = useSearch({ from: '/shell/administration' });
   const navigate = useNavigate({ from: '/administration' });
-  /** The address follows what is typed, a moment later. */
+  /** The URL follows the typed text with a short delay. */
   const [typed, setTyped] = useState<string>();
   const words = typed ?? find;
   const look = (next: string) => {
@@ -80,7 +80,7 @@ function Who({ account }: { account: AdminAccount }) {
   );
 }
 
-/** Makes an account for somebody; its key is shown once made. */
+/** Creates an account; its key is shown once. */
 const NOBODY = { username: '', email: '', password: '', is_admin: false };
 
 function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
@@ -94,7 +94,7 @@ function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
     },
   });
   const { password, ...rest } = form.values;
-  /** The call without the password: somebody may look over one's shoulder. */
+  /** The example omits the password, because somebody may see the screen. */
   const sample = password === '' ? rest : { ...rest, password: '…' };
   const typed = { required: true, withAsterisk: false, spellCheck: false };
   return (

@@ -1,4 +1,4 @@
-/** The machines of all accounts, so that one that does harm can be stopped. */
+/** The machines of all accounts, so that a harmful one can be stopped. */
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, Text } from '@mantine/core';

@@ -1,4 +1,4 @@
-/** Invitations: of one person, of a class by one link, or of everybody in a table. */
+/** Invitations: of one person, of a class by one link, or from a table. */
 
 import {
   Badge,

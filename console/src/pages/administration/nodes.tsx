@@ -1,4 +1,4 @@
-/** The nodes of the cluster: how each is, and what an administrator does with it. */
+/** The nodes of the cluster: state, load and actions. */
 
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';

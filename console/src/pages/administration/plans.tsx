@@ -1,4 +1,4 @@
-/** Plans: what their accounts are given each month, and may have. */
+/** Plans: monthly credits and quotas of their accounts. */
 
 import { Button, Group, NumberInput, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -159,7 +159,7 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
   );
 }
 
-/** Limits of a plan, or of one account; an empty field sets none. */
+/** Quotas of a plan or an account; an empty field means unlimited. */
 
 interface QuotaFieldsProps {
   readonly quotas: Quotas;

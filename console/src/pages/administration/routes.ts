@@ -26,7 +26,7 @@ interface AdministrationSearch {
   readonly tab?: Tab;
   /** Accounts whose name or e-mail address has this. */
   readonly find?: string;
-  /** Month of the revenue, `YYYY-MM` in UTC; default: this one. */
+  /** Month of the revenue, `YYYY-MM` in UTC; default: the current one. */
   readonly month?: string;
 }
 

@@ -63,7 +63,7 @@ export function SetPrices() {
   );
 }
 
-/** The member that names what a meter counts; storage and egress have none. */
+/** The kind of variant of a meter; storage and egress have none. */
 function variantOf(meter: Meter): 'engine' | 'instance_type' | undefined {
   if (meter === 'storage' || meter === 'egress') return undefined;
   return meter === 'database.storage' ? 'engine' : 'instance_type';

@@ -55,7 +55,7 @@ function Ledger() {
     <Loaded query={ledger}>
       {({ pages }) => {
         const days = daysOf(pages.flatMap(({ items }) => items));
-        // The sums of the oldest day are not known before all of it was read.
+        // The sums of the oldest day are known only after all of it was read.
         const whole = ledger.hasNextPage ? days.slice(0, -1) : days;
         if (days.length === 0) return <Text c="dimmed">{text.billing.noEntries}</Text>;
         return (

@@ -10,10 +10,10 @@ import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
 import { vmsQuery } from '../machines/queries.ts';
 
-/** Four digits; all that were booked are in the title. What did not change is not said. */
+/** Four digits; the exact value is in the title. Zero changes are hidden. */
 const exact = new Intl.NumberFormat(readerLocales, { minimumFractionDigits: 2, maximumFractionDigits: 4 });
 const change = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 4, signDisplay: 'exceptZero' });
-/** To the last digit that is booked. */
+/** With all digits. */
 const whole = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 6 });
 const SMALLEST_SHOWN = 0.00005;
 const sayChange = (amount: number) =>

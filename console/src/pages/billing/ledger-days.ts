@@ -13,9 +13,9 @@ export interface LedgerDay<Entry extends Booked> {
   readonly date: string;
   /** Newest first. */
   readonly entries: readonly Entry[];
-  /** Credits: the sum of what the entries added and took. */
+  /** Credits: the sum of the changes. */
   readonly amount: number;
-  /** Credits: how much more is held at the end than at the beginning. */
+  /** Credits: change of the held amount. */
   readonly held: number;
   /** Credits at the end of the day. */
   readonly balance: number;

@@ -6,7 +6,7 @@ import { text } from '../../texts/text.ts';
 import classes from './day-bars.module.css';
 import { thisMonth } from './queries.ts';
 
-/** How far back the list goes. */
+/** Number of months in the list. */
 const MONTHS = 36;
 const name = new Intl.DateTimeFormat(readerLocales, { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
@@ -37,7 +37,7 @@ interface DayBarsProps {
   readonly days: readonly { readonly date: string; readonly cost: number | string }[];
 }
 
-/** One bar for each day, as high as its cost. */
+/** One bar per day, with its cost as height. */
 export function DayBars({ days }: DayBarsProps) {
   const most = Math.max(...days.map(({ cost }) => Number(cost)), Number.MIN_VALUE);
   return (

@@ -1,4 +1,4 @@
-/** Balance, what is spent per hour, how long it lasts, and on what. */
+/** Balance, current spending, remaining time, and the resources in use. */
 
 import { Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -129,9 +129,9 @@ function Limit({ name, used, limit }: { name: Bound } & Quotas['quotas'][Bound])
   );
 }
 
-/** How the credits go down if everything in use stays in use. */
+/** Forecast of the balance if everything in use stays in use. */
 const DAY_SECONDS = 86_400;
-/** A chart of years would show a level line. */
+/** A chart of years would show a flat line. */
 const SHOWN_DAYS = 90;
 const POINTS = 60;
 
@@ -163,7 +163,7 @@ interface Resource {
   readonly name: string;
 }
 
-/** The name of what was used, as a link to it. */
+/** The name of a resource as a link to it. */
 export function ResourceLink({ resource_type: type, resource_id: id, name }: Resource) {
   if (type === 'bucket') {
     return (

@@ -1,4 +1,4 @@
-/** The report of one month: cost per day, and by resource. */
+/** The report of one month: cost by day and by resource. */
 
 import { Button, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';

@@ -20,7 +20,7 @@ import {
 interface BillingSearch {
   /** Default: `now`. */
   readonly tab?: Tab;
-  /** The report's month, `YYYY-MM` in UTC; default: this one. */
+  /** The report's month, `YYYY-MM` in UTC; default: the current one. */
   readonly month?: string;
   /** The day of the ledger that is open, `YYYY-MM-DD` in UTC. */
   readonly day?: string;

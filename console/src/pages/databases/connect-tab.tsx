@@ -1,4 +1,4 @@
-/** How programs reach a database: its address, and code that connects in the words of the API. */
+/** How to connect to a database: address and sample code. */
 
 import { EyeIcon, EyeSlashIcon } from '@heroicons/react/24/outline';
 import { Button, Group, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
@@ -42,7 +42,7 @@ export function ConnectTab({ database, engine }: { database: Database; engine: D
   );
 }
 
-/** Databases that programs made beside it, where there are any. */
+/** Test databases that programs created, if any. */
 function TestDatabases({ id }: { id: string }) {
   const { data = [] } = useQuery(testDatabasesQuery(id));
   if (data.length === 0) return null;
@@ -155,7 +155,7 @@ function codesOf({ snippets, frameworks }: DatabaseCredentials) {
   ] as const;
 }
 
-/** For the screen; what is copied has it. */
+/** For display only; copying includes the password. */
 function withoutPassword(code: string, password: string | undefined): string {
   return password === undefined || password === '' ? code : code.replaceAll(password, '••••••••');
 }

@@ -1,4 +1,4 @@
-/** One database: how to connect, what is in it, and what can be done with it. */
+/** One database: connection, content and settings. */
 
 import { Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -60,7 +60,7 @@ function Inside({ database, engine }: { database: Database; engine: DatabaseEngi
     navigate({ search: (before) => ({ ...before, tab: next as DatabaseTab }), replace: true });
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // On a phone the last tabs are out of sight.
+    // On a phone, the last tabs may be out of view.
     const active = list.current?.querySelector(`[data-tab=${tab}]`);
     active?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [tab]);
@@ -103,7 +103,7 @@ function Inside({ database, engine }: { database: Database; engine: DatabaseEngi
   );
 }
 
-/** The end of the server's log of this database. */
+/** The latest log lines of this database. */
 function LogTab({ database: { database_id: id, name, state } }: { database: Database }) {
   const log = useQuery(logQuery(id));
   return (

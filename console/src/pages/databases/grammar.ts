@@ -1,4 +1,4 @@
-/** Grammars in which databases are asked, by the traits of their engine. */
+/** Query languages of databases, from the traits of their engine. */
 
 type Dialect = 'standard' | 'sqlite' | 'postgresql' | 'mysql';
 /** A dialect of SQL, or JSON commands that ask for documents. */

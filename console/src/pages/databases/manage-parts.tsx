@@ -94,7 +94,7 @@ export function LoadPart({ database }: { database: Database }) {
   );
 }
 
-/** Parts of the dump that the load left out, until another one. */
+/** Statements that the last load left out. */
 function LeftOut({ loaded: { left_out: count, notes } }: { loaded: LoadedDatabase }) {
   return (
     <Warning role="alert" title={words.leftOut(count)}>

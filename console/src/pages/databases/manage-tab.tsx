@@ -78,7 +78,7 @@ function RestartPart({ database: { database_id: id }, isShared }: { database: Da
   );
 }
 
-/** Another password; the connection string with it is shown at once. */
+/** Rotates the password and shows the new connection string. */
 function RotatePart({ database: { database_id: id, name } }: { database: Database }) {
   const [isAsked, setAsked] = useState(false);
   const [uri, setUri] = useState<string | null>(null);
@@ -129,10 +129,10 @@ function RotatePart({ database: { database_id: id, name } }: { database: Databas
   );
 }
 
-/** Selected in place of a recovery point. */
+/** Selected instead of a recovery point. */
 const MOMENT = 'moment';
 
-/** A second database of it, as of now, of a moment or of a recovery point. */
+/** Creates a copy of the database, as of now, a moment or a recovery point. */
 function ForkPart({ database: { database_id: id, name: original } }: { database: Database }) {
   const navigate = useNavigate();
   const { data: points = [] } = useQuery(pointsQuery(id));
@@ -268,12 +268,12 @@ function SettingsPart({ database }: { database: Database }) {
   );
 }
 
-/** Deletes it; the message of it has an Undo for as long as a dump is kept. */
+/** Deletes the database; the message offers Undo while a dump is kept. */
 function DeletePart({ database: { database_id: id, name } }: { database: Database }) {
   const [isAsked, setAsked] = useState(false);
   const [isKept, setKept] = useState(true);
   const navigate = useNavigate();
-  /** The two lists; the page of what is gone is not asked for again. */
+  /** Both lists; the deleted database's page is not reloaded. */
   const invalidates = [databasesQuery, keptDatabasesQuery].map(({ queryKey }) => ({ queryKey, exact: true }));
   const undo = useMutation({
     mutationFn: () => cloud.undeleteDatabase(id),

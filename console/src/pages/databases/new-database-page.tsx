@@ -21,7 +21,7 @@ import { databaseQuery, databasesQuery, enginesQuery, pricesQuery } from './quer
 const words = text.databases;
 const DEFAULT_LIMIT_MB = 1024;
 const MAX_CREATE_TRIES = 1000;
-/** `name`: undefined while the suggested one stands. */
+/** `name`: undefined while the suggested name is used. */
 const NOTHING = { name: undefined as string | undefined, size_limit_mb: DEFAULT_LIMIT_MB };
 
 export function NewDatabasePage() {
@@ -37,7 +37,7 @@ export function NewDatabasePage() {
   );
 }
 
-/** `app-db`, or with a number when there is one already. */
+/** `app-db`, with a number if it is taken. */
 function useFreeName(): string {
   const { data: databases = [] } = useQuery({ ...databasesQuery, refetchInterval: false });
   const taken = new Set(databases.map(({ name }) => name));

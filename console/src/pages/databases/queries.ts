@@ -54,7 +54,7 @@ export const tablesQuery = (id: string) =>
 export const logQuery = (id: string) =>
   queryOptions({ queryKey: ['databases', id, 'log'], queryFn: () => cloud.getDatabaseLog(id) });
 
-/** The cloud tells of no step of the host's preparation. */
+/** Poll interval, because the cloud pushes no updates of the host's preparation. */
 const PREPARING_MS = 2000;
 const isComing = ({ preparing }: DatabaseEngine) => preparing !== null;
 

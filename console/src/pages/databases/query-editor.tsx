@@ -1,4 +1,4 @@
-/** CodeMirror for statements: colours, completion of table and column names, Ctrl+Enter, what is wrong. */
+/** CodeMirror for statements: highlighting, completion of names, Ctrl+Enter, errors. */
 import {
   autocompletion,
   type Completion,
@@ -28,7 +28,7 @@ interface QueryEditorProps {
   readonly onChange: (value: string) => void;
   /** The range that is underlined and scrolled to. */
   readonly wrong: Range | null;
-  /** `selected`: where it is, when there is more than a cursor. */
+  /** `selected`: the selected range, if not empty. */
   readonly onRun: (selected: Range | null) => void;
   readonly onSelect: (selected: Range | null) => void;
 }

@@ -1,4 +1,4 @@
-/** The query editor, loaded where it is shown: statements, results, and what was run before. */
+/** The query editor, loaded on demand: statements, results and history. */
 
 import { ClockIcon } from '@heroicons/react/24/outline';
 import { Alert, Button, Group, Kbd, Menu, Stack, Switch, Text } from '@mantine/core';

@@ -16,7 +16,7 @@ const ROWS_BEYOND = 12;
 
 interface ResultGridProps {
   readonly result: DatabaseQueryResult;
-  /** Rows of pages before this one, for the numbers. */
+  /** Rows before this page, for row numbers. */
   readonly skip?: number;
 }
 

@@ -10,7 +10,7 @@ export function cellText(cell: unknown): string {
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell);
 }
 
-/** A spreadsheet takes text that begins so for a formula; numbers may. */
+/** Spreadsheets treat text that begins like this as a formula; numbers are fine. */
 const FORMULA = /^[=+\-@\t\r](?![\d.]+(?:e[+-]?\d+)?$)/i;
 
 /** NULL is an empty cell, and an empty text is `""`. */
@@ -26,7 +26,7 @@ export function asCsv({ columns, rows }: Rows): string {
   return lines.map((line) => `${line.map(csvCell).join(',')}\r\n`).join('');
 }
 
-/** An object for each row. Of two columns with one name, the second has a number. */
+/** One object per row. Duplicate column names get a number. */
 export function asJson({ columns, rows }: Rows): string {
   const seen = new Map<string, number>();
   const names = columns.map(({ name }) => {

@@ -1,4 +1,4 @@
-/** `/databases` lists them, `/databases/new` makes one, `/databases/db-1?tab=query` is one of them. */
+/** `/databases` is the list, `/databases/new` the form, `/databases/db-1?tab=query` a database. */
 
 import { CircleStackIcon, CommandLineIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
@@ -20,7 +20,7 @@ const SPANS = ['hour', 'day', 'month'] as const;
 
 interface DatabaseSearch {
   readonly tab?: DatabaseTab;
-  /** For the charts. */
+  /** Time span of the charts. */
   readonly span?: (typeof SPANS)[number];
   /** The table or collection that is open. */
   readonly table?: string;

@@ -1,4 +1,4 @@
-/** The statements of a text, told apart as the engine would. */
+/** Splits a text into statements, like the engine. */
 import type { Grammar } from './grammar.ts';
 
 export interface Statement {
@@ -12,7 +12,7 @@ const QUOTED = `"(?:[^"]|"")*"`;
 const ESCAPED = String.raw`'(?:[^'\\]|''|\\[\s\S])*'`;
 const PLAIN = `'(?:[^']|'')*'`;
 
-/** Comments and quoted text: a `;` in them ends no statement. */
+/** Comments and quoted text, in which `;` does not end a statement. */
 const WHOLE: Readonly<Record<Grammar, readonly string[]>> = {
   standard: [COMMENT, PLAIN, QUOTED],
   sqlite: [COMMENT, PLAIN, QUOTED, String.raw`\[[^\]]*\]`, '`[^`]*`'],

@@ -1,4 +1,4 @@
-/** Tables or collections of a database, with columns, indexes, foreign keys and rows of the open one. */
+/** Tables or collections of a database, with columns, indexes, foreign keys and rows. */
 
 import { ArrowPathIcon, TableCellsIcon } from '@heroicons/react/24/outline';
 import {
@@ -35,7 +35,7 @@ const COLUMNS: readonly Column<DatabaseTable['columns'][number]>[] = [
   { name: words.type, isMono: true, cell: ({ type }) => type },
   { name: words.default, isMono: true, cell: (column) => column.default },
 ];
-/** From how many on they can be searched. */
+/** Number of tables from which a search field is shown. */
 const MANY = 12;
 
 export function TablesTab({ database, engine }: { database: Database; engine: DatabaseEngine }) {
@@ -260,7 +260,7 @@ interface TableRowsProps {
   readonly id: string;
   readonly grammar: Grammar;
   readonly table: DatabaseTable;
-  /** How many rows are before the page. */
+  /** Rows before the page. */
   readonly skip: number;
   readonly onSkip: (skip: number) => void;
 }

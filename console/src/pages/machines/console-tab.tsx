@@ -29,7 +29,7 @@ export function ConsoleTab({ vm }: { vm: Vm }) {
       </Empty>
     );
   }
-  // A machine that has begun to run again has a new line.
+  // A restarted machine has a new serial line.
   return <Console key={vm.started_at ?? 'starting'} vmId={vm.vm_id} />;
 }
 
@@ -127,7 +127,7 @@ interface PasteProps {
 function PasteForm({ isOpen, onClose, onSend }: PasteProps) {
   const [typed, setTyped] = useState('');
   return (
-    // Within the frame: only what is in it is seen on the full screen.
+    // Inside the frame, because only its content is visible in full screen.
     <Dialog opened={isOpen} onClose={onClose} title={words.pasteTitle} withinPortal={false}>
       <form
         onSubmit={(event) => {
@@ -197,7 +197,7 @@ function Key({ says, label = says, isHeld, onPress }: KeyProps) {
       className={classes.key ?? ''}
       aria-label={label}
       aria-pressed={isHeld}
-      // The terminal keeps the focus, and with it the keyboard on the screen stays open.
+      // The terminal keeps the focus, so that the on-screen keyboard stays open.
       onMouseDown={(event) => event.preventDefault()}
       onClick={onPress}
     >

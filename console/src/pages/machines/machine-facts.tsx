@@ -1,4 +1,4 @@
-/** How to reach a machine, which ports answer, and what it is. */
+/** Addresses, open ports and properties of a machine. */
 
 import { Badge, Group, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';

@@ -47,7 +47,7 @@ export function arePorts(ports: string): boolean {
   return numbersOf(ports).every((port) => Number.isInteger(port) && port > 0 && port < 65_536);
 }
 
-/** Only what was filled in. */
+/** Only the filled-in fields. */
 export function bodyOf(fields: MachineFields): NewVm {
   const { name, image, instance_type, user_data, tags } = fields;
   const ssh_keys = linesOf(fields.ssh_keys);
@@ -74,7 +74,7 @@ export function useMachineForm() {
   const form = useCloudForm({
     values: { ...EMPTY, ssh_keys: keptKeys },
     send: (fields) => cloud.createVm(bodyOf(fields)),
-    // Not the new one: its page shows it as starting before the cloud knows.
+    // Except the new machine: its page already shows it as starting.
     invalidates: [{ queryKey: vmsQuery.queryKey, exact: true }],
     onDone: async (vm) => {
       const { isRemembered, isStarted, ssh_keys } = form.values;

@@ -1,4 +1,4 @@
-/** Start, stop, restart, power off, delete: as a menu, with what each of them means. */
+/** Start, stop, restart, power off, delete: a menu with explanations. */
 
 import {
   ArrowPathIcon,

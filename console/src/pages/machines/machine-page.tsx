@@ -119,7 +119,7 @@ function Inside({ vm }: { vm: Vm }) {
   );
 }
 
-/** Refusals that a smaller one might not get. */
+/** Refusals that may not apply to a smaller machine. */
 const SIZE_MATTERS = ['insufficient_credits', 'insufficient_capacity', 'quota_exceeded'];
 
 function RefusedStart({ vm }: { vm: Vm }) {

@@ -1,4 +1,4 @@
-/** The machines: their state as it is now, where they are, and what they cost. */
+/** The list of machines: state, address and cost. */
 
 import { PlusIcon, ServerIcon } from '@heroicons/react/24/outline';
 import { Text } from '@mantine/core';

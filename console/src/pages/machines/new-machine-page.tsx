@@ -1,4 +1,4 @@
-/** Everything a new machine needs on one page; an image, a size and a name are enough. */
+/** The form for a new machine; image, size and name are enough. */
 
 import { Button, Checkbox, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -149,7 +149,7 @@ function sayRates(type: InstanceType, say: (amount: string) => string = (amount)
   return `${hour} · ${words.perMonth(sayCredits(type.total_price_per_month))}`;
 }
 
-/** The part of the price that goes on while it is stopped. */
+/** The part of the price that is charged while the machine is stopped. */
 function diskNotes({ disk_price_per_hour: price }: InstanceType): readonly string[] {
   return price === 0 ? [] : [words.diskPrice(sayCredits(price))];
 }

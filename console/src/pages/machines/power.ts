@@ -1,4 +1,4 @@
-/** Starting, stopping, restarting and deleting a machine, and what the pages show meanwhile. */
+/** Starting, stopping, restarting and deleting a machine, with optimistic state. */
 import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -6,7 +6,7 @@ import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 import { vmQuery, vmsQuery } from './queries.ts';
 
-/** Shows a state at once; the next read corrects it. */
+/** Shows a state immediately; the next read corrects it. */
 function showState(queryClient: QueryClient, id: string, state: Vm['state']): void {
   queryClient.setQueryData(vmQuery(id).queryKey, (vm) => vm && { ...vm, state });
   queryClient.setQueryData(vmsQuery.queryKey, (all) =>
@@ -35,7 +35,7 @@ export async function startUnseen(queryClient: QueryClient, id: string): Promise
     .catch(() => undefined);
 }
 
-/** `isOwnPage`: that of the machine, which shows refused starts itself. */
+/** `isOwnPage`: on the machine's page, which shows refused starts itself. */
 export function usePower({ vm_id: id, name, state }: Vm, isOwnPage = false) {
   const queryClient = useQueryClient();
   const shown = { meta: { shown: true, invalidates: [vmsQuery] } };

@@ -1,4 +1,4 @@
-/** The published ports of a machine: where everyone who reaches this cloud connects to it. */
+/** The published ports of a machine. */
 import { PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Group, NumberInput, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';

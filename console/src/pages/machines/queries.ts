@@ -8,17 +8,17 @@ import { watchEvery } from '../../queries.ts';
 export const MACHINE_TABS = ['overview', 'console', 'log', 'charts', 'recovery'] as const;
 export type MachineTab = (typeof MACHINE_TABS)[number];
 
-/** s after its start in which a guest is expected to boot. */
+/** Seconds after the start in which a guest is expected to boot. */
 const BOOT_MAX_SECONDS = 300;
 
-/** True while its state goes on changing by itself. */
+/** True while the state changes without user action. */
 function isMoving({ state, ready_at, ssh_command, uptime_seconds }: Vm): boolean {
   if (state === 'starting' || state === 'stopping' || state === 'deleting') return true;
   const isBooting = ready_at === null || ssh_command === null;
   return state === 'running' && isBooting && uptime_seconds < BOOT_MAX_SECONDS;
 }
 
-/** States in which its guest may write. */
+/** States in which the guest may produce output. */
 export const WITH_CONSOLE: readonly Vm['state'][] = ['starting', 'running', 'stopping'];
 
 export const vmsQuery = queryOptions({

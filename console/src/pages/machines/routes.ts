@@ -1,4 +1,4 @@
-/** `/machines` lists them, `/machines/new` makes one, `/machines/vm-1?tab=console` is one of them. */
+/** `/machines` is the list, `/machines/new` the form, `/machines/vm-1?tab=console` a machine. */
 
 import { CommandLineIcon, PlayIcon, PlusIcon, ServerIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
@@ -15,7 +15,7 @@ const SPANS = ['hour', 'day', 'month'] as const;
 
 interface MachineSearch {
   readonly tab?: MachineTab;
-  /** For the charts. */
+  /** Time span of the charts. */
   readonly span?: (typeof SPANS)[number];
 }
 

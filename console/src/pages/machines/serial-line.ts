@@ -3,13 +3,13 @@ import { CloudError } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { isSignedOut, session, sessionEnded } from '../../queries.ts';
 
-/** `refused`: another attempt would be, too. */
+/** `refused`: retrying is pointless. */
 export type LineState = 'connecting' | 'connected' | 'lost' | 'refused' | 'ended';
 
 interface LineEvents {
-  /** The last that the machine wrote comes first, each time. */
+  /** Recent output of the machine follows each connection. */
   readonly onOpen: () => void;
-  /** `isOld`: it was written before; what it asks of a terminal must not be answered again. */
+  /** `isOld`: replayed output; terminal queries in it must not be answered again. */
   readonly onBytes: (bytes: Uint8Array, isOld: boolean) => void;
   readonly onState: (state: LineState) => void;
 }
@@ -17,7 +17,7 @@ interface LineEvents {
 const STOPPED = 1000;
 const FIRST_WAIT_MS = 500;
 const WAIT_MAX_MS = 15_000;
-/** The cloud takes frames of 64 KiB. */
+/** The cloud accepts frames of up to 64 KiB. */
 const FRAME_BYTES = 32 * 1024;
 
 export class SerialLine {
@@ -37,7 +37,7 @@ export class SerialLine {
     void this.#open();
   }
 
-  /** Dropped while there is no connection. */
+  /** Dropped while disconnected. */
   send(text: string): void {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
     const bytes = new TextEncoder().encode(text);
@@ -71,7 +71,7 @@ export class SerialLine {
   #listen(socket: WebSocket): void {
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
-    // The first message is what was written last, where there is any.
+    // The first message replays recent output, if any.
     let isOld = true;
     socket.onopen = () => {
       this.#waitMs = FIRST_WAIT_MS;

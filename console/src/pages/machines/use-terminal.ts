@@ -20,7 +20,7 @@ export interface TerminalHandle {
   /** The next letter is typed with Ctrl. */
   readonly isControl: boolean;
   readonly setControl: (isControl: boolean) => void;
-  /** Types the command that tells the guest how large the window is. */
+  /** Types the command that sets the guest's terminal size. */
   readonly tellSize: () => void;
   readonly reconnect: () => void;
 }
@@ -95,7 +95,7 @@ export function useTerminal(
   };
 }
 
-/** `c` becomes what Ctrl+C sends; what is no single letter stays. */
+/** `c` becomes Ctrl+C; other text stays. */
 function withControl(typed: string): string {
   return /^[@-_a-z]$/.test(typed) ? String.fromCharCode(typed.toUpperCase().charCodeAt(0) - 64) : typed;
 }

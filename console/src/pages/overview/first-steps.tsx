@@ -1,4 +1,4 @@
-/** Five things that make a cloud, each ticked off when it is done. */
+/** Five first steps, ticked off when done. */
 import {
   ArchiveBoxIcon,
   ArrowUpTrayIcon,

@@ -1,4 +1,4 @@
-/** Where one begins: the first steps, what there is, and how the cloud is doing. */
+/** The start page: first steps, resources and the state of the cloud. */
 import { Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
@@ -30,7 +30,7 @@ export function OverviewPage() {
   );
 }
 
-/** Buckets, machines, databases and credits in figures; hidden while there are none. */
+/** Counts of buckets, machines, databases and credits; hidden if all are zero. */
 const words = text.overview.glance;
 const { areas } = text.shell;
 
@@ -76,7 +76,7 @@ function AtAGlance() {
   );
 }
 
-/** How the cloud is doing: the host's load, and for administrators what needs them. */
+/** State of the cloud: host load, and warnings for administrators. */
 function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
   const status = useQuery(statusQuery);
   return (
@@ -115,7 +115,7 @@ function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
   );
 }
 
-/** `warnings`: what would be in the way if this cloud were lost now; for administrators. */
+/** `warnings`: what would hinder a full restore of this cloud; for administrators. */
 function sayState(state: 'ok' | 'degraded', warnings: number): string {
   if (state === 'degraded') return text.overview.degraded;
   return warnings === 0 ? text.overview.healthy : text.overview.unprotected;

@@ -1,4 +1,4 @@
-/** The recovery points, each with its state, its parts and what can be done with it. */
+/** The recovery points with state, components and actions. */
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Menu, Progress, Stack, Text } from '@mantine/core';

@@ -14,7 +14,7 @@ export const isBusy = ({ state, verifying_percent: verifying, drilling }: Recove
 export const pointsQuery = queryOptions({
   queryKey: ['recovery', 'points'],
   queryFn: () => cloud.listRecoveryPoints().all(),
-  // Only while something is on its way.
+  // Only while a point is in progress.
   refetchInterval: ({ state: { data } }) => (data?.some(isBusy) ? BUSY_MS : false),
 });
 

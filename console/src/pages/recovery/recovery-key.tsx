@@ -1,4 +1,4 @@
-/** The recovery key: whether somebody keeps it, and how it is taken. */
+/** The recovery key: whether it is confirmed, and showing it. */
 
 import { Button, Text, TextInput, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
@@ -13,7 +13,7 @@ import { RECOVERY } from './queries.ts';
 interface RecoveryKeyProps {
   /** null while there is no key. */
   readonly isTaken: boolean | null;
-  /** Without a heading: part of a list that has one. */
+  /** Without a heading, as part of a list that has one. */
   readonly isPart?: boolean;
 }
 
@@ -42,7 +42,7 @@ export function RecoveryKey({ isTaken, isPart = false }: RecoveryKeyProps) {
         </Text>
       )}
       {isTaken === false && (
-        // Not disabled meanwhile: it must keep the focus, to have it back from the window.
+        // Not disabled, because focus must return to it after the dialog.
         <Button variant="default" onClick={() => show.mutate()}>
           {text.recovery.showKey}
         </Button>

@@ -1,4 +1,4 @@
-/** Recovery points: what is kept, whether it can be had back, and how. */
+/** Recovery points: list, readiness and schedule. */
 
 import { LifebuoyIcon } from '@heroicons/react/24/outline';
 import { Button, Stack } from '@mantine/core';
@@ -24,7 +24,7 @@ export function RecoveryPage() {
   const status = useQuery(statusQuery);
   const meta = { invalidates: [RECOVERY] };
   const create = useMutation({
-    // Not waited for: the list shows how far it is.
+    // Not awaited: the list shows the progress.
     mutationFn: () => cloud.createRecoveryPoint({ wait: 0 }),
     meta,
   });

@@ -1,4 +1,4 @@
-/** `/recovery?point=drp-1` has the details of that point open. */
+/** `/recovery?point=drp-1` shows the details of that point. */
 
 import { LifebuoyIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
@@ -35,7 +35,7 @@ export const recoveryPalette: PaletteSource = {
   actions: [{ id: 'take-point', label: text.recovery.create, icon: LifebuoyIcon, open: take }],
 };
 
-/** Not waited for: the page of the points shows how far it is. */
+/** Not awaited: the list of points shows the progress. */
 function take(): Promise<unknown> {
   return cloud
     .createRecoveryPoint({ wait: 0 })

@@ -1,4 +1,4 @@
-/** The schedule and its keep rules, with what these would keep and delete now. */
+/** The schedule and its keep rules, with a preview of their effect. */
 import { Group, Input, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { RecoverySchedule } from '../../../../sdk/index.ts';
@@ -41,7 +41,7 @@ export function ScheduleForm({ present, onClose }: ScheduleFormProps) {
   return (
     <FormModal isOpen title={words.title} action={words.save} form={form} size="lg" onClose={onClose}>
       <Group align="flex-start" grow>
-        {/* Mantine's Select and NumberInput would join the first load of the console. */}
+        {/* Mantine's Select and NumberInput would increase the first load of the console. */}
         <NativeSelect
           label={words.every}
           data={choices(words.everyChoices)}

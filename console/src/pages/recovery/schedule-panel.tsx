@@ -42,7 +42,7 @@ interface PartProps {
   readonly onEdit: () => void;
 }
 
-/** Gone once all of it is done. */
+/** Hidden once everything is done. */
 function FirstRun({ status, schedule, onEdit }: PartProps & { status: Status }) {
   const { steps } = words;
   const hasTarget = status.on_data_disk === false;

@@ -19,7 +19,7 @@ import { SignInLayout } from './sign-in-pages.tsx';
 
 const words = text.signIn.connect;
 const DAY = 86_400;
-/** The same as the server's: the loopback by its number, never a name. */
+/** Must match the server: the loopback address as a number, never a name. */
 const LOOPBACK = /^http:\/\/(?:127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/callback$/;
 
 interface Request {
@@ -31,7 +31,7 @@ interface Request {
   readonly days: string;
 }
 
-/** Undefined: the address is not one that a program made. */
+/** Undefined: the URL is not a valid log-in request. */
 function readRequest(): Request | undefined {
   const given = new URLSearchParams(location.hash.slice(1));
   const field = (name: string) => given.get(name) ?? '';

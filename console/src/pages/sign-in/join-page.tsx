@@ -56,7 +56,7 @@ export function JoinPage() {
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
-/** Only what the invitation leaves open is asked for. */
+/** Asks only for fields that the invitation leaves open. */
 function JoinForm({ token, invitation }: { token: string; invitation: ShownInvitation }) {
   const { username, email, account_expires_at: end } = invitation;
   const onEnter = useEnter('/');

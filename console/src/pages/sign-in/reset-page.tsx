@@ -21,7 +21,7 @@ function readToken(): string {
 }
 
 interface Done extends ResetPassword {
-  /** undefined: the new password was set, but nobody is signed in with it. */
+  /** undefined: the new password was set, but sign-in failed. */
   readonly account: Account | undefined;
 }
 

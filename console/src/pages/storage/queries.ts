@@ -4,7 +4,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/
 import { cloud } from '../../cloud.ts';
 import { figuresEvery } from '../../queries.ts';
 
-/** Enough for every window; who goes on below has a long way. */
+/** Enough for every screen; more are loaded while scrolling. */
 const FIRST_ENTRIES = 200;
 const NEXT_ENTRIES = 1000;
 
@@ -16,7 +16,7 @@ export const bucketsQuery = queryOptions({
 export const bucketQuery = (name: string) =>
   queryOptions({ queryKey: ['buckets', name], queryFn: () => cloud.getBucket(name) });
 
-/** The settings that S3 clients can make on it. */
+/** Settings of the bucket as in S3. */
 export const settingsQuery = (bucket: string) =>
   queryOptions({
     queryKey: ['buckets', bucket, 'settings'],
@@ -29,7 +29,7 @@ export const changedSettings = (bucket: string) => [
   { queryKey: ['buckets', bucket, 'access'] },
 ];
 
-/** The callers that may do something with an object of it. */
+/** Callers with access to an object of the bucket. */
 export const accessQuery = (bucket: string, object: string) =>
   queryOptions({
     queryKey: ['buckets', bucket, 'access', object],
@@ -61,7 +61,7 @@ export const encryptionKeysQuery = queryOptions({
   queryFn: () => cloud.listEncryptionKeys(),
 });
 
-/** A folder, or what is found in it, page by page. */
+/** A folder or a search in it, by page. */
 export const filesQuery = (bucket: string, search: FilesSearch) => {
   const { object: _, tab: __, find, ...view } = search;
   const query = find === undefined ? view : { ...view, search: find };
@@ -73,7 +73,7 @@ export const filesQuery = (bucket: string, search: FilesSearch) => {
       return cloud.browseBucket(bucket, query, { signal }).page({ cursor: pageParam, limit });
     },
     getNextPageParam: ({ cursor }) => cursor ?? undefined,
-    // Pages are compared member by member otherwise, all of them for each that is added.
+    // Otherwise, all pages would be compared deeply for each new one.
     structuralSharing: false,
   });
 };
@@ -139,10 +139,10 @@ export function readSearch(search: Record<string, unknown>): FilesSearch {
   );
 }
 
-/** How a folder is looked at. */
+/** Search parameters of a folder. */
 export type FolderSearch = Omit<FilesSearch, 'tab'>;
 
-/** Another folder, looked at in the same way. */
+/** Another folder with the same sort order. */
 export function inFolder(search: FolderSearch, prefix: string): FilesSearch {
   const { find: _find, object: _object, prefix: _prefix, tab: _tab, ...view } = search as FilesSearch;
   return prefix === '' ? view : { ...view, prefix };

@@ -30,7 +30,7 @@ import {
 } from './queries.ts';
 
 interface BucketsSearch {
-  /** The form for a new one is open. */
+  /** Whether the form for a new bucket is open. */
   readonly create?: boolean;
 }
 
@@ -48,7 +48,7 @@ export const storageRoutes = [
   }),
   createRoute({
     getParentRoute: () => shellRoute,
-    // No bucket has a name of two letters.
+    // A bucket name has at least three letters.
     path: '/storage/s3',
     validateSearch: ({ create }: Record<string, unknown>): BucketsSearch =>
       create === true ? { create } : {},
@@ -86,7 +86,7 @@ export const storageRoutes = [
 const FOUND_MAX = 8;
 /** Buckets that are searched at a time; each is a call. */
 const AT_ONCE = 8;
-/** And altogether for the same words, the fullest first. */
+/** Maximum buckets searched for one text, the fullest first. */
 const MOST_SEARCHED = 64;
 /** Fewer letters are in nearly every name. */
 const OBJECT_LETTERS = 3;

@@ -130,7 +130,7 @@ function Replay({ webhook, id, type }: { webhook: string } & Pick<WebhookDeliver
   );
 }
 
-/** One delivery: what is sent, and what each attempt was answered. */
+/** One delivery: the request, and the response of each attempt. */
 type Attempt = WebhookDelivery['attempts'][number];
 
 function DeliveryDetails({ delivery }: { delivery: WebhookDelivery }) {

@@ -1,4 +1,4 @@
-/** `/webhooks?log=whk-…&state=failed`: with the deliveries of one over it, all or those in one state. */
+/** `/webhooks?log=whk-…&state=failed`: shows the deliveries of one webhook, all or in one state. */
 
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { readAhead } from '../../queries.ts';

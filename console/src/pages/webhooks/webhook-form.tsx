@@ -1,4 +1,4 @@
-/** A new webhook, or another address or other events for one. */
+/** Form for a new webhook, or to change one. */
 
 import { MultiSelect, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
@@ -26,7 +26,7 @@ const OF_RECOVERY = [
 ];
 
 interface WebhookFormProps {
-  /** undefined: a new one is made. */
+  /** undefined: creates a new one. */
   readonly present?: Webhook;
   readonly onClose: () => void;
   readonly onMade?: (id: string) => void;

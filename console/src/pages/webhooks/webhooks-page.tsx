@@ -1,4 +1,4 @@
-/** Where the events of this account are sent, and how each delivery went. */
+/** The webhooks of this account, and their deliveries. */
 
 import { BoltIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Group, Stack, Text } from '@mantine/core';
@@ -96,7 +96,7 @@ function State({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** The old secret signs, too, while programs learn the new one. */
+/** The old secret also signs while programs are updated. */
 const OVERLAP_SECONDS = 86_400;
 
 function Secret({ id }: { id: string }) {

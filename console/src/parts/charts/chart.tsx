@@ -9,13 +9,13 @@ import classes from './chart.module.css';
 
 export interface ChartLine {
   readonly label: string;
-  /** One for each time. */
+  /** One value for each time. */
   readonly values: readonly (number | null)[];
 }
 
 interface ChartProps {
   readonly title?: string;
-  /** For those who do not see it. */
+  /** For screen readers. */
   readonly label: string;
   /** s since 1970, ascending. */
   readonly times: readonly number[];
@@ -33,7 +33,7 @@ const AXIS_WIDTH = 74;
 /** px for the times below. */
 const TIME_HEIGHT = 30;
 const DAY_SECONDS = 86_400;
-/** How much of the colour of a line is below it: two hexadecimal digits. */
+/** Opacity of the area below a line: two hexadecimal digits. */
 const WASH = '1f';
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const LOOK = {
@@ -78,7 +78,7 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
           label: line.label,
           stroke: strokes[index % strokes.length] ?? axis,
           width: 1.5,
-          // Two lines over one another keep their own colours.
+          // Overlapping lines keep their own colours.
           ...(lines.length === 1 ? { fill: `${strokes[0]}${WASH}` } : {}),
           spanGaps: false,
           points: { size: 4, filter: (_: UPlot, index: number) => alone(lines[index - 1]?.values ?? []) },
@@ -130,7 +130,7 @@ function alone(values: ChartLine['values']): number[] {
   });
 }
 
-/** Index of the newest reading, shown in the legend until one points at another. */
+/** Index of the newest reading, shown in the legend by default. */
 function lastReading(lines: readonly ChartLine[]): number {
   return Math.max(...lines.map(({ values }) => values.findLastIndex((value) => value !== null)), 0);
 }

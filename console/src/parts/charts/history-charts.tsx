@@ -22,7 +22,7 @@ interface HistoryChartsProps<T> {
   readonly onSpan: (span: Span) => void;
   /** The meaning of gaps, and the text for no readings. */
   readonly words: { readonly gaps: string; readonly none: string };
-  /** Kept by the caller from one rendering to the next. */
+  /** Must be stable between renderings. */
   readonly figuresOf: (series: Series<T>) => readonly Figure[];
 }
 
@@ -112,7 +112,7 @@ const sayReading = (value: number | null, say: Figure['say']) => (value === null
 
 /** Readings of the API as points of a chart. Steps without a reading stay empty. */
 
-/** How far back, and in which steps the API is asked. */
+/** Time spans, and the step of each. */
 export const SPANS = {
   hour: { seconds: 3600, step: 15, refreshMs: 15_000 },
   day: { seconds: 86_400, step: 300, refreshMs: 60_000 },

@@ -14,12 +14,12 @@ const PAGES: Readonly<Record<string, readonly [all: string, one: string]>> = {
   administration: ['api adminListAccounts', 'api adminListAccounts'],
 };
 
-/** `s3://photos/trip/`, as one word of a shell. */
+/** `s3://photos/trip/`, quoted for a shell. */
 export function placeWord(bucket: string, name = ''): string {
   return shellWord(`s3://${bucket}/${name}`);
 }
 
-/** The command that shows what the page at this address shows; undefined: there is none. */
+/** The client command for the page at this URL; undefined: none. */
 export function commandOfPage(path: string, prefix: string | undefined): string | undefined {
   const [, area = '', encoded = ''] = path.split('/');
   const commands = PAGES[area];
@@ -31,7 +31,7 @@ export function commandOfPage(path: string, prefix: string | undefined): string 
   return `cloudlet ${commands[1]} ${word}`;
 }
 
-/** How an operation is called; the SDK's CallShape has these members. */
+/** The parameters of an operation, like the SDK's CallShape. */
 interface Shape {
   readonly method: string;
   readonly path: string;
@@ -39,7 +39,7 @@ interface Shape {
   readonly query: boolean;
 }
 
-/** Operations with a command of their own; `args` as its method takes them. */
+/** Operations with their own command; `args` as in the SDK's method. */
 const COMMANDS: Readonly<Record<string, (args: readonly unknown[]) => string | undefined>> = {
   createBucket: ([body]) => {
     const { name, ...settings } = body as { name: string };
@@ -66,7 +66,7 @@ export function commandOfCall(operation: string, shape: Shape, args: readonly un
     if (value !== undefined) search.set(name, String(value));
   let next = 0;
   const path = shape.path.replace(/\{\w+\}/g, () => encodeURIComponent(ids[next++] ?? ''));
-  // A query needs the path; ids alone go with the name of the operation.
+  // A query needs the path; without one, the operation name and ids suffice.
   const named = search.size === 0 ? [operation, ...ids] : [shape.method, `${path}?${search}`];
   const words = named.map(shellWord).join(' ');
   return `cloudlet api ${words}${body === undefined ? '' : ` -d ${shellWord(JSON.stringify(body))}`}`;

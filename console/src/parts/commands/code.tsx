@@ -6,7 +6,7 @@ import { CopyIcon } from './copy.tsx';
 
 interface CodeLineProps {
   readonly value: string;
-  /** Shown in place of a secret value. */
+  /** Shown instead of a secret value. */
   readonly shown?: string;
   readonly label: string;
 }
@@ -25,7 +25,7 @@ export function CodeLine({ value, shown = value, label }: CodeLineProps) {
 
 /** Text of the cloud: words between backticks are shown as code. */
 export function Prose({ children }: { children: string }) {
-  // Every second part stood between two backticks; a lone one stays as it is.
+  // Every second part is in backticks; a single backtick stays.
   return children.split(/`([^`\n]+)`/).map((part, index) =>
     // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text have no other name, and never move
     index % 2 === 1 ? <Code key={index}>{part}</Code> : <Fragment key={index}>{part}</Fragment>,

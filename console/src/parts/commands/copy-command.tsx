@@ -1,4 +1,4 @@
-/** "Copy as command": gives the command of the client for what is shown. */
+/** "Copy as command": the client command for the current page. */
 import { CommandLineIcon } from '@heroicons/react/24/outline';
 import { useRouterState } from '@tanstack/react-router';
 import { text } from '../../texts/text.ts';
@@ -9,7 +9,7 @@ export function CopyCommand({ command }: { command: string }) {
   return <CopyIcon value={command} label={text.shell.copyCommand(command)} icon={CommandLineIcon} />;
 }
 
-/** For the page that is shown. */
+/** For the current page. */
 export function CopyPageCommand() {
   const { pathname, search } = useRouterState({
     select: ({ resolvedLocation, location }) => resolvedLocation ?? location,

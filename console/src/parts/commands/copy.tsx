@@ -1,10 +1,10 @@
-/** Gives a text to the reader: into the clipboard, where http is enough, or as a file. */
+/** Copies a text to the clipboard, also over http, or saves it as a file. */
 import { CheckIcon, ClipboardIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { type ComponentType, type SVGProps, useState } from 'react';
 import { text } from '../../texts/text.ts';
 
-/** Longer: there is something to do. */
+/** Longer, because the user has to act. */
 const NOT_COPIED_MS = 6000;
 const COPIED_MS = 1500;
 
@@ -26,7 +26,7 @@ interface CopyIconProps {
   readonly icon?: ComponentType<SVGProps<SVGSVGElement>>;
 }
 
-/** A small button beside a value. Its label tells for a moment what became of it. */
+/** A small copy button. Its label briefly shows the result. */
 export function CopyIcon({ value, label, icon: Icon = ClipboardIcon }: CopyIconProps) {
   const [outcome, setOutcome] = useState<'copied' | 'notCopied'>();
   const tell = (what: typeof outcome, ms: number) => {
@@ -54,7 +54,7 @@ interface SavedText {
   readonly content: string;
 }
 
-/** Gives a text to the reader as a file. */
+/** Saves a text as a file. */
 export function saveText({ name, type, content }: SavedText): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([content], { type }));

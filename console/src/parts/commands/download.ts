@@ -9,7 +9,7 @@ import { cloud } from '../../cloud.ts';
 /** An operation, its path and its query. */
 export type DownloadTarget = Parameters<Cloud['ticketUrl']>;
 
-/** A download of a button: `download.mutate()` begins it. */
+/** A download button: `download.mutate()` starts the download. */
 export function useDownload(...target: DownloadTarget) {
   return useMutation({ mutationFn: () => cloud.ticketUrl(...target), onSuccess: follow });
 }

@@ -31,7 +31,7 @@ function findOpener(): HTMLElement | null {
   return opener instanceof HTMLElement ? opener : null;
 }
 
-/** Not when something else has the focus meanwhile. */
+/** Unless something else has the focus. */
 function goBack(opener: HTMLElement | null): void {
   const { activeElement, body } = document;
   if (activeElement !== body && !activeElement?.closest('[role=dialog]')) return;
@@ -55,7 +55,7 @@ interface ConfirmProps {
   readonly action: string;
   /** A name to type before the action can be chosen, for what takes away more than the thing itself. */
   readonly typed?: string | undefined;
-  /** Takes nothing away: the button is not red, and has the focus. */
+  /** Not destructive: the button is not red, and has the focus. */
   readonly isHarmless?: boolean;
   readonly isBusy?: boolean;
   readonly error?: unknown;
@@ -130,7 +130,7 @@ interface FormModalProps {
   readonly isIncomplete?: boolean;
   /** Width; default: `md`. */
   readonly size?: 'lg';
-  /** Above other windows. */
+  /** Above other dialogs. */
   readonly zIndex?: number;
   readonly children: ReactNode;
   readonly onClose: () => void;

@@ -1,4 +1,4 @@
-/** A line that opens what is below it. */
+/** A line that expands the content below. */
 import { Collapse, UnstyledButton } from '@mantine/core';
 import { type ComponentType, type ReactNode, type SVGProps, useId, useState } from 'react';
 import classes from '../parts.module.css';

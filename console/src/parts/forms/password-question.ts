@@ -1,15 +1,15 @@
 /** The question for the password, which the frame shows over the page: see shell/ask-password.tsx. */
 import { createStore } from '../store.ts';
 
-/** Called when the question is over: whether the cloud has taken a password. */
+/** Called when the dialog closes: whether the password was accepted. */
 type Answer = (isGiven: boolean) => void;
 
-/** null: nothing is asked. */
+/** null: the dialog is closed. */
 export const passwordQuestion = createStore<Answer | null>(null);
 
 let asked: Promise<boolean> | undefined;
 
-/** Asks once for all who ask at the same time. */
+/** Shows one dialog for concurrent callers. */
 export function givePassword(): Promise<boolean> {
   asked ??= new Promise((resolve) => {
     passwordQuestion.set((isGiven) => {

@@ -1,4 +1,4 @@
-/** An error in words: what the server said, and its hint. */
+/** An error as text: the server's message and its hint. */
 import { CloudError } from '../../../../sdk/problem.ts';
 import { text } from '../../texts/text.ts';
 

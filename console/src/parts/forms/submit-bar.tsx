@@ -7,7 +7,7 @@ import { type ReactNode, useEffect, useRef } from 'react';
 import classes from '../parts.module.css';
 
 interface SubmitBarProps {
-  /** Above the button: why it would be refused. */
+  /** Shown above the button: why the request would be refused. */
   readonly notice: ReactNode;
   readonly children: ReactNode;
 }

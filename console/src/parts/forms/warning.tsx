@@ -1,4 +1,4 @@
-/** A warning, an error or a refusal in its place on the page. */
+/** A warning, an error or a refusal within the page. */
 import { Alert, Button, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { isSignedOut } from '../../queries.ts';
@@ -10,7 +10,7 @@ import { besideFields } from './refusal.ts';
 interface WarningProps {
   readonly title?: ReactNode;
   readonly isError?: boolean;
-  /** `alert`: read out at once. */
+  /** `alert`: announced immediately. */
   readonly role?: 'alert';
   readonly children?: ReactNode;
 }
@@ -28,14 +28,14 @@ interface RefusedProps {
   readonly onRetry?: () => void;
   /** Members that have their error at a field of the form: only what else is wrong is said here. */
   readonly atFields?: ReadonlySet<string>;
-  /** How to go on. */
+  /** The next step for the user. */
   readonly children?: ReactNode;
 }
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
 export function Refused({ error, onRetry, atFields = NO_FIELDS, children }: RefusedProps) {
-  // The end of the session is said once, over the page.
+  // The end of the session is shown once, over the page.
   if (error === null || error === undefined || isSignedOut(error)) return null;
   const refusal = besideFields(error, atFields);
   if (refusal === null) return null;

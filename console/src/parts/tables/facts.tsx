@@ -28,7 +28,7 @@ export function Facts({ facts, isWide = false }: FactsProps) {
 }
 
 interface LargeFigure {
-  /** A word, or a link to where it comes from. */
+  /** A label, or a link to the source. */
   readonly name: ReactNode;
   readonly value: ReactNode;
   /** Small, below the value. */

@@ -14,7 +14,7 @@ export function elementPx(listPx: number): number {
   return Math.min(listPx, MOST_PX);
 }
 
-/** From a position in a length of `from` px to the position in one of `to` px. */
+/** Maps a position in a length of `from` px to one of `to` px. */
 function mapped(position: number, from: number, to: number): number {
   if (from === to || position <= END_PX) return position;
   if (position >= from - END_PX) return to - (from - position);
@@ -33,7 +33,7 @@ export class TallPosition {
     return this.#at;
   }
 
-  /** px that rows stand lower in the element than in the list. */
+  /** Offset in px of the rows in the element, relative to the list. */
   get shift(): number {
     return this.#px - this.#at;
   }
@@ -52,7 +52,7 @@ export class TallPosition {
     return mapped(this.#at, this.#listPx, elementPx(this.#listPx));
   }
 
-  /** The window was put there, with the same rows in it. */
+  /** The viewport was moved there without changing the rendered rows. */
   put(px: number): void {
     this.#px = px;
   }

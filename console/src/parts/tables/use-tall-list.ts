@@ -1,4 +1,4 @@
-/** Rows of one height, any number of them: which are near the window, and where they stand. */
+/** Virtualizes any number of rows with equal height: which are near the viewport, and where. */
 import { type RefObject, useLayoutEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { elementPx, TallPosition } from './tall-list.ts';
@@ -58,7 +58,7 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
       resting = setTimeout(() => flushSync(rest), REST_MS);
       show();
     };
-    // Before the window is drawn at its new position, or it would be empty for a moment.
+    // Synchronously, because the viewport would be empty for a moment otherwise.
     const lookAtOnce = () => flushSync(look);
     look();
     // A list that has grown has new space below.

@@ -26,7 +26,7 @@ function sayTime(ms: number, now = Date.now()): string {
   return absolute.format(ms);
 }
 
-/** Changes every half a minute while somebody looks. */
+/** Changes every half minute while the page is visible. */
 const minute = createStore(0);
 setInterval(() => document.hidden || minute.set(minute.get() + 1), 30_000);
 document.addEventListener('visibilitychange', () => minute.set(minute.get() + 1));

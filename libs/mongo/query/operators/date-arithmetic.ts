@@ -16,7 +16,7 @@ const MS_OF: Readonly<Record<string, number>> = {
   millisecond: 1,
 };
 const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
-/** Bins of any size begin here, as a zone's clocks show it. */
+/** Origin of bins of any size, in local time of the zone. */
 const REFERENCE = [2000, 1, 1] as const;
 /** Years that a date may have. */
 const MOST_MS = 8.64e15;
@@ -44,7 +44,7 @@ function monthOf(localMs: number): number {
 
 const startOfMonth = (month: number) => civil([Math.floor(month / 12), (((month % 12) + 12) % 12) + 1, 1]);
 
-/** A day that a month does not have is its last one. */
+/** A day beyond the end of the month becomes its last day. */
 function movedByMonths(localMs: number, months: number): number {
   const month = monthOf(localMs) + months;
   const start = startOfMonth(month);

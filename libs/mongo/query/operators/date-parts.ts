@@ -1,4 +1,4 @@
-/** Dates taken apart, put together, written and read. */
+/** Dates: parts, construction, formatting and parsing. */
 import { type Document, Long } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isNumber, plainNumber } from '../../values/numbers.ts';
@@ -41,7 +41,7 @@ function dayOfYear(localMs: number): number {
   return Math.floor((localMs - start) / DAY_MS) + 1;
 }
 
-/** Operators whose one operand is a date, or `{ date, timezone }`. None throws for null. */
+/** Operators with one operand: a date, or `{ date, timezone }`. None throws for null. */
 export const DATE_PARTS: Readonly<Record<string, (values: Document) => unknown>> = Object.fromEntries(
   Object.entries(PARTS).map(([name, read]) => [
     name,

@@ -67,7 +67,7 @@ const READ: Readonly<Record<string, string>> = {
   Z: '[+-]?\\d{1,4}',
 };
 
-/** By a format of `$dateFromString`. Throws CommandError. */
+/** Parses with a format of `$dateFromString`. Throws CommandError. */
 export function parseWith(text: string, format: string, zone?: Zone): number {
   const names: string[] = [];
   const pattern = format.replace(/%(.?)|[.*+?^${}()|[\]\\/]/gs, (whole, token?: string) => {
@@ -93,7 +93,7 @@ export function parseWith(text: string, format: string, zone?: Zone): number {
   return minutes === null ? inZone(text, localMs, { named, zone }) : localMs - minutes * 60_000;
 }
 
-/** Null: there is no such day. */
+/** Null: no such day. */
 function daysOf(
   parts: ReadonlyMap<string, string>,
   part: (name: string, otherwise: number) => number,

@@ -1,4 +1,4 @@
-/** Operators on lists and documents, by their evaluated operands; a missing one is undefined. */
+/** Operators on lists and documents, with evaluated operands; a missing one is undefined. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { spend } from '../../command-time.ts';
@@ -22,7 +22,7 @@ function listOf(value: unknown, code: number, wanted: string): unknown[] {
   throw refused(code, wanted, value);
 }
 
-/** A whole number of 32 bits. Throws CommandError: the first code for what is no number. */
+/** A 32-bit integer. Throws CommandError: the first code if it is not a number. */
 function wholeOf(value: unknown, [noNumber, notWhole]: readonly [number, number], what: string): number {
   if (!isNumber(value)) throw refused(noNumber, `${what} must be a numeric value`, value);
   const number = plainNumber(value);

@@ -1,4 +1,4 @@
-/** Operators on numbers whose results are doubles, on bits, and on the values of one list. */
+/** Operators on numbers with double results, on bits, and on the values of one list. */
 import { Decimal128, Long } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import {
@@ -19,7 +19,7 @@ export function numberOf(name: string, value: unknown, code = 28765): BsonNumber
   throw new CommandError(code, `${name} only supports numeric types, not ${typeNameOf(value)}`);
 }
 
-/** A double, or a Decimal128 where an operand is one. */
+/** A double, or a Decimal128 if an operand is one. */
 function real(result: number, operands: readonly BsonNumber[]): unknown {
   if (operands.some((each) => each instanceof Decimal128)) return Decimal128.fromString(String(result));
   return asDouble(result);
@@ -68,7 +68,7 @@ function angleOf([y, x]: unknown[]): unknown {
   return real(Math.atan2(plainNumber(numbers[0]), plainNumber(numbers[1])), numbers);
 }
 
-/** Whole numbers of 32 or 64 bits; the wider type is that of the result. */
+/** 32- or 64-bit integers; the result has the wider type. */
 function bits(name: string, start: bigint, work: (a: bigint, b: bigint) => bigint): [string, Operator] {
   const run = (values: unknown[]) => {
     if (values.some(isNil)) return null;

@@ -3,7 +3,7 @@ import { CommandError } from '../../command-error.ts';
 import type { Collation } from '../../values/collations.ts';
 
 export interface Operator {
-  /** How many operands it takes; undefined: any number. */
+  /** Minimum number of operands; undefined: any number. */
   readonly from?: number;
   readonly to?: number;
   /** A missing value is undefined. Throws CommandError. */

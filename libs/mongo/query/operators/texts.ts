@@ -1,4 +1,4 @@
-/** Operators on texts, by their evaluated operands; a missing one is undefined. */
+/** Operators on texts, with evaluated operands; a missing one is undefined. */
 import { BSONRegExp, BSONSymbol, Code, type Document, Timestamp } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isNumber, plainNumber } from '../../values/numbers.ts';
@@ -6,7 +6,7 @@ import { typeNameOf } from '../../values/type-names.ts';
 import { SIZES } from '../sizes.ts';
 import type { Operator } from './operator.ts';
 
-/** No document holds a longer one. */
+/** The maximum size of a document. */
 const MAX_LENGTH = 16 * 2 ** 20;
 
 const isNil = (value: unknown) => value === null || value === undefined;
@@ -20,7 +20,7 @@ function textOf(value: unknown, code: number, wanted: string): string {
   throw refused(code, wanted, value);
 }
 
-/** A value that an operator takes for a text: null for an empty one. Throws CommandError. */
+/** Converts a value to text, null to an empty one. Throws CommandError. */
 function coerced(value: unknown): string {
   if (isNil(value)) return '';
   if (typeof value === 'string') return value;
@@ -36,7 +36,7 @@ function indexIn(value: unknown, code: number, what: string): number {
   throw refused(code, `${what} must be a nonnegative integer`, value);
 }
 
-/** By bytes, from `start` on, up to but without `end`; -1: it is not there. */
+/** In bytes, from `start`, `end` exclusive; -1: not found. */
 function indexOfBytes([text, part, start = 0, end]: unknown[]): unknown {
   if (isNil(text)) return null;
   const bytes = Buffer.from(textOf(text, 40091, '$indexOfBytes requires a string as the first argument'));

@@ -13,13 +13,13 @@ export interface Zone {
 }
 
 const UTC: Zone = { isUtc: true, offsetAt: () => 0 };
-/** Cost of what the clocks of a named zone show. */
+/** Cost of computing the local time of a named zone. */
 const FORMAT_STEPS = 50;
 /** A formatter is some 50 KB. */
 const MAX_ZONES = 100;
 const zones = new Map<string, Zone>();
 
-/** By the name of the Olson data base, or as `+04:30`, `+0430` or `+04`. Throws CommandError. */
+/** A name of the Olson database, or `+04:30`, `+0430` or `+04`. Throws CommandError. */
 export function zoneOf(name: unknown): Zone {
   if (name === undefined) return UTC;
   if (typeof name !== 'string')
@@ -108,7 +108,7 @@ export function weekday(localMs: number): number {
   return new Date(localMs).getUTCDay();
 }
 
-/** The first day of the week in which a day lies. */
+/** The first day of the week that contains a day. */
 export function weekStart(localMs: number, firstDay: number): number {
   const day = Math.floor(localMs / DAY_MS) * DAY_MS;
   return day - ((weekday(day) - firstDay + 7) % 7) * DAY_MS;

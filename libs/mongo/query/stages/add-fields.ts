@@ -1,4 +1,4 @@
-/** `$addFields`, `$set`, `$replaceRoot` and `$replaceWith`: stages that make a new document of each. */
+/** `$addFields`, `$set`, `$replaceRoot` and `$replaceWith`: stages that transform each document. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { entriesOf, setField } from '../../values/field-order.ts';
@@ -7,10 +7,10 @@ import { typeNameOf } from '../../values/type-names.ts';
 import { evaluate } from '../expressions.ts';
 import type { Evaluation } from '../mingo-library.ts';
 
-/** Fields that are set: each by an expression, or within what is there. */
+/** Fields to set: by an expression, or nested in existing documents. */
 type Tree = Map<string, Tree | { readonly expression: unknown }>;
 
-/** Throws CommandError for paths of which one leads into another. */
+/** Throws CommandError if one path is a prefix of another. */
 function readFields(stage: string, spec: unknown): Tree {
   if (!isDocument(spec)) throw new CommandError(40272, `${stage} specification stage must be an object`);
   const tree: Tree = new Map();
@@ -51,7 +51,7 @@ function conflict(name: string): CommandError {
   return new CommandError(40176, `specification contains two conflicting paths at '${name}'`);
 }
 
-/** A list has the fields set in each of its elements; what is no document becomes one. */
+/** Sets the fields in each element of a list; a value that is not a document becomes one. */
 function withFields(value: unknown, tree: Tree, expressed: (expression: unknown) => unknown): unknown {
   if (Array.isArray(value)) return value.map((each) => withFields(each, tree, expressed));
   const copy: Document = isDocument(value) ? { ...value } : {};

@@ -1,4 +1,4 @@
-/** `$bucket`: a `$group` by the boundaries that values lie between, as a server makes it one. */
+/** `$bucket`: converted to a `$group` by boundaries, as on a server. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isDocument } from '../../values/field-paths.ts';

@@ -1,4 +1,4 @@
-/** How many documents `$densify` would make. */
+/** Computes how many documents `$densify` would create. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isDocument, valueAt } from '../../values/field-paths.ts';
@@ -8,7 +8,7 @@ import { isNumber, plainNumber } from '../../values/numbers.ts';
 /** A server's limit. */
 const MOST_MADE = 500_000;
 const DAY = 86_400_000;
-/** The shortest of each, ms. */
+/** The shortest duration of each unit, ms. */
 const UNITS: Readonly<Record<string, number>> = {
   millisecond: 1,
   second: 1000,

@@ -12,7 +12,7 @@ import { MemoryBudget, readSort, sortItems, sortOrder, weightOf } from '../sorti
 interface Output {
   readonly path: readonly string[];
   readonly method: 'linear' | 'locf' | null;
-  /** An expression, where there is no method. */
+  /** An expression, if there is no method. */
   readonly value: unknown;
 }
 
@@ -27,7 +27,7 @@ function readOutput([name, asked]: [string, unknown]): Output {
   return { path: name.split('.'), method: method ?? null, value };
 }
 
-/** The documents with their fields filled; those of a partition one after the other. Throws CommandError. */
+/** The documents with filled fields, partition by partition. Throws CommandError. */
 export function* filledDocuments(
   documents: Iterable<Document>,
   spec: Document,
@@ -109,7 +109,7 @@ function withLine(list: readonly Document[], { path }: Output, along: readonly s
     throw new CommandError('TypeMismatch', '$fill with linear needs numbers or dates to sort by');
   });
   const values = list.map((document) => valueAt(document, path) ?? null);
-  // The next one with a value, by going backwards once.
+  // The next document with a value, found in one backward pass.
   const next = values.map(() => -1);
   for (let i = values.length - 2; i >= 0; i--)
     next[i] = values[i + 1] === null ? (next[i + 1] as number) : i + 1;

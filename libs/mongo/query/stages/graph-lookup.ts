@@ -1,4 +1,4 @@
-/** `$graphLookup`: documents that others lead to, step by step, found by an index where there is one. */
+/** `$graphLookup`: documents reachable step by step, with an index if there is one. */
 import { type Document, Long } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isDocument, leavesAt, withValueAt } from '../../values/field-paths.ts';
@@ -16,7 +16,7 @@ interface Walk {
   readonly fromPath: readonly string[];
   readonly toField: string;
   readonly as: readonly string[];
-  /** Null: as far as it goes. */
+  /** Null: unlimited. */
   readonly maxDepth: number | null;
   readonly depthField: string | null;
   readonly match: Document | null;
@@ -53,7 +53,7 @@ function readWalk(spec: unknown): Walk {
   };
 }
 
-/** The documents with what they lead to. `scope`: variables and collation of the pipeline. */
+/** The documents with the reachable ones. `scope`: variables and collation of the pipeline. */
 export function* walkedDocuments(
   documents: Iterable<Document>,
   spec: unknown,

@@ -1,4 +1,4 @@
-/** `$group`, one document after the other. */
+/** `$group`, processed document by document. */
 import type { Document } from 'bson';
 import { CommandError } from '../../command-error.ts';
 import { isDocument } from '../../values/field-paths.ts';
@@ -13,7 +13,7 @@ interface Output {
   readonly name: string;
   readonly operator: string;
   readonly argument: unknown;
-  /** Gathers documents rather than values: one of mingo's, which sees all of a group at once. */
+  /** Collects documents for mingo's accumulator, which needs the whole group. */
   readonly isWhole: boolean;
 }
 

@@ -6,16 +6,16 @@ import type { SortSpec } from '../../storage/plan.ts';
 import { isDocument, valueAt } from '../../values/field-paths.ts';
 import { isNumber, plainNumber } from '../../values/numbers.ts';
 
-/** Places from the first one on, up to but without the second. */
+/** A range of positions, end exclusive. */
 type Bounds = (at: number) => readonly [from: number, to: number];
 
 export interface Window {
-  /** Whether it begins with the partition. */
+  /** Whether the window begins at the start of the partition. */
   readonly isFromStart: boolean;
   boundsIn(documents: readonly Document[], sort: SortSpec): Bounds;
 }
 
-/** Units of one length each. */
+/** Units with a fixed length. */
 const UNIT_MS: Readonly<Record<string, number>> = {
   week: 604_800_000,
   day: 86_400_000,
@@ -100,7 +100,7 @@ function valuesAround(documents: readonly Document[], { path, unitMs, low, high 
     throw new CommandError(5429414, `A window by range needs ${kind} to sort by, in each document`);
   });
   const scale = unitMs ?? 1;
-  /** The first place whose value is not below, or with `isAfter` above, that one. */
+  /** The first position whose value is not below that one, or with `isAfter` above it. */
   const placeOf = (limit: number, isAfter: boolean) => {
     let [least, most] = [0, values.length];
     while (least < most) {

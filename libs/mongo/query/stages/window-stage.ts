@@ -20,7 +20,7 @@ import {
 import { partitionOf } from './fill-stage.ts';
 import { readWindow, type Window } from './window-bounds.ts';
 
-/** Cost of one more value of a window. */
+/** Cost of one more value in a window. */
 const VALUE_STEPS = 10;
 
 /** A field that is set in each document of a partition. */
@@ -39,7 +39,7 @@ interface Context {
   readonly budget: MemoryBudget;
 }
 
-/** The documents with the fields; those of a partition one after the other. Throws CommandError. */
+/** The documents with the computed fields, partition by partition. Throws CommandError. */
 export function* windowedDocuments(
   documents: Iterable<Document>,
   spec: unknown,
@@ -71,7 +71,7 @@ export function* windowedDocuments(
   }
 }
 
-/** Every field is computed from the documents as they came. */
+/** Every field is computed from the input documents. */
 function computed(documents: readonly Document[], outputs: readonly Output[]): Document[] {
   return outputs.reduce<Document[]>(
     (list, { path, compute }) => {
@@ -136,7 +136,7 @@ function accumulated({ name, argument, window, options, budget, sort }: Context)
     let [running, end] = [gatherer(), 0];
     return documents.map((_, at) => {
       const [from, to] = bounds(at);
-      // One that begins with the partition only grows.
+      // A window that begins with the partition only grows.
       if (window?.isFromStart !== true) [running, end] = [gatherer(), from];
       for (; end < to; end++) add(running, end);
       return held(running.result());
@@ -152,7 +152,7 @@ function needsOrder({ name, sort }: Context, isOne: boolean): void {
     );
 }
 
-/** `isDense`: the rank after equal ones is the next number. */
+/** `isDense`: ranks have no gaps after ties. */
 const ranks =
   (isDense: boolean) =>
   (context: Context): Compute => {
@@ -221,7 +221,7 @@ function alphaOf(count: unknown, alpha: unknown): number {
   throw new CommandError('FailedToParse', "'alpha' of $expMovingAvg must be between 0 and 1 (exclusive)");
 }
 
-/** Functions of a document's place, which have no window. */
+/** Functions of a document's position, which have no window. */
 const OF_ORDER: Readonly<Record<string, (context: Context) => Compute>> = {
   $rank: ranks(false),
   $denseRank: ranks(true),

@@ -44,7 +44,7 @@ const change =
 
 const set: Compile = (operand) => (slot) => write(slot, structuredCopy(operand));
 
-/** One operand may go to many documents and fields. */
+/** Copied, because one operand may be used in many documents and fields. */
 function structuredCopy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(structuredCopy);
   if (!isDocument(value)) return value;
@@ -218,7 +218,7 @@ const pop: Compile = (operand, { path }) => {
   };
 };
 
-/** `$rename` is of two fields; it is here for its operand alone. */
+/** `$rename` affects two fields; only its operand is handled here. */
 const rename: Compile = (operand, { path }) => {
   if (typeof operand === 'string' && operand !== path && isTrue(operand)) return () => {};
   throw new CommandError('BadValue', `$rename needs another name than ${path}`);

@@ -19,7 +19,7 @@ interface PathContext {
   readonly filters: ReadonlyMap<string, Filter>;
   /** Which element `$` means is what made the document match it. */
   readonly filter: Document;
-  /** Scope of that filter. */
+  /** The scope of the filter. */
   readonly scope?: FilterScope;
   /** Creates missing fields on the path. */
   readonly creates: boolean;
@@ -32,7 +32,7 @@ export function slotsOf(parts: readonly string[], context: PathContext): Slot[] 
   const slots: Slot[] = [];
   if (parts.some((part) => part === ''))
     throw new CommandError(56, `The update path '${context.path}' contains an empty field name`);
-  // Other names with a dollar are fields as any, from version 5.0 on.
+  // Other names with a dollar are ordinary fields, from version 5.0 on.
   if (parts[0] === '$' || parts[0]?.startsWith('$['))
     throw new CommandError(
       'BadValue',
@@ -101,14 +101,14 @@ function elementsOf(parent: unknown, part: string, { parts, at, context }: Walk)
   return parent.flatMap((element, index) => (filter({ [name]: element }) ? [String(index)] : []));
 }
 
-/** The first element of an array that meets what the filter demands of that array. */
+/** The first array element that matches the filter's condition on that array. */
 function matchedElement(path: string, list: unknown, { filter, scope, document }: PathContext): string {
   const all = termsOf(filter);
   const terms = all.filter(([name]) => name === path || name.startsWith(`${path}.`));
   if (Array.isArray(list)) {
     const own = elementIn(list, { path, terms, scope });
     if (own !== -1) return String(own);
-    // A server remembers the position alone, of whichever array the filter was met by.
+    // A server remembers only the position, of any matching array.
     for (const term of all.toReversed()) {
       const other = elementOfAny(document, term, scope);
       if (other !== -1) return String(other);
@@ -134,7 +134,7 @@ function elementIn(
   return index === -1 ? holds(1) : index;
 }
 
-/** The same of the first array on the path of a term. */
+/** The same for the first array on the path of a term. */
 function elementOfAny(document: Document, term: Term, scope: FilterScope | undefined): number {
   const parts = term[0].split('.');
   for (let length = 1; length <= parts.length; length++) {

@@ -11,7 +11,7 @@ import { UPDATE_OPERATORS } from './update-operators.ts';
 import { type Slot, slotsOf } from './update-paths.ts';
 
 export interface UpdateOptions extends FilterScope {
-  /** The statement's filter: where `$` points to, and what an upsert begins with. */
+  /** The statement's filter: target of `$`, and initial fields of an upsert. */
   readonly filter: Document;
   readonly arrayFilters?: readonly Document[];
   readonly now: Date;
@@ -21,7 +21,7 @@ export interface UpdateOptions extends FilterScope {
 /** Returns the updated document; `isInsert`: applied to the initial document of an upsert. */
 export type Update = (document: Document, isInsert: boolean) => Document;
 
-/** Throws CommandError for what is no update. */
+/** Throws CommandError if it is not an update. */
 export function compileUpdate(update: unknown, options: UpdateOptions): Update {
   if (Array.isArray(update)) {
     const run = updatePipeline(update, options);
@@ -86,13 +86,13 @@ function compileOperators(update: Document, options: UpdateOptions): Update {
         changes.push({ slot, apply });
       }
     }
-    // Elements are chosen by what they were before.
+    // Elements are selected by their values before the update.
     for (const { slot, apply } of changes) apply(slot);
     return document;
   };
 }
 
-/** Throws CommandError when two paths with `$` lead to one field. */
+/** Throws CommandError if two paths with `$` lead to the same field. */
 function noteChange(changed: Map<object, Set<string>>, { parent, name }: Slot, path: string): void {
   const names = changed.get(parent) ?? new Set();
   if (names.has(name))

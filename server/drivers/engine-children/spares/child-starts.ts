@@ -17,7 +17,7 @@ interface ChildStartsDeps {
   readonly host: ChildHost;
   /** undefined: no process is started ahead. */
   readonly spares?: SpareOptions | undefined;
-  /** Reports missing data of a database; null: all is there. */
+  /** Reports missing data of a database; null: complete. */
   readonly onFault: (databaseId: string, what: string | null) => void;
 }
 
@@ -52,7 +52,7 @@ export class ChildStarts {
     this.#spares?.child.wanted();
   }
 
-  /** The process of a database, in its folder. `isLast`: others come first until it is open. */
+  /** Starts a database's process in its folder. `isLast`: with low priority until it is open. */
   async launch(database: EngineDatabase, isLast: boolean): Promise<LaunchedChild> {
     const { folders, host, onFault } = this.#deps;
     const { database: name, databaseId, number } = database;
@@ -67,7 +67,7 @@ export class ChildStarts {
     return host.launch(folders.folder(name), { name, uid: host.uidOf(number), isLast });
   }
 
-  /** Its process has ended, and no other is started now: the folder is its own user's again. */
+  /** The process has ended and none starts now: the folder belongs to its own user again. */
   async ended(database: EngineDatabase): Promise<void> {
     // The folder may be gone with its database.
     if (this.#lent.has(database.database)) await this.#settle(database).catch(() => {});
@@ -83,7 +83,7 @@ export class ChildStarts {
     this.#release(name);
   }
 
-  /** null: it cannot be had, and has ended. */
+  /** null: the spare process is unusable, and has ended. */
   async #give({ launched, uid }: Spare, { database: name, databaseId }: EngineDatabase) {
     const { folders, log } = this.#deps;
     try {

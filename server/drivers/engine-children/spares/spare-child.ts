@@ -16,11 +16,11 @@ import type { SpareUsers } from './spare-users.ts';
 /** Shared by all engines. */
 export interface SpareOptions {
   readonly users: SpareUsers;
-  /** How long after a database was opened the next spare is made: who opened it works meanwhile. */
+  /** Delay after a database was opened until the next spare is started, for responsiveness. */
   readonly restMs: number;
-  /** How long one is kept while no database is opened. */
+  /** How long a spare is kept while no database is opened. */
   readonly keptMs: number;
-  /** Memory that programs of this host can still get. */
+  /** Available memory of this host. */
   readonly availableBytes: () => number;
 }
 
@@ -39,23 +39,23 @@ interface SpareDeps extends SpareOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly slots: ChildSlots;
-  /** Starts a process that is in no database's folder. Others come first until yields('usual'). */
+  /** Starts a process without a database's folder, with low priority until yields('usual'). */
   readonly launch: (name: string, uid: number | null) => Promise<LaunchedChild>;
 }
 
 interface Ready extends Spare {
-  /** Gives its slot back. */
+  /** Releases its slot. */
   readonly leave: () => void;
 }
 
-/** To make one; while there is less than half of it, none is kept. */
+/** Memory needed to start one; with less than half of it, none is kept. */
 const ROOM_BYTES = 768 * 2 ** 20;
 /** Slots that stay for databases. */
 const FREE_SLOTS = 2;
 const LOOK_MS = 1000;
-/** After one that could not be started. */
+/** Delay after a failed start. */
 const AGAIN_MS = 60_000;
-/** No account has this number. */
+/** No account has this id. */
 const NOBODY = -1;
 const NAME = 'spare';
 
@@ -75,7 +75,7 @@ export class SpareChild implements SlotUser {
     deps.slots.join(this);
   }
 
-  /** Whether one is ready. */
+  /** Whether a spare is ready. */
   get isReady(): boolean {
     return this.#ready !== null;
   }
@@ -86,7 +86,7 @@ export class SpareChild implements SlotUser {
     if (!this.#isClosed) this.#beat ??= onBeat(LOOK_MS, () => this.#look());
   }
 
-  /** The one that is ready, which is the caller's now; null: none is. */
+  /** Takes the ready spare; null: none. */
   take(): Spare | null {
     const ready = this.#ready;
     this.#ready = null;
@@ -96,7 +96,7 @@ export class SpareChild implements SlotUser {
     return ready;
   }
 
-  /** Also waits for one that is being started. */
+  /** Also waits for a spare that is starting. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#beat?.stop();
@@ -181,6 +181,6 @@ async function loaded({ socket, ended }: LaunchedChild): Promise<void> {
   for (const piece of encodeFrame({ id: 0, kind: 'ping' })) if (piece.length > 0) socket.write(piece);
   const gone = ended.then(() => Promise.reject(new Error('it ended')));
   await Promise.race([once(socket, 'readable'), gone]);
-  // The answer of a process of ours that nobody else has spoken to.
+  // The answer of a process that nobody else has used.
   if (socket.read() === null) throw new Error('it closed its socket');
 }

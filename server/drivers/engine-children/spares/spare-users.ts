@@ -14,11 +14,11 @@ export class SpareUsers {
     this.#range = range;
   }
 
-  /** An id that nothing has; undefined: all are taken. It is the caller's until release(). */
+  /** An unused id, reserved until release(); undefined: all are taken. */
   take(): number | null | undefined {
     if (this.#range === null) return null;
     const { first, count } = this.#range;
-    // In turn: an id that was just given back is the last to be given again.
+    // In rotation: a released id is reused as late as possible.
     for (let tries = 0; tries < count; tries++) {
       const uid = first + (this.#next++ % count);
       if (this.#held.has(uid)) continue;
@@ -28,7 +28,7 @@ export class SpareUsers {
     return undefined;
   }
 
-  /** Takes an id that a folder has since an earlier run. False: it is none of these. */
+  /** Reserves an id that a folder has from an earlier run. False: out of range. */
   hold(uid: number): boolean {
     if (this.#range === null) return false;
     const { first, count } = this.#range;

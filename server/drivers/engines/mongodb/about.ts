@@ -1,4 +1,4 @@
-/** MongoDB in a page: Cloudlet's own engine, the mongod of this host, or the operator's server. */
+/** MongoDB's description: Cloudlet's engine, the mongod of this host, or the operator's server. */
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import type { Finding } from '../../../platform/finding.ts';

@@ -20,7 +20,7 @@ export interface ArchiveTarget {
   readonly ask: (command: Document) => Document | Promise<Document>;
   /** null: another error. */
   readonly refusalOf: (error: unknown) => Refusal | null;
-  /** Takes options and indexes that cannot be had; null: they are refused. */
+  /** Collects unsupported options and indexes; null: they are refused. */
   readonly leftOut: ((option: LeftOutOption) => void) | null;
 }
 
@@ -31,7 +31,7 @@ export interface NamedCollection {
 }
 
 const MOST_OPTIONS = 100;
-/** Options that need each other, or without which it is not the same collection. */
+/** Options that depend on each other, or that define the collection. */
 const KEPT_TOGETHER = new Set([
   'viewOn',
   'pipeline',

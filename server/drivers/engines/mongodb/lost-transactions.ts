@@ -17,7 +17,7 @@ function labelOf(sections: Buffer): string | null {
     if (command.autocommit !== false) return null;
     return 'commitTransaction' in command ? 'UnknownTransactionCommitResult' : 'TransientTransactionError';
   } catch {
-    // No command could be read, so there is no transaction.
+    // Not a readable command, so there is no transaction.
     return null;
   }
 }

@@ -42,21 +42,21 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly alarms: MongoRouterDeps['alarms'];
   /** For users on other hosts, or on this one for who asks for it; null: on this host, without. */
   readonly tls?: ServerTls | null;
-  /** The router's port at its first start; where it is taken, the next that is free. */
+  /** The router's port at its first start; if taken, the next free one. */
   readonly firstPort: number;
   readonly ports?: MongoRouterDeps['ports'];
   /** Whether no driver may connect. */
   readonly isPrivate?: boolean;
   /** Called with the bytes of each reply to a driver. */
   readonly sent?: (database: EngineDatabase, bytes: number) => void;
-  /** Why a server that is there is not used, for humans; null: there is none. */
+  /** Why an existing server is not used, for messages; null: there is none. */
   readonly whyNoServer?: string | null;
 }
 
 const WHAT_IT_IS =
   "Cloudlet's own engine, not a MongoDB server: docs/databases/mongodb.md lists the supported commands";
 
-/** No server of MongoDB's has this number. */
+/** Marks the version as ours, unlike any of MongoDB's servers. */
 export const BUILT_IN_VERSION = `${SERVER_VERSION}-cloudlet`;
 
 const KIND: ChildEngineKind = {
@@ -122,18 +122,18 @@ export class MongodbEngine extends ChildEngine implements Engine {
     await Promise.all([super.prepare(), this.#isPrivate ? undefined : this.#router.listen()]);
   }
 
-  /** Has the port that there was, without anybody waiting for it. */
+  /** Opens the previous port, without waiting. */
   wake(): void {
     if (this.#router.isMade) this.prepare().catch(() => {});
   }
 
   override async provision(database: EngineDatabase, password: string): Promise<void> {
-    // The process starts meanwhile, so that the first connection need not wait.
+    // The process starts in the background, so that the first connection is fast.
     const keep = async () => this.#logins.keep(database, { keys: await scramKeys(password) });
     await Promise.all([keep(), super.provision(database, password)]);
   }
 
-  /** The database's process goes on: who may use it is known here. */
+  /** The process keeps running: access is checked here. */
   override async rotate(database: EngineDatabase, password: string): Promise<void> {
     await this.#logins.keep(database, { keys: await scramKeys(password) });
     this.#router.endSessions(database.database);
@@ -154,7 +154,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
     const [{ port }, tls] = [this.#router, this.#tls];
     return {
       ...withUri(endpointOf(port, tls), database),
-      // The authority is made by the first who asks for it.
+      // The CA is created on first use.
       get verified() {
         const verified = verifiedEndpointOf(port, tls);
         return verified === null ? undefined : withUri(verified, database);
@@ -162,7 +162,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
     };
   }
 
-  /** Its replies are counted as those of all connections. */
+  /** Its replies are counted like those of all connections. */
   async connect({ accountId }: EngineDatabase): Promise<UserConnection> {
     await this.#router.listen();
     const [near, far] = await socketPair();

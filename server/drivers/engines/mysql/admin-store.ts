@@ -1,13 +1,13 @@
-/** How the administrator asks a server, and which names there are ours. */
+/** How the administrator queries a server, and the names that we created there. */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import type { Dialect } from './dialects.ts';
 
-/** The administrator's connection, and how that server is asked. */
+/** The administrator's connection and the server's dialect. */
 export type Admin = Pick<Connection, 'query'> & { readonly dialect: Dialect };
 
 const NAME = /^[a-z][a-z0-9_]{1,62}$/;
 
-/** A name as SQL. Throws for what we never made. */
+/** A quoted name. Throws for names that we never create. */
 export function id(name: string): string {
   if (!NAME.test(name)) throw new Error('not a name that Cloudlet generates');
   return `\`${name}\``;
@@ -22,7 +22,7 @@ export async function rowsOf(admin: Admin, sql: string, values: unknown[] = []):
   return rows;
 }
 
-/** Names of all that we made, whole or not. */
+/** Names of all databases that we created, complete or not. */
 export async function databases(admin: Admin): Promise<string[]> {
   const { mark, users } = admin.dialect;
   const made =
@@ -41,7 +41,7 @@ export async function databases(admin: Admin): Promise<string[]> {
   return made.map(({ name }) => String(name)).filter((name) => /^[dt]_/.test(name));
 }
 
-/** The rows about users of ours. */
+/** Rows about our users. */
 export async function ofOurs<Row extends { readonly user: string }>(
   admin: Admin,
   rows: readonly Row[],
@@ -51,7 +51,7 @@ export async function ofOurs<Row extends { readonly user: string }>(
   return rows.filter(({ user }) => mine.has(databaseOf(user)));
 }
 
-/** The database that a user of ours belongs to. */
+/** The database that one of our users belongs to. */
 export function databaseOf(user: string): string {
   return user.replace(/^[uwr]_/, 'd_');
 }

@@ -1,4 +1,4 @@
-/** The SQL that asks a server of MySQL or MariaDB for its collations. */
+/** The SQL that lists a server's collations. */
 import { type Admin, rowsOf } from './admin-store.ts';
 
 /** Full names: MariaDB has some for several character sets, from 10.10 on. */

@@ -1,8 +1,8 @@
-/** Statements about what is in databases, and its size. */
+/** Statements about the content and size of databases. */
 import { type Admin, id, rowsOf } from './admin-store.ts';
 import type { Users } from './mysql-store.ts';
 
-/** A name of a table, view or such: of a tenant's making, so any text. */
+/** A quoted name of a tenant's table or view, which can be any text. */
 function foreign(name: unknown): string {
   return `\`${String(name).replaceAll('`', '``')}\``;
 }

@@ -11,7 +11,7 @@ export interface Dialect {
   readonly mark: string | null;
   /** Clause that sets a user's password. */
   readonly identified: (password: string) => string;
-  /** Clause that limits how long a user's statements may take. */
+  /** Clause that limits the statement time of a user. */
   readonly limited: (statementMs: number) => string;
   /** Statement that sets that limit for a session. */
   readonly timed: (statementMs: number) => string;
@@ -20,7 +20,7 @@ export interface Dialect {
   readonly hasProc: boolean;
   /** Rows as SELECT statements: users with `user`, `statement_ms`, `locked`. */
   readonly users: string;
-  /** Sessions, with `id`, `user`, `command`, `ms`, `query` (another one for each statement), `text`. */
+  /** Sessions, with `id`, `user`, `command`, `ms`, `query` (differs for each statement), `text`. */
   readonly sessions: string;
   /** Counts by user: `user`, `connections`, `total`, `statements`, `sent`, `written`; null: not counted. */
   readonly uses: string | null;
@@ -49,7 +49,7 @@ const MYSQL = {
   // The server hashes it in its own format, and writes no password into its logs.
   identified: (password: string) => `IDENTIFIED BY '${password}'`,
   limited: (statementMs: number) => `ATTRIBUTE '{"statement_ms": ${Math.trunc(statementMs)}}'`,
-  // It holds SELECT to it alone; whatever else runs is ended from outside.
+  // Only limits SELECT; other statements are ended by the watchdog.
   timed: (statementMs: number) => `SET SESSION max_execution_time = ${Math.trunc(statementMs)}`,
   kill: 'KILL',
   hasProc: false,
@@ -78,7 +78,7 @@ export function guestDialect(
   return { ...dialect, ourHost: '%', mark, uses: countsUse ? dialect.uses : null };
 }
 
-/** The hash of `mysql_native_password`. It is a fast one, but our passwords have 140 bits and more. */
+/** The hash of `mysql_native_password`. It is fast, but our passwords have at least 140 bits. */
 export function nativeHash(password: string): string {
   const once = createHash('sha1').update(password).digest();
   return `*${createHash('sha1').update(once).digest('hex').toUpperCase()}`;

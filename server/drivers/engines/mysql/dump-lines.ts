@@ -15,7 +15,7 @@ const BEGIN_OF_DUMP = /^-- (?:MariaDB|MySQL) dump /;
 const END_OF_DUMP = /^-- Dump completed/;
 const ACCOUNT = "(?:`(?:[^`]|``)*`|'(?:[^']|'')*'|[A-Za-z0-9_.]+)";
 const DEFINER = `DEFINER ?= ?${ACCOUNT}(?:@${ACCOUNT})?`;
-/** In the first line of a statement, or in the second one of a view. */
+/** In the first line of a statement, or the second one of a view. */
 const MADE_BY = [
   [new RegExp(`^(/\\*!\\d+ CREATE\\*/ )/\\*!\\d+ ${DEFINER} ?\\*/ `), '$1'],
   [new RegExp(`^(CREATE (?:OR REPLACE )?)${DEFINER} `), '$1'],
@@ -30,7 +30,7 @@ const MAX_LINE = 262_144;
 
 export interface DumpLinesOptions {
   readonly from?: string;
-  /** Missing: all that cannot be had is refused by the server. */
+  /** Missing: the server refuses unsupported statements. */
   readonly lenient?: LenientLoad | undefined;
   /** Number of the first line in the file. */
   readonly firstLine?: number;
@@ -55,7 +55,7 @@ export class DumpLines extends Transform {
   /** Within a statement that is left out. */
   #isLeftOut = false;
 
-  /** `from`: the database that it is taken of; missing: it is to be loaded. */
+  /** `from`: the dumped database; missing: the text is to be loaded. */
   constructor({ from = '', lenient, firstLine = 1 }: DumpLinesOptions = {}) {
     super();
     this.#from = from === '' ? '' : `\`${from}\`.`;
@@ -101,7 +101,7 @@ export class DumpLines extends Transform {
     else done();
   }
 
-  /** Whether all that came ends within a statement. */
+  /** Whether the text so far ends within a statement. */
   get endsWithin(): boolean {
     return !this.#isFirstLine;
   }
@@ -149,7 +149,7 @@ export class DumpLines extends Transform {
     return altered ?? '\n';
   }
 
-  /** Where in a statement the next line is. */
+  /** Tracks the position within a statement. */
   #note(isLong: boolean): void {
     const line = this.#ending.trim();
     this.#ending = '';

@@ -21,11 +21,11 @@ import { dropTest, foreign, makeTest, testBytes, testDatabases } from './test-da
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
 const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
-/** One moment of the whole database; triggers come with their tables. */
+/** A consistent snapshot of the whole database; triggers come with their tables. */
 const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
 const NEVER = new AbortController().signal;
 const MIB = 2 ** 20;
-/** For tables that are being made; empty ones take bytes, too. */
+/** Allowance for new tables; empty ones take space too. */
 const MAX_GROWTH = 1.2;
 const GROWTH_BYTES = 16 * MIB;
 const LEFTOVERS_FIX =
@@ -93,7 +93,7 @@ export class MysqlDumps {
     return all.slice(0, MOST_TEST_DATABASES);
   }
 
-  /** See Engine.load(): into a second database, whose tables then replace those of the first. */
+  /** See Engine.load(): loads into a second database, whose tables then replace the first's. */
   async load(database: EngineDatabase, dump: Readable, { signal, leftOut }: LoadHow): Promise<void> {
     const { links } = this.#deps;
     const name = database.database;
@@ -158,7 +158,7 @@ export class MysqlDumps {
     await removeLeftovers(left, (name) => this.#remove(name), about);
   }
 
-  /** True when a load was cut off of which nobody knows the databases: none is removed then. */
+  /** True if an interrupted load has unknown databases: none is removed then. */
   #reportDamaged(): boolean {
     const { alarms } = this.#deps;
     const damaged = this.#swaps.damaged();
@@ -168,7 +168,7 @@ export class MysqlDumps {
     return damaged.length > 0;
   }
 
-  /** For a database that goes: nothing of it is to be finished. */
+  /** For a deleted database: its loads are not finished. */
   forget(database: string): void {
     this.#swaps.forget(database);
   }

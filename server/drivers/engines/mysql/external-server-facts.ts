@@ -11,11 +11,11 @@ export interface ServerFacts extends ExternalFacts {
   /** Version number without its suffix. */
   readonly number: string;
   readonly isReadOnly: boolean;
-  /** Each table in a file of its own: else nobody knows how large a database is. */
+  /** Each table has its own file: otherwise sizes of databases are unknown. */
   readonly hasFiles: boolean;
-  /** Names of databases in GRANT are what they say, not patterns. */
+  /** Database names in GRANT are literal, not patterns. */
   readonly hasPlainGrants: boolean;
-  /** Whether the server counts the statements of each user. */
+  /** Whether the server counts each user's statements. */
   readonly countsUse: boolean;
   /** `GRANT …` that the user in the setting still needs. */
   readonly missing: readonly string[];
@@ -76,7 +76,7 @@ export async function serverFacts(admin: Admin): Promise<ServerFacts> {
   };
 }
 
-/** Databases in which everybody may do something. */
+/** Databases in which every user has privileges. */
 async function openDatabases(admin: Admin): Promise<string[]> {
   const rows = await rowsOf(
     admin,
@@ -87,7 +87,7 @@ async function openDatabases(admin: Admin): Promise<string[]> {
 
 async function missingGrants(admin: Admin, kind: ServerFacts['kind']): Promise<string[]> {
   const [who] = await rowsOf(admin, 'SELECT CURRENT_USER() AS name');
-  // `maker@%`, in the form of these tables and of GRANT.
+  // `maker@%`, in the format of these tables and of GRANT.
   const [, user = '', host = ''] = /^(.*)@([^@]*)$/.exec(String(who?.name)) ?? [];
   const grantee = `'${user}'@'${host}'`;
   const rights = await rowsOf(

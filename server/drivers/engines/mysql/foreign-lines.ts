@@ -8,7 +8,7 @@ import type { LeftOut } from '../../../databases/left-out.ts';
 
 export interface LenientLoad {
   readonly leftOut: LeftOut;
-  /** Full names of all that the server has. */
+  /** Full names of all collations of the server. */
   readonly collations: ReadonlySet<string>;
 }
 
@@ -46,7 +46,7 @@ const DATA = /^(?:INSERT|REPLACE|UPDATE|DELETE|--|#)/i;
 const COLLATION = /\b([a-z0-9]+)(_[a-z0-9_]*?)?_(0900|uca1400)(_nopad)?_(ai_ci|as_ci|as_cs|bin)\b/g;
 const NEWER = /\/\*!8\d{4} (.*?) ?\*\//g;
 const GENERATED = /(\bGENERATED ALWAYS AS \(.*\) (?:VIRTUAL|STORED)) NOT NULL/;
-/** In quotes of any kind, so that nothing in them is altered. */
+/** Quoted text of any kind, which must not be altered. */
 const QUOTED = /('(?:[^'\\]|\\.|'')*'|`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*")/;
 /** Languages of MySQL's collations, as MariaDB calls them. */
 const LANGUAGES: Readonly<Record<string, string>> = {

@@ -54,7 +54,7 @@ export function mysqlServers(options: AccountOptions): AccountServers {
 
 export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
   readonly name = 'mysql';
-  /** 0 stands for any number. */
+  /** 0 means unlimited. */
   readonly leastConnections = 1;
   readonly #isGuest: boolean;
   readonly #dumps: MysqlDumps;
@@ -70,7 +70,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
       links,
       clients,
       up: () => server.up(),
-      // On the operator's server nobody but its administrator may read all of a database, with its routines.
+      // On the operator's server, only the administrator can read a whole database with its routines.
       dumper: () => external ?? { user: store.DUMPER, password: links.passwordOf(store.DUMPER) },
       fileBytes: (admin, database) => this.#fileBytes(admin, database),
       folder: join(folder, 'loads'),
@@ -129,7 +129,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
     const { user, writer, reader } = store.usersOf(database);
     return this.asAdmin(async (admin) => {
       const bytes = await this.#fileBytes(admin, database);
-      // Files never shrink by themselves: deleted rows leave free bytes for new ones.
+      // Files never shrink: deleted rows leave free space within them.
       const free = bytes > sizeLimitBytes ? await contents.freeBytes(admin, database) : 0;
       const use = await sessions.useOf(admin, [user, writer, reader]);
       return { sizeBytes: Math.max(0, bytes - free), ...use };
@@ -144,7 +144,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
     return result;
   }
 
-  /** A server of ours does not log slow statements: these are in the log of the database. */
+  /** Our servers do not log slow statements: they are in the database's log. */
   override async log(of: EngineDatabase, maxBytes: number): Promise<string> {
     if (this.#isGuest) return super.log(of, maxBytes);
     const half = maxBytes / 2;
@@ -177,7 +177,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
     await this.links.asAdmin((admin) => store.setConnections(admin, user, connections));
   }
 
-  /** On a server of the operator's nobody can make any. */
+  /** Users of the operator's server cannot create any. */
   async testDatabases(): Promise<readonly TestDatabase[]> {
     return this.#isGuest ? [] : this.links.asAdmin(testDatabases);
   }
@@ -206,7 +206,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
     return Math.max(0, (await serverBytes(this.server.folders.home, null)) - NEW_BYTES);
   }
 
-  /** The size of the files themselves on a server of ours, whatever MariaDB's own figures say. */
+  /** The actual size of the files on our server, regardless of MariaDB's figures. */
   #fileBytes(admin: Admin, database: string): Promise<number> {
     if (this.#isGuest) return contents.fileBytes(admin, database);
     return bytesIn(databaseFolder(this.server.folders, database));
@@ -221,7 +221,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
       });
   }
 
-  /** With a server that answers. */
+  /** Runs with a responding server. */
   async #begin(): Promise<void> {
     const password = this.links.passwordOf(store.DUMPER);
     await this.links.asAdmin((admin) => store.setUpServer(admin, password));

@@ -31,7 +31,7 @@ export class MysqlLinks implements SqlLinks {
     this.#deps = deps;
   }
 
-  /** The dialect of the server, as far as it is known by now. */
+  /** The dialect of the server, as far as known. */
   get dialect(): Dialect {
     return this.#deps.dialect();
   }
@@ -45,7 +45,7 @@ export class MysqlLinks implements SqlLinks {
       failed = false;
       return result;
     } finally {
-      // After an error nobody knows what state it is in.
+      // After an error, the state of the connection is unknown.
       if (failed || this.#isClosed || this.#kept.length >= MAX_KEPT) admin.destroy();
       else this.#kept.push(admin);
     }
@@ -63,7 +63,7 @@ export class MysqlLinks implements SqlLinks {
       const { createConnection } = await import('mysql2');
       const made = createConnection(this.#options({ password: this.passwordOf(who.user), ...who }));
       const { promise, resolve, reject } = Promise.withResolvers<Driver>();
-      // A statement under way rejects too.
+      // A running statement rejects too.
       made.on('error', reject);
       made.once('connect', () => resolve(made));
       return promise;
@@ -79,7 +79,7 @@ export class MysqlLinks implements SqlLinks {
     return rolePassword(this.#deps.secret(), role);
   }
 
-  /** Sets the password of one of our users again; its tenant may have changed it. */
+  /** Resets the password of one of our users; the tenant may have changed it. */
   async putBackPassword(user: string): Promise<void> {
     await this.asAdmin((admin) => setOurPassword(admin, user, this.passwordOf(user)));
   }
@@ -103,7 +103,7 @@ export class MysqlLinks implements SqlLinks {
     const { user, database, password } = this.#deps.administrator;
     const { createConnection } = await import('mysql2/promise');
     const admin = await createConnection(this.#options({ user, database, password: password() }));
-    // The server went: what is under way rejects, and whoever asks next connects anew.
+    // The server has ended: running statements reject, later ones reconnect.
     admin.on('error', () => {
       const at = this.#kept.indexOf(admin);
       if (at >= 0) this.#kept.splice(at, 1);
@@ -146,7 +146,7 @@ function localSocket(folder: string): Socket {
     socket.once('connect', held.close).once('error', held.close);
     socket.connect(held.path);
   } catch (error) {
-    // Once somebody listens for it.
+    // After a listener was added.
     setImmediate(() => socket.destroy(error as Error));
   }
   return socket;

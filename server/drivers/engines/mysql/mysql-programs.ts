@@ -1,4 +1,4 @@
-/** Finds the programs of MariaDB: those that the set-up fetched, else those of this host. */
+/** Finds MariaDB's programs: those that the set-up fetched, else those of this host. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const SHARES = ['usr/share/mysql', 'usr/share/mariadb'];
 /** Oldest version whose client may load an untrusted dump (`--sandbox`). */
 const OLDEST = '10.11.8';
 
-/** Where Debian has the clients' plugins for log-ins. */
+/** Debian's folders of authentication plugins for clients. */
 const PLUGINS = ['x86_64', 'aarch64'].map((arch) => `usr/lib/${arch}-linux-gnu/libmariadb3/plugin`);
 
 export interface MysqlClientPrograms {
@@ -35,10 +35,10 @@ export interface MysqlClientPrograms {
 }
 
 export interface MysqlPrograms extends MysqlClientPrograms {
-  /** `10.11`: data of one are not for another. */
+  /** `10.11`: data of one series does not fit another. */
   readonly series: string;
   readonly server: string;
-  /** The folder of messages, character sets and the tables that a server begins with. */
+  /** Folder of messages, character sets and initial tables. */
   readonly share: string;
 }
 
@@ -55,7 +55,7 @@ export async function findPrograms(
   return whyNone(series);
 }
 
-/** For a server of the operator's: the newest there are. */
+/** For an operator's server: the newest clients. */
 export async function findClients(folder?: string): Promise<MysqlClientPrograms | NoPrograms> {
   for await (const clients of allClients(folder)) return clients;
   const { reason, fix } = whyNoPrograms(NAME);
@@ -85,7 +85,7 @@ async function hostClients() {
 const inRoot = (root: string, paths: readonly string[]) =>
   paths.map((path) => join(root, path)).find(existsSync);
 
-/** Empty when something of it is missing. */
+/** Empty if a part is missing. */
 function clientsIn(root: string, how: Pick<MysqlClientPrograms, 'version' | 'env' | 'readOnly'>) {
   const client = inRoot(root, ['usr/bin/mariadb']);
   const dump = inRoot(root, ['usr/bin/mariadb-dump']);
@@ -94,7 +94,7 @@ function clientsIn(root: string, how: Pick<MysqlClientPrograms, 'version' | 'env
   return [{ root, client, dump, plugins, ...how }];
 }
 
-/** Empty when there is no server beside them. */
+/** Empty if there is no server beside them. */
 function withServer({ root, ...clients }: MysqlClientPrograms & { readonly root: string }): MysqlPrograms[] {
   const server = inRoot(root, SERVERS);
   const share = inRoot(

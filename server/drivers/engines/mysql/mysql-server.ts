@@ -26,14 +26,14 @@ import { ADMIN } from './mysql-store.ts';
 export const SOCKET = 'mysqld.sock';
 /** In the server's home. */
 export const DATA = 'data';
-/** Folders of databases in it. */
+/** Folders of tenants' databases. */
 const TENANTS = /^[dt]_/;
-/** An empty folder for `secure_file_priv`; nobody has the right FILE. */
+/** An empty folder for `secure_file_priv`; nobody has the FILE privilege. */
 const NOTHING = 'none';
 const MEMORY_MB = 512;
-/** Connections beyond the tenants': unauthenticated ones (server-proxy/), and our own. */
+/** Connections beyond the tenants': unauthenticated ones (server-proxy/), and ours. */
 const MORE_CONNECTIONS = 400;
-/** The file with the temporary tables of all sessions; it grows by 64 MiB. */
+/** The file with temporary tables of all sessions; grows by 64 MiB. */
 const TEMPORARY_TABLES = 'ibtmp1:12M:autoextend:max:2G';
 /** The first tables of a server, without its help and its schema `sys`. */
 const SYSTEM_TABLES = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'];
@@ -92,7 +92,7 @@ export class MysqlServer implements ServerKind {
     };
   }
 
-  /** Made under another name first, so that half-made data are never taken for data. */
+  /** Created under another name first, so that incomplete data is never used. */
   async #makeData({ folders, uid, passwordOf }: DataMaking, programs: MysqlPrograms): Promise<void> {
     const { home, seen } = folders;
     const { processes } = this.#deps;
@@ -126,7 +126,7 @@ export class MysqlServer implements ServerKind {
   }
 }
 
-/** Each ends with its line. Of the users that a server begins with none is left. */
+/** One statement per line. The initial users of a server are removed. */
 function firstStatements({ share }: MysqlPrograms, password: string): string {
   const hash = nativeHash(password);
   const administrator = JSON.stringify({
@@ -161,7 +161,7 @@ function assertNobodysData({ home, keeper }: ServerFolders): void {
   });
 }
 
-/** Where the files of one database are. */
+/** Folder of one database. */
 export function databaseFolder({ home }: Pick<ServerFolders, 'home'>, database: string): string {
   return join(home, DATA, database);
 }
@@ -175,7 +175,7 @@ function commonWords({ share }: MysqlPrograms, data: string): string[] {
     '--plugin-dir=/nonexistent',
     '--innodb-buffer-pool-size=64M',
     '--innodb-log-file-size=16M',
-    // It asks root to say so.
+    // Required by the server for root.
     ...(process.getuid?.() === 0 ? ['--user=root'] : []),
   ];
 }
@@ -203,10 +203,10 @@ function settingsOf(at: Settings) {
     // Users come by the proxy, or by rules of the host.
     '--bind-address=127.0.0.1',
     `--port=${at.port}`,
-    // From its data: short wherever that is.
+    // Relative to its data, because the path must be short.
     `--socket=../${RUN}/${SOCKET}`,
     '--pid-file=pid',
-    // Counted, as all that is in its home.
+    // Counted, like everything in its home.
     `--tmpdir=${join(at.seen, RUN)}`,
     `--secure-file-priv=${join(at.seen, NOTHING)}`,
     '--skip-name-resolve',
@@ -221,7 +221,7 @@ function settingsOf(at: Settings) {
     '--default-time-zone=+00:00',
     `--max-connections=${at.connections + MORE_CONNECTIONS}`,
     '--connect-timeout=5',
-    // A table that a session holds keeps a dump, or a change of ours, waiting no longer.
+    // A locked table does not delay a dump or our changes longer.
     '--lock-wait-timeout=30',
     '--max-allowed-packet=64M',
     '--key-buffer-size=1M',

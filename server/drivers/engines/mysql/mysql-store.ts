@@ -10,7 +10,7 @@ export const ADMIN = 'cloudlet';
 /** May read everything, and change nothing. */
 export const DUMPER = 'cloudlet_dump';
 
-/** Rights by which a database grows. */
+/** Privileges with which a database can grow. */
 const GROWTH =
   'INSERT, UPDATE, CREATE, ALTER, INDEX, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER';
 /** Errors where one of these is missing: on a database, table, column, routine; and of a read-only server. */
@@ -22,9 +22,9 @@ export interface Users {
   readonly database: string;
   /** The tenant's. */
   readonly user: string;
-  /** By which we run statements of the tenant that may write; what it makes is its own. */
+  /** Role for the tenant's writing statements; what it creates belongs to the tenant. */
   readonly writer: string;
-  /** The same for those that may not. */
+  /** Role for the tenant's reading statements. */
   readonly reader: string;
 }
 
@@ -33,7 +33,7 @@ export function usersOf(database: string): Users {
   return { database, user: `u_${rest}`, writer: `w_${rest}`, reader: `r_${rest}` };
 }
 
-/** The same in GRANT, where `_` stands for any character. */
+/** A name in GRANT, where `_` is a wildcard. */
 function granted(name: string): string {
   return `${id(name).replaceAll('_', '\\_')}.*`;
 }
@@ -49,7 +49,7 @@ const anywhere = (user: string) => `${id(user)}@'%'`;
 /** Sets up the users that all databases share; done again at each start. */
 export async function setUpServer(admin: Admin, dumperPassword: string): Promise<void> {
   const { mark } = admin.dialect;
-  // On a server that is not ours nobody but its administrator may read all.
+  // On an operator's server, only the administrator can read everything.
   if (mark !== null) return run(admin, [`CREATE USER IF NOT EXISTS ${marker(mark)} ACCOUNT LOCK`]);
   const dumper = ours(admin, DUMPER);
   await run(admin, [
@@ -101,7 +101,7 @@ export async function makeUsers(
   ]);
 }
 
-/** All rights over it. Where another one's server runs events, there are none: they know no limits. */
+/** All privileges, except EVENT on an operator's server, where events would ignore the limits. */
 function everything({ dialect }: Admin, database: string, account: string): string[] {
   const all = `GRANT ALL PRIVILEGES ON ${granted(database)} TO ${account}`;
   if (dialect.mark !== null) return [all, `REVOKE EVENT ON ${granted(database)} FROM ${account}`];
@@ -151,12 +151,12 @@ export async function setVerifier(admin: Admin, user: string, hash: string): Pro
   await admin.query(`ALTER USER ${anywhere(user)} IDENTIFIED BY PASSWORD '${hash}'`);
 }
 
-/** Sets the password of one of our own users. */
+/** Sets the password of one of our users. */
 export async function setOurPassword(admin: Admin, user: string, password: string): Promise<void> {
   await admin.query(`ALTER USER ${ours(admin, user)} ${identified(admin, password)}`);
 }
 
-/** The statement by which the administrator of a server of ours changes its own password. */
+/** The statement with which our server's administrator changes its own password. */
 export function administratorPassword({ identified }: Dialect, password: string): string {
   return `ALTER USER ${ADMIN}@localhost ${identified(password)}`;
 }
@@ -180,7 +180,7 @@ export async function setConnections(admin: Admin, user: string, connections: nu
   await admin.query(`ALTER USER ${anywhere(user)} WITH MAX_USER_CONNECTIONS ${Math.trunc(connections)}`);
 }
 
-/** Access there is, by what the users may do; null: there is no such database. */
+/** The access, from the users' privileges; null: no such database. */
 export async function accessOf(admin: Admin, { database, user }: Users): Promise<Access | null> {
   const rows = await rowsOf(
     admin,
@@ -236,7 +236,7 @@ export async function dropUsers(admin: Admin, { user, writer, reader }: Users): 
   await endSessions(admin, [user, writer, reader]);
 }
 
-/** Whether nobody but the administrator writes. */
+/** Restricts writing to the administrator. */
 export async function holdWrites(admin: Admin, isHeld: boolean): Promise<void> {
   await admin.query(`SET GLOBAL read_only = ${isHeld ? 1 : 0}`);
 }

@@ -1,4 +1,4 @@
-/** Statements about who is there: sessions, what they run, and how much users did so far. */
+/** Statements about sessions: what they run, and users' activity. */
 
 import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../../managed-server/accounts/tenant-logs.ts';
 import type { ServerUse } from '../../managed-server/sql-engine.ts';
@@ -63,7 +63,7 @@ export async function activity(admin: Admin): Promise<Map<string, string>> {
   const rows = await rowsOf(
     admin,
     uses === null
-      ? // Where nobody counts, everyone may have been there.
+      ? // Without counters, every user may have been active.
         `SELECT user, CURRENT_TIMESTAMP(6) AS done FROM (${users}) u WHERE user REGEXP '^u_' ORDER BY 1`
       : `SELECT user, CONCAT(total, ' ', statements) AS done FROM (${uses}) s WHERE user REGEXP '^[uwr]_' ORDER BY 1`,
   );
@@ -118,7 +118,7 @@ export async function slowStatements(admin: Admin): Promise<RunningStatement[]> 
   }));
 }
 
-/** The use of a server of one account, loads included; our own sessions do not count. */
+/** Usage of one account's server, including loads; our sessions do not count. */
 export async function serverUse(admin: Admin): Promise<ServerUse> {
   const [row] = await rowsOf(
     admin,

@@ -39,7 +39,7 @@ print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
   };
 }
 
-/** The name by which the driver knows whom to trust. */
+/** The name of the driver's TLS configuration. */
 const GO_TLS = 'cloudlet';
 
 function goMysqlTls(uri: string, ca: string): string {

@@ -19,7 +19,7 @@ export interface Swap {
   readonly database: string;
   /** The database that was loaded; empty after the swap. */
   readonly fresh: string;
-  /** The database that takes the old tables. */
+  /** The database that receives the old tables. */
   readonly old: string;
   readonly replaced: readonly string[];
   /** The tenant's access before the load. */
@@ -30,7 +30,7 @@ export interface SwapsDeps {
   /** Directory of Cloudlet's, for the journals. */
   readonly folder: string;
   readonly links: Pick<MysqlLinks, 'asAdmin' | 'putBackPassword'>;
-  /** Runs SQL as one of our own users. Throws LoadFailed. */
+  /** Runs SQL as one of our users. Throws LoadFailed. */
   readonly fill: (database: string, user: string, sql: Buffer) => Promise<void>;
   /** Resolves once the server answers. */
   readonly up: () => Promise<void>;
@@ -51,7 +51,7 @@ export class Swaps {
     this.#deps = deps;
   }
 
-  /** `programs`: all of `fresh` that is no table, as SQL. What is interrupted is done again. */
+  /** `programs`: views, routines and triggers of `fresh`, as SQL. Repeated if interrupted. */
   async run(swap: Swap, programs: Buffer): Promise<void> {
     this.#note(swap, programs);
     for (let tries = 1; ; tries++) {
@@ -65,7 +65,7 @@ export class Swaps {
     }
   }
 
-  /** Whether that database takes part in a swap that is not done. */
+  /** Whether the database is part of an unfinished swap. */
   isPending(name: string): boolean {
     return this.#pending().some(({ database, fresh, old }) => [database, fresh, old].includes(name));
   }
@@ -81,12 +81,12 @@ export class Swaps {
     }
   }
 
-  /** Does what was left of one database. */
+  /** Finishes the swaps of one database. */
   async finish(database: string): Promise<void> {
     for (const swap of this.#pending()) if (swap.database === database) await this.#finish(swap.fresh);
   }
 
-  /** For a database that goes. */
+  /** For a deleted database. */
   forget(database: string): void {
     for (const swap of this.#pending()) if (swap.database === database) this.#forget(swap.fresh);
   }
@@ -108,13 +108,13 @@ export class Swaps {
       await links.asAdmin(async (admin) => {
         for (const name of [swap.old, fresh]) await store.dropDatabase(admin, name);
       });
-      // The locked account is known to sessions that begin just now for a moment.
+      // Sessions that are just starting may not know yet that the account is locked.
       await sleep(POLL_MS);
       if (failure !== null) throw failure;
     });
   }
 
-  /** No other session is connected meanwhile, nor until views and routines exist. */
+  /** No other session is connected until views and routines exist. */
   async #moveTables({ database, fresh, old, replaced }: Swap): Promise<void> {
     const { links } = this.#deps;
     const users = store.usersOf(database);
@@ -170,7 +170,7 @@ export class Swaps {
     syncFolder(this.#deps.folder);
   }
 
-  /** Loaded databases whose notes cannot be read: nobody knows what else is theirs. */
+  /** Loaded databases with unreadable notes, whose related databases are unknown. */
   damaged(): string[] {
     return this.#noted().filter((fresh) => this.#read(fresh) === null);
   }

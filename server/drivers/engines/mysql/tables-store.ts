@@ -26,7 +26,7 @@ FROM information_schema.KEY_COLUMN_USAGE
 WHERE TABLE_SCHEMA = DATABASE() AND REFERENCED_TABLE_NAME IS NOT NULL
 ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`;
 
-/** All tables and views. MySQL has no schemas within a database. */
+/** All tables and views. MySQL databases have no schemas. */
 export async function listTables(ask: Ask): Promise<Table[]> {
   const tables = await ask(TABLES);
   const [columns, indexes, keys] = [

@@ -17,11 +17,11 @@ import { ADMIN } from './postgresql-store.ts';
 
 /** In the server's home. */
 export const DATA = 'data';
-/** Files that are being made; never taken for data. */
+/** Incomplete files, never used as data. */
 const MADE = `${DATA}.new`;
-/** Whole files of the new version, which replace the old ones next. */
+/** Complete files of the new version, about to replace the old ones. */
 const WHOLE = `${DATA}.upgraded`;
-/** Files of the version before, kept for a while. */
+/** Files of the previous version, kept for a while. */
 const OLD = `${DATA}.old`;
 const PASSWORD_FILE = 'password';
 /** In the keeper: statistics are to be gathered, which an upgrade leaves behind. */
@@ -34,7 +34,7 @@ export interface ClusterMaking extends DataMaking {
   readonly processes: HostProcesses;
 }
 
-/** Major version of the data there are; null: there are none. */
+/** Major version of the data; null: no data. */
 export function dataMajor({ home }: Pick<ServerFolders, 'home'>): number | null {
   try {
     return Number.parseInt(fs.readFileSync(join(home, DATA, 'PG_VERSION'), 'latin1'), 10);
@@ -43,7 +43,7 @@ export function dataMajor({ home }: Pick<ServerFolders, 'home'>): number | null 
   }
 }
 
-/** Made under another name first, so that half-made data are never taken for data. */
+/** Created under another name first, so that incomplete data is never used. */
 export async function makeData(making: ClusterMaking, programs: PostgresqlPrograms): Promise<void> {
   const { home } = making.folders;
   await makeBeside(making, programs);
@@ -60,7 +60,7 @@ async function makeBeside(making: ClusterMaking, programs: PostgresqlPrograms): 
   const words = [
     ...['-D', join(seen, MADE), '--username', ADMIN, '--pwfile', join(seen, PASSWORD_FILE)],
     ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
-    // Each server keeps a few of them.
+    // Each server keeps several segments.
     '--wal-segsize=1',
   ];
   if (uid !== making.uid) await giveTree(home, uid);
@@ -135,7 +135,7 @@ export function takeAnalysis({ keeper }: Pick<ServerFolders, 'keeper'>): boolean
   return true;
 }
 
-/** Libraries of both: one is the environment of all that it runs. */
+/** Libraries of both versions, because all programs share one environment. */
 function joined(
   one: Readonly<Record<string, string>>,
   other: Readonly<Record<string, string>>,

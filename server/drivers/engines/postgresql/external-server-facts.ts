@@ -17,7 +17,7 @@ export interface ServerFacts extends ExternalFacts {
 
 const PORT = 5432;
 const OLDEST = 15;
-/** Wrong password; no such user, or none that may come from here; no such database. */
+/** Wrong password; unknown user or host; unknown database. */
 export const REFUSALS: RefusalCodes = {
   user: ['28P01', '28000'],
   database: '3D000',

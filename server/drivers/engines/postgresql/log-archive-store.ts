@@ -2,7 +2,7 @@
 import type { ClientBase } from 'pg';
 import type { LogState } from '../../../databases/points/server-logs.ts';
 
-/** The slot's name begins so; the line's name follows. */
+/** Prefix of the slot's name, before the line's name. */
 const PREFIX = 'line_';
 const LINE = /^line_[a-z0-9]+$/;
 const START = "pg_lsn '0/0'";
@@ -22,7 +22,7 @@ export async function logFacts(client: ClientBase): Promise<LogFacts> {
 
 /** A slot that has lost a part of its log counts as none. */
 export async function logState(client: ClientBase): Promise<LogState> {
-  // The time is taken first: what is committed by then is flushed.
+  // The time is read first: everything committed by then is flushed.
   const { rows } = await client.query(
     `WITH now AS MATERIALIZED (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS at),
        flushed AS MATERIALIZED (SELECT at, pg_current_wal_flush_lsn() AS lsn FROM now)
@@ -36,7 +36,7 @@ export async function logState(client: ClientBase): Promise<LogState> {
   return { line: from === null ? null : row.line, from: from ?? 0n, to: BigInt(row.to), at: Number(row.at) };
 }
 
-/** Keeps the log from now on for that line, and no more for another. */
+/** Keeps the log from now on, only for that line. */
 export async function keepLog(client: ClientBase, line: string): Promise<void> {
   const name = `${PREFIX}${line}`;
   if (!LINE.test(name)) throw new Error('not a name that Cloudlet generates');
@@ -73,7 +73,7 @@ export async function releaseLog(client: ClientBase, to: bigint): Promise<void> 
 
 export interface RecoveryState {
   readonly isOver: boolean;
-  /** There is no more log to replay. */
+  /** The log is fully replayed. */
   readonly isAtEnd: boolean;
 }
 
@@ -85,7 +85,7 @@ export async function recoveryState(client: ClientBase): Promise<RecoveryState> 
   return { isOver: rows[0].over, isAtEnd: rows[0].at_end === true };
 }
 
-/** The end of what was replayed; null: the server was not recovered since its start. */
+/** Position up to which the log was replayed; null: not in recovery since its start. */
 export async function replayedTo(client: ClientBase): Promise<bigint | null> {
   const { rows } = await client.query(`SELECT (pg_last_wal_replay_lsn() - ${START})::text AS to`);
   return rows[0].to === null ? null : BigInt(rows[0].to);

@@ -42,7 +42,7 @@ const CLOSED_FROM = 1.2;
 const MIB = 2 ** 20;
 /** `max_wal_size`. */
 const WAL = { folder: join(DATA, 'pg_wal'), freeBytes: MAX_WAL_MB * MIB };
-/** The same while it waits to be archived. */
+/** The same for log that waits to be archived. */
 const ARCHIVED_WAL = { ...WAL, freeBytes: KEPT_LOG_MB * MIB };
 /** Bytes of a new server, and of an empty database. */
 const NEW_BYTES = 32 * MIB;
@@ -53,7 +53,7 @@ const NOT_NOW = '57P03';
 export interface PostgresqlOptions extends ManagedEngineOptions {
   /** Set by tests. */
   readonly find?: typeof findPrograms;
-  /** Given: the server is a copy as of the past. */
+  /** Set for a server that is recovered to the past. */
   readonly recovery?: RecoveryTarget;
 }
 
@@ -97,10 +97,10 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   readonly #options: PostgresqlOptions;
   readonly #on: SqlServer<PostgresqlLinks, ServerFacts>;
   readonly #dumps: PostgresqlDumps;
-  /** The log of a server of ours. */
+  /** The log of our server. */
   readonly ownLog: PostgresqlLog;
   replayedTo: bigint | null = null;
-  /** From writing; a server that was started anew is not. */
+  /** Read only; reset by a restart. */
   #isHeld = false;
 
   constructor(options: PostgresqlOptions) {
@@ -240,7 +240,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   override async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     this.#assertSpace();
     await super.load(database, dump, how).catch((error) => {
-      // A full disk may be why it was ended.
+      // A full disk may be the reason for its end.
       this.#assertSpace();
       throw error;
     });
@@ -274,7 +274,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     await this.links.asAdmin((client) => sessions.setConnections(client, user, connections));
   }
 
-  /** On a server of the operator's nobody can make any. */
+  /** Users of the operator's server cannot create any. */
   async testDatabases(): Promise<readonly TestDatabase[]> {
     return this.#guest === null ? this.links.asAdmin(testDatabases) : [];
   }
@@ -326,7 +326,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     if (!mayLogIn) await sessions.endTenant(client, store.rolesOf(database.database), this.#guest);
   }
 
-  /** Shuts all roles of the tenant out, on a server of ours. */
+  /** Locks all roles of the tenant out, on our servers. */
   async #shutOut(client: ClientBase, name: string, isOut: boolean): Promise<void> {
     if (this.#guest !== null) return;
     if (noteShutOut(this.server.folders, name, isOut)) await store.reload(client);
@@ -337,7 +337,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     if (external === null && isDiskLow()) throw hostDiskFull();
   }
 
-  /** With a server that is up. */
+  /** Runs with a running server. */
   async #begin(): Promise<void> {
     const { links } = this;
     this.#isHeld = false;

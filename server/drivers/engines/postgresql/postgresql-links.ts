@@ -14,13 +14,13 @@ const MAX_ADMINS = 4;
  * transaction of theirs that holds a row of the catalogue is not waited for without end.
  */
 const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off -c lock_timeout=30s';
-/** On a server of ours tenants see all statements but ours, which have verifiers of passwords. */
+/** On our servers, tenants see all statements except ours, which contain password verifiers. */
 const UNCOUNTED = '-c pg_stat_statements.track=none -c track_activities=off';
 const CONNECT_MS = 10_000;
 /** Few connections of Cloudlet's: each is a process of the server. */
 const IDLE_MS = 10_000;
 
-/** `cannot_connect_now`: the server recovers from the end of one of its processes. */
+/** `cannot_connect_now`: the server is recovering after one of its processes crashed. */
 const COMING = ['57P03', 'ECONNREFUSED', 'ENOENT'];
 
 export class PostgresqlLinks implements SqlLinks {
@@ -40,7 +40,7 @@ export class PostgresqlLinks implements SqlLinks {
       failed = false;
       return result;
     } finally {
-      // After an error nobody knows what state it is in.
+      // After an error, the state of the connection is unknown.
       client.release(failed);
     }
   }
@@ -51,7 +51,7 @@ export class PostgresqlLinks implements SqlLinks {
     return this.as({ user, password: password(), database, options: this.#options }, work);
   }
 
-  /** Connects by another role of ours. `maxBytes`: the connection ends when the server sends more. */
+  /** Connects as another of our roles. `maxBytes`: maximum bytes received. */
   async as<T>(
     { maxBytes, ...config }: ClientConfig & { readonly user: string; readonly maxBytes?: number },
     work: (client: Client) => Promise<T>,
@@ -63,7 +63,7 @@ export class PostgresqlLinks implements SqlLinks {
         ...this.#where(maxBytes),
         ...config,
       });
-      // A statement under way rejects too.
+      // A running statement rejects too.
       made.on('error', () => {});
       await made.connect();
       return made;
@@ -79,7 +79,7 @@ export class PostgresqlLinks implements SqlLinks {
     return rolePassword(this.#deps.secret(), role);
   }
 
-  /** Over a new connection: those that there are go on without the process that takes new ones. */
+  /** Over a new connection: existing ones would survive a failed postmaster. */
   probe(): Promise<unknown> {
     const { database } = this.#deps.administrator;
     return this.inDatabase(database, (client) => client.query('SELECT 1'));
@@ -96,7 +96,7 @@ export class PostgresqlLinks implements SqlLinks {
     if (this.#admins !== null && !this.#admins.ended) await this.#admins.end();
   }
 
-  /** The password of a role that its tenant may have given another one. */
+  /** Resets the password of a role that its tenant may have changed. */
   async putBackPassword(role: string): Promise<void> {
     const verifier = await scramVerifier(this.passwordOf(role));
     await this.asAdmin((client) => setPassword(client, role, verifier));
@@ -116,12 +116,12 @@ export class PostgresqlLinks implements SqlLinks {
       ...this.#where(),
       options: this.#options,
     });
-    // The server went: what is under way rejects, and whoever asks next connects anew.
+    // The server has ended: running statements reject, later ones reconnect.
     this.#admins = pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
     return pool;
   }
 
-  /** An administrator of another's server may not be allowed all of it. */
+  /** The administrator of an operator's server may lack some privileges. */
   get #options(): string {
     return 'socket' in this.#deps.endpoint ? `${ADMIN_OPTIONS} ${UNCOUNTED}` : ADMIN_OPTIONS;
   }
@@ -138,7 +138,7 @@ export class PostgresqlLinks implements SqlLinks {
   }
 }
 
-/** Why a connection ended whose `maxBytes` were not enough. */
+/** Why a connection ended: the response exceeded `maxBytes`. */
 export class SentTooMuch extends Error {}
 
 function boundedSocket(maxBytes: number): Socket {
@@ -149,7 +149,7 @@ function boundedSocket(maxBytes: number): Socket {
   return socket;
 }
 
-/** pg tells it where to connect; it knows better. */
+/** Ignores the address from pg, and connects to the local socket. */
 function localSocket(endpoint: () => { folder: string; port: number }, maxBytes: number): Socket {
   const socket = boundedSocket(maxBytes);
   const connect = socket.connect.bind(socket);

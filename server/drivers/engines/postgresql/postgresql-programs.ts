@@ -1,4 +1,4 @@
-/** Finds the programs of PostgreSQL: those that the set-up fetched, else those of this host. */
+/** Finds PostgreSQL's programs: those that the set-up fetched, else those of this host. */
 import { execFile } from 'node:child_process';
 import {
   accessSync,
@@ -26,10 +26,10 @@ const run = promisify(execFile);
 const NAME = 'postgresql';
 const SERVER = ['postgres', 'initdb'];
 const CLIENTS = ['pg_dump', 'psql'];
-/** Where distributions keep one folder for each major version. */
+/** Folders with one subfolder per major version. */
 const MAJOR_FOLDERS = ['/usr/lib/postgresql', '/usr/local/lib/postgresql'];
 const ASK_MS = 10_000;
-/** By major: the oldest version whose psql may load an untrusted dump. */
+/** By major version: the oldest whose psql may load an untrusted dump. */
 const OLDEST_MAJOR = 15;
 const FIRST_SAFE_MINOR: Readonly<Record<number, number>> = { 15: 19 };
 /** In the control file of an extension that every tenant may create. */
@@ -43,7 +43,7 @@ export interface PostgresqlPrograms {
   readonly major: number;
   /** Folder of the programs. */
   readonly bin: string;
-  /** False: they are those of npm, with nothing but the server. */
+  /** False: npm's programs, without clients. */
   readonly hasClients: boolean;
   readonly env: Readonly<Record<string, string>>;
   /** Paths that a process must see to run them, besides the system's folders. */
@@ -84,7 +84,7 @@ export function readinessBy(find: typeof findPrograms): PostgresqlKind['readines
   };
 }
 
-/** Newest of all that can upgrade data to their version; null: there are none. */
+/** The newest programs that can upgrade data to their version; null: none. */
 export async function newestPrograms(): Promise<PostgresqlPrograms | null> {
   const all = [...unpacked(), ...(await hostPrograms())];
   const able = all.filter(({ version, bin }) => isSafe(version) && existsSync(join(bin, 'pg_upgrade')));
@@ -114,7 +114,7 @@ function hostFolders(): string[] {
   const rpm = readdirSync('/usr').flatMap((name) =>
     /^pgsql-\d+$/.test(name) ? [join('/usr', name, 'bin')] : [],
   );
-  // A program on the PATH may be a link to one of the others.
+  // A program in PATH may be a link to another one.
   const onPath = hostPath()
     .split(':')
     .map((folder) => join(folder, 'postgres'))
@@ -191,7 +191,7 @@ export function trustedExtensions(bin: string, major: number): readonly string[]
   return found;
 }
 
-/** Whether they were built with OpenSSL: those of distributions are. */
+/** Whether the programs were built with OpenSSL, as in distributions. */
 export function speaksTls(bin: string): boolean {
   const before = tlsKnown.get(bin);
   if (before !== undefined) return before;

@@ -22,7 +22,7 @@ import { ADMIN, LOCAL } from './postgresql-store.ts';
 
 /** In the server's home. */
 const HBA = 'pg_hba.conf';
-/** Beside it, a copy of what is ours: databases that nobody may log in to. */
+/** Databases that are locked out, in a file beside the data. */
 const SHUT = 'shut';
 const MEMORY_MB = 512;
 /**
@@ -30,7 +30,7 @@ const MEMORY_MB = 512;
  * (server-proxy/), and our own.
  */
 const MORE_CONNECTIONS = 400;
-/** Data of one process: a tenant may set work_mem to what it likes. */
+/** Data segment of one process: tenants may set work_mem. */
 const PROCESS_MB = 384;
 const TEMP_FILE_MB = 512;
 export const MAX_WAL_MB = 64;
@@ -51,7 +51,7 @@ const KEEPS_NO_MORE = { ...KEEPS_LOG, max_slot_wal_keep_size: '1MB' };
 
 const NO_NETWORK = { listen_addresses: '' };
 
-/** Counts only in a server that began with it. */
+/** Collects only if loaded at the server's start. */
 const STATISTICS = 'pg_stat_statements';
 const STATISTICS_SETTINGS = { shared_preload_libraries: STATISTICS, [`${STATISTICS}.max`]: 1000 };
 
@@ -59,7 +59,7 @@ export class PostgresqlServer implements ServerKind {
   readonly name = 'postgresql';
   readonly title = 'PostgreSQL';
   readonly memoryMb = MEMORY_MB;
-  /** Sessions end; what they had not committed is undone. */
+  /** Ends sessions and rolls back their transactions. */
   readonly stop = { signal: 'SIGINT', graceMs: 30_000 } as const;
   readonly firstPort: number;
   readonly ping: () => Promise<void>;
@@ -130,7 +130,7 @@ export class PostgresqlServer implements ServerKind {
     };
   }
 
-  /** A PostgreSQL that was built without TLS does not start with it. */
+  /** A PostgreSQL without TLS support does not start with it. */
   #canTls(bin: string): boolean {
     return this.#deps.tls?.isRequired || speaksTls(bin);
   }
@@ -148,14 +148,14 @@ export class PostgresqlServer implements ServerKind {
   }
 }
 
-/** A server that has a port had data: no new ones are made. */
+/** A server with a stored port had data: no new data is created. */
 function dataGone({ home }: ServerFolders): AppError {
   return new AppError('engine_unavailable', 'the data directory of PostgreSQL is missing', {
     hint: `restore ${pathInData(home)}/data in Cloudlet's data directory; a disk may not be mounted`,
   });
 }
 
-/** Notes whether nobody may log in to a database over the network; whether that is new. */
+/** Sets whether a database is locked out over the network; returns whether that changed. */
 export function noteShutOut(folders: Omit<ServerFolders, 'seen'>, database: string, isOut: boolean): boolean {
   const before = shutOut(folders);
   if (before.includes(database) === isOut) return false;
@@ -165,7 +165,7 @@ export function noteShutOut(folders: Omit<ServerFolders, 'seen'>, database: stri
   return true;
 }
 
-/** A file without any name would not be read. */
+/** An empty file would not be read. */
 function writeShut({ home }: Pick<ServerFolders, 'home'>, databases: readonly string[]): void {
   writeNew(join(home, SHUT), ['template0', ...databases, ''].join('\n'));
 }
@@ -180,7 +180,7 @@ function hasSlot(home: string): boolean {
   return existsSync(slots) && readdirSync(slots).length > 0;
 }
 
-/** pg_hba.conf. The folders above the socket keep tenants from it. */
+/** pg_hba.conf. Folder permissions keep tenants from the socket. */
 function hba(isTlsRequired: boolean): string {
   return [
     'local all all scram-sha-256',
@@ -204,7 +204,7 @@ function settingsOf({ seen, port, connections }: Settings): Readonly<Record<stri
   return {
     listen_addresses: '127.0.0.1',
     port,
-    // From its data: short wherever that is.
+    // Relative to its data, because the path must be short.
     unix_socket_directories: `../${RUN}`,
     unix_socket_permissions: '0777',
     hba_file: join(seen, HBA),
@@ -222,7 +222,7 @@ function settingsOf({ seen, port, connections }: Settings): Readonly<Record<stri
     max_wal_senders: 0,
     max_worker_processes: 4,
     max_logical_replication_workers: 0,
-    // Their shared memory would be bounded by that of all.
+    // Their shared memory would count towards the total limit.
     max_parallel_workers_per_gather: 0,
     jit: 'off',
     // A tenant may turn it on, and its library is not on every host: then it would fail statements.
@@ -231,7 +231,7 @@ function settingsOf({ seen, port, connections }: Settings): Readonly<Record<stri
     client_connection_check_interval: '10s',
     tcp_keepalives_idle: 60,
     tcp_keepalives_interval: 15,
-    // For its account; no statement that failed, which may hold a password.
+    // Readable by its account; excludes failed statements, which may contain a password.
     log_min_messages: 'error',
     log_line_prefix: '%m [%p] %q%u@%d %e ',
     log_min_error_statement: 'panic',

@@ -27,7 +27,7 @@ const NAME = /^[a-z][a-z0-9_]{1,62}$/;
 
 /** The roles of one database. */
 export interface Roles {
-  /** Owns everything in it, cannot log in; it has the database's name, as `samerole` wants it. */
+  /** Owns all objects, cannot log in; has the database's name, as `samerole` requires. */
   readonly group: string;
   /** The tenant's. */
   readonly user: string;
@@ -40,7 +40,7 @@ export function rolesOf(database: string): Roles {
   return { group: database, user: `u_${rest}`, local: `q_${rest}` };
 }
 
-/** Our part of a server that others use, too. */
+/** Our part of a shared server. */
 export interface Guest {
   /** Comment of the databases that are ours. */
   readonly mark: string;
@@ -62,13 +62,13 @@ export interface SizeState {
   readonly canLogIn: boolean;
 }
 
-/** A name as SQL. Throws for what we never made. */
+/** A quoted name. Throws for names that we never create. */
 export function id(name: string): string {
   if (!NAME.test(name)) throw new Error('not a name that Cloudlet generates');
   return `"${name}"`;
 }
 
-/** A name of somebody else's as SQL. */
+/** A quoted name that others created. */
 export function foreign(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -99,14 +99,14 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
   await holdWrites(client, false);
 }
 
-/** Gives the role that dumps what its tenant, who makes roles, may have taken from it. */
+/** Restores privileges that the tenant may have revoked from the dump role. */
 export async function putBackDumper(client: ClientBase, name: string, verifier: string): Promise<void> {
   const make = `DO $$ BEGIN CREATE ROLE ${id(DUMPER)}; EXCEPTION WHEN duplicate_object THEN END $$`;
   const connect = `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`;
   await untilAlone(() => client.query([make, ...rightsOfDumper(verifier), connect].join(';')));
 }
 
-/** Changes roles again where their tenant, or our own check of each second, changed the same meanwhile. */
+/** Repeats a role change after a conflict with the tenant or with our periodic check. */
 async function untilAlone(change: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries++) {
     const failure = await change().then(
@@ -149,7 +149,7 @@ export async function verifierOf(client: ClientBase, role: string): Promise<stri
   return String(rows[0]?.rolpassword);
 }
 
-/** An empty database of these roles under that name. */
+/** Creates an empty database with these roles. */
 export async function makeDatabase(
   client: ClientBase,
   name: string,
@@ -163,13 +163,13 @@ export async function makeDatabase(
     guest === null
       ? `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`
       : `COMMENT ON DATABASE ${id(name)} IS ${text(guest.mark)}`,
-    // Users share what each makes, and any of them can go.
+    // Both roles share objects, and either can be dropped.
     ...[user, local].map((role) => `ALTER ROLE ${id(role)} IN DATABASE ${id(name)} SET role TO ${id(group)}`),
   ];
   await client.query(statements.join(';'));
 }
 
-/** Whether there is a database of that name. Throws when it is another cloud's. */
+/** Whether the database exists. Throws if it belongs to another cloud. */
 export async function isThere(client: ClientBase, name: string, guest: Guest | null): Promise<boolean> {
   const { rows } = await client.query(
     "SELECT shobj_description(oid, 'pg_database') AS comment FROM pg_database WHERE datname = $1",
@@ -185,7 +185,7 @@ export async function isThere(client: ClientBase, name: string, guest: Guest | n
   return rows.length > 0;
 }
 
-/** For a connection to that very database. */
+/** For a connection to that database. */
 export async function giveSchema(client: ClientBase, group: string): Promise<void> {
   await client.query(`ALTER SCHEMA public OWNER TO ${id(group)}`);
 }

@@ -60,21 +60,21 @@ export function postgresqlKind(find = findPrograms): PostgresqlKind {
 }
 
 function serverOf(target: ClientTarget<ServerFacts>): Record<string, string> {
-  // By its working directory, wherever the program sees that.
+  // Relative to its working directory, whatever path the program sees.
   if ('folders' in target) return { PGHOST: `/proc/self/cwd/${SOCKET_LINK}` };
   const { host, ca } = target;
   if (ca === null) return { PGHOST: host, PGSSLMODE: 'disable' };
   return { PGHOST: host, PGSSLMODE: 'verify-full', PGSSLROOTCERT: `/proc/self/cwd/${CA_FILE}` };
 }
 
-/** Throws DumpsMissing for programs of a server alone. */
+/** Throws DumpsMissing if only the server is installed. */
 export function withClients(programs: PostgresqlPrograms): PostgresqlPrograms {
   const missing = missingOf(programs);
   if (missing !== null) throw new DumpsMissing(missing.reason, missing.fix);
   return programs;
 }
 
-/** Programs of the server's major version, else newer ones: an older one cannot dump. */
+/** Programs of the server's major version or newer: older ones cannot dump. */
 async function clientPrograms(major: number): Promise<PostgresqlPrograms | NoPrograms> {
   for (const wanted of [major, null]) {
     const found = await findPrograms(wanted);

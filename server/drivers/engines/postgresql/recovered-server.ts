@@ -21,16 +21,16 @@ import { type PostgresqlFacts, segmentFile } from './server-log.ts';
 const TAR = ['/usr/bin/tar', '/bin/tar'];
 const MEMORY_MB = 256;
 const POLL_MS = 100;
-/** It replays no more than BASE_AFTER of databases/continuous-archive.ts. */
+/** Replays at most BASE_AFTER of databases/continuous-archive.ts. */
 const REPLAY_MS = 30 * 60_000;
 
-/** Where the replay ends. */
+/** The end of a replay. */
 export interface RecoveryTarget {
   /** ms; null: with the log. PostgreSQL ends no recovery whose time it has not passed. */
   at: number | null;
 }
 
-/** Settings of a server that replays its log up to a time, then serves us alone. */
+/** Settings of a server that replays its log up to a time, then serves only us. */
 export class RecoveringServer extends PostgresqlServer {
   readonly #target: RecoveryTarget;
 
@@ -75,7 +75,7 @@ export async function placeCopy(
     {
       name: processName('postgresql-recovery', folder),
       command: TAR.find(existsSync) ?? 'tar',
-      // The archive of the server ends before ours begins.
+      // The server's archive ends before ours begins.
       args: ['-x', '--ignore-zeros', `--one-top-level=${DATA}`, '-f', '-', '-C', seen],
       env: { LANG: 'C.UTF-8' },
       uid,
@@ -111,11 +111,11 @@ async function* archiveOf(copy: ServerCopy, { segmentBytes }: PostgresqlFacts): 
   yield tarEntry('standby.signal', Buffer.alloc(0));
   const size = BigInt(segmentBytes);
   let segment: Segment | null = null;
-  /** The end of what is there. */
+  /** Position up to which parts exist. */
   let end = -1n;
   for await (const part of copy.log()) {
     let { from, bytes } = part;
-    // An interrupted Cloudlet may have archived the same bytes twice.
+    // An interrupted Cloudlet may have archived bytes twice.
     if (from < end) [from, bytes] = [end, bytes.subarray(Number(end - from))];
     while (bytes.length > 0) {
       const begin: bigint = from - (from % size);

@@ -1,4 +1,4 @@
-/** The log of a server of ours, for continuous archiving. */
+/** The log of our server, for continuous archiving. */
 import type { Readable } from 'node:stream';
 import type { LogServer, LogState } from '../../../databases/points/server-logs.ts';
 import type { BaseCopy } from '../../../recovery/logs/log-lines.ts';
@@ -11,7 +11,7 @@ import { ADMIN } from './postgresql-store.ts';
 export interface PostgresqlLogDeps {
   readonly links: PostgresqlLinks;
   readonly clients: Clients;
-  /** Secret from which the passwords of our roles are derived; the same in a recovered copy. */
+  /** Secret from which our roles' passwords are derived; also in a recovered copy. */
   readonly secret: () => Buffer;
   readonly major: () => number | null;
 }
@@ -36,7 +36,7 @@ export class PostgresqlLog implements Omit<LogServer, 'accountId'> {
 
   async state(): Promise<LogState | null> {
     return this.#deps.links.asAdmin(async (client) => {
-      // Asked anew: the server may have been started with other settings since.
+      // Read again: the server may have other settings since a restart.
       this.#facts = await store.logFacts(client);
       return this.#facts.isKept ? this.#whole(await store.logState(client)) : null;
     });

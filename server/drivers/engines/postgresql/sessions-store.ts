@@ -1,4 +1,4 @@
-/** Statements about sessions: what they run, how to end them, and how much they did so far. */
+/** Statements about sessions: what they run, ending them, and their activity. */
 import type { ClientBase } from 'pg';
 import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../../managed-server/accounts/tenant-logs.ts';
 import type { ServerUse } from '../../managed-server/sql-engine.ts';
@@ -40,7 +40,7 @@ export async function activity(client: ClientBase): Promise<Map<string, string>>
   return new Map(rows.map((row) => [String(row.datname), `${row.done} ${row.last?.getTime()}`]));
 }
 
-/** The use of a server of one account, loads included; our own sessions do not count. */
+/** Usage of one account's server, including loads; our sessions do not count. */
 export async function serverUse(client: ClientBase): Promise<ServerUse> {
   const { rows } = await client.query(
     `SELECT count(*)::int AS sessions, (count(*) FILTER (WHERE state <> 'idle'))::int AS busy,
@@ -124,7 +124,7 @@ export async function endStrays(client: ClientBase): Promise<void> {
   );
 }
 
-/** Statements that give space back, also behind those by which a transaction may write, in one message. */
+/** Statements that free space, also in one message with the start of a writing transaction. */
 const DELETES = '^\\s*((begin|start|set)\\M[^;]*;\\s*)*(delete|truncate|drop|vacuum|commit|end)\\M';
 
 /**

@@ -14,14 +14,14 @@ import { rolesOf } from './postgresql-store.ts';
 import { cancel } from './sessions-store.ts';
 import { beginReading, listTables, typeNames } from './tables-store.ts';
 
-/** A single value can be larger than all that is shown: it is not taken into memory. */
+/** A single value can exceed the limit; it is not loaded into memory. */
 const MAX_OVERSHOOT_BYTES = 16 * 2 ** 20;
 const CANCELLED = '57014';
 const SESSION_ENDED = '57P01';
 const DISK_FULL = '53100';
 /** `read_only_sql_transaction`. */
 export const READ_ONLY = '25006';
-/** Statements that give space back work in a database that has none left. */
+/** Statements that free space are allowed in a full database. */
 const FREES = /^\s*(?:delete|truncate|drop|vacuum)\b/i;
 const PROGRAM_LIMIT = '54000';
 const TOO_LARGE = 'The rows are too large to be shown here: select fewer of them, or parts of their values';
@@ -149,7 +149,7 @@ class LimitedQuery {
     this.#query = query;
     this.#fetched = Promise.withResolvers();
     this.result = this.#fetched.promise;
-    // It may fail before anyone waits for it.
+    // May fail before anyone awaits it.
     this.result.catch(() => {});
   }
 
@@ -218,7 +218,7 @@ class LimitedQuery {
     this.#isTruncated = true;
   }
 
-  /** The last that is heard of this query; a connection that is gone does not mind. */
+  /** The last event of this query; a lost connection may be ignored. */
   handleError(error: Error, connection: Connection): void {
     if (isDatabaseError(error)) (connection as Wire).sync();
     this.#fetched.reject(this.#readsFromClient ? noInput() : error);
@@ -230,7 +230,7 @@ class LimitedQuery {
   }
 
   #nextRows(): number {
-    // One more than wanted tells that there are more.
+    // One extra row shows whether there are more.
     return Math.min(STEP_ROWS, this.#query.maxRows + 1 - this.#rows.length);
   }
 }
@@ -253,7 +253,7 @@ function noInput(): QueryFailed {
   return new QueryFailed(NO_INPUT, FEATURE_NOT_SUPPORTED, { hint });
 }
 
-/** PostgreSQL's protocol ends a statement there: what came behind would be taken for something else. */
+/** NUL would end the statement in PostgreSQL's protocol, and the rest would be misinterpreted. */
 function refuseNul(text: string, params: readonly unknown[]): void {
   const at = text.indexOf('\0');
   if (at < 0 && !params.some((value) => asText(value)?.includes('\0'))) return;
@@ -276,7 +276,7 @@ const BOOLEAN = 16;
 const BYTES = 17;
 const JSONS = new Set([114, 3802]);
 
-/** A value as JSON; one that JSON cannot hold stays PostgreSQL's text. */
+/** A value as JSON; unsupported ones stay PostgreSQL's text. */
 function asJson(value: string | null, typeId: number): unknown {
   if (value === null) return null;
   if (typeId === BOOLEAN) return value === 't';
@@ -287,13 +287,13 @@ function asJson(value: string | null, typeId: number): unknown {
   return value;
 }
 
-/** Neither NaN, nor infinite, nor an integer that would be rounded. */
+/** Neither NaN nor infinite, nor an integer that would be rounded. */
 function isExact(value: string): boolean {
   const number = Number(value);
   return Number.isFinite(number) && (!/^-?\d+$/.test(value) || Number.isSafeInteger(number));
 }
 
-/** Numbers of JSON beyond what we can hold would change: then it stays text. */
+/** Numbers in JSON that would be rounded: the value stays text. */
 function parsed(value: string): unknown {
   return /\d{16}/.test(value) ? value : JSON.parse(value);
 }

@@ -2,7 +2,7 @@
 import type { ClientBase, QueryResultRow } from 'pg';
 import type { Table } from '../../../databases/engine.ts';
 
-/** No object that extensions brought is shown, and none of PostgreSQL's own. */
+/** Excludes objects of extensions and of PostgreSQL. */
 const TABLES = `
 SELECT c.oid::int8 AS id, n.nspname AS schema, c.relname AS name,
   c.relkind IN ('v', 'm') AS is_view, CASE WHEN c.reltuples < 0 THEN NULL ELSE c.reltuples::int8 END AS rows,
@@ -38,7 +38,7 @@ FROM pg_constraint k WHERE k.contype = 'f' AND k.conrelid = ANY($1::oid[]) ORDER
 const TYPES = `
 SELECT format_type(o, t) AS type FROM unnest($1::oid[], $2::int4[]) WITH ORDINALITY u(o, t, n) ORDER BY n`;
 
-/** All tables and views. It leaves `search_path` at pg_catalog: no name leads to a tenant's object. */
+/** All tables and views. Leaves `search_path` at pg_catalog, so that no tenant's object is resolved. */
 export async function listTables(client: ClientBase): Promise<Table[]> {
   await client.query('SET search_path = pg_catalog');
   const { rows: tables } = await client.query(TABLES);
@@ -75,7 +75,7 @@ export async function typeNames(
   return rows.map(({ type }) => String(type));
 }
 
-/** From here on nothing can be written, whatever follows: after a snapshot there is no way back. */
+/** Irrevocably read-only from here on, because a snapshot was taken. */
 export async function beginReading(client: ClientBase): Promise<void> {
   await client.query('BEGIN READ ONLY; SELECT 1');
 }

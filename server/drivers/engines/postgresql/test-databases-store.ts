@@ -9,7 +9,7 @@ import { MOST_TEST_DATABASES } from '../shared/test-databases.ts';
 import { ADMIN, DUMPER, foreign, id, ownedBy, type Roles } from './postgresql-store.ts';
 
 const THEIRS = `FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname <> '${ADMIN}'`;
-/** NAMEDATALEN - 1, less what a copy adds. */
+/** NAMEDATALEN - 1, less the suffix of a copy. */
 const MOST_NAME_BYTES = 63 - '_copy9'.length;
 const COPIES = 9;
 const OUR_ROLE = '^[duq]_[a-z0-9]{16}$';
@@ -47,7 +47,7 @@ export async function boundTestDatabases(client: ClientBase, most: number): Prom
   await client.query(['BEGIN', "SET LOCAL lock_timeout = '200ms'", change, 'COMMIT'].join(';'));
 }
 
-/** Has new sessions in the databases of these roles read only, as those in their own. */
+/** Makes new sessions read-only in test databases of these roles too. */
 export async function setTestsReadOnly(client: ClientBase, of: Roles, isReadOnly: boolean): Promise<void> {
   const how = isReadOnly ? 'SET default_transaction_read_only = on' : 'RESET default_transaction_read_only';
   await client.query(forEach(`datname ${ownedSql(of)}`, `ALTER DATABASE %I ${how}`));
@@ -89,7 +89,7 @@ function forEach(names: string, statement: string): string {
     EXECUTE format('${statement}', it); END LOOP; END $cloudlet$`;
 }
 
-/** Its owner may have taken that from everybody. */
+/** Its owner may have revoked the privilege from PUBLIC. */
 export async function grantToDumper(client: ClientBase, name: string): Promise<void> {
   await client.query(`GRANT CONNECT ON DATABASE ${foreign(name)} TO ${id(DUMPER)}`);
 }
@@ -109,7 +109,7 @@ export async function freeName(client: ClientBase, name: string, of: Roles): Pro
   return [name, ...copies].find((one) => !taken.has(one)) ?? null;
 }
 
-/** Gives a database that was loaded to its owner, under its name. */
+/** Hands a loaded database over to its owner, under its name. */
 export async function handOver(
   client: ClientBase,
   { fresh, target, owner }: { readonly fresh: string; readonly target: string; readonly owner: string },

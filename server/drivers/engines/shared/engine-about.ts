@@ -13,7 +13,7 @@ import type { HranaCalls } from './hrana-calls.ts';
 export interface EngineAbout extends EngineDescription {
   /** Folder of its data, in the data directory. */
   readonly folder: string;
-  /** Programs that the set-up fetches for it; null: it needs none. */
+  /** Programs that the set-up fetches; null: none needed. */
   readonly programs: EnginePrograms | null;
   /** The bytes that end the log-in of a user who cannot come in now; missing: its protocol has none. */
   refusal?(text: string): Buffer;
@@ -48,7 +48,7 @@ interface Development {
 /** Everything that engines are built with. */
 export interface EngineTools {
   readonly config: Config;
-  /** For a restore drill: nobody but its cloud reaches the databases. */
+  /** For a restore drill: only its cloud can reach the databases. */
   readonly isPrivate: boolean;
   /** For engines with one process per active database. */
   readonly children: Omit<ChildEngineOptions, 'folder'>;
@@ -57,7 +57,7 @@ export interface EngineTools {
   readonly serverUsers: ServerUsers;
   /** Address of the data origin; known once it listens. */
   readonly dataUrl: () => string;
-  /** They are told to other nodes; undefined: there are none. */
+  /** Ports to publish to other nodes; undefined: there are no other nodes. */
   readonly ports: OfferedPorts | undefined;
   /** Counts bytes that left this cloud. */
   readonly sent: (database: EngineDatabase, bytes: number) => void;
@@ -72,7 +72,7 @@ export interface BuiltEngine {
   readonly engine: Engine;
   /** Starts its existing servers. */
   wake?(): unknown;
-  /** Starts the server of that listener, if it is one of its own. */
+  /** Starts the server of that listener, if it belongs to the engine. */
   wanted?(listener: string): unknown;
   /** Moves its data to the newest major version; null: there was nothing to do. */
   upgrade?(): Promise<{ readonly from: string; readonly to: string } | null>;

@@ -1,4 +1,4 @@
-/** How web frameworks are told of an SQL database: what goes into which of their files. */
+/** Configuration of web frameworks for an SQL database: text and file. */
 import { CA_FILE, type FrameworkSnippet, type SnippetTarget } from '../../../databases/engine-description.ts';
 
 type Parts = Readonly<Record<'user' | 'password' | 'host' | 'port' | 'name', string>>;
@@ -18,7 +18,7 @@ export interface FrameworkNames {
     /** Two lines of database.yml. */
     options(ca: string): readonly [string, string];
   };
-  /** `path`: the same as an expression of PHP, relative to the site. */
+  /** `path`: as a PHP expression, relative to the site. */
   readonly laravel: { readonly connection: string; options(ca: string, path: string): string };
   readonly prisma: { readonly provider: string };
 }

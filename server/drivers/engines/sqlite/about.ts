@@ -38,7 +38,7 @@ export const SQLITE: EngineAbout = {
     }),
   },
   canUpgrade: false,
-  // The SQLite of Node, which is not that of the metadata.
+  // Node's SQLite, which differs from that of the metadata.
   doctor: async () => [{ level: 'ok', subject: 'SQLite databases', detail: String(process.versions.sqlite) }],
   build: async ({ config, children, dataUrl }) => {
     const engine = new SqliteEngine({ ...children, folder: join(config.dataDir, FOLDER), address: dataUrl });

@@ -70,7 +70,7 @@ const IGNORED_PRAGMAS: ReadonlySet<string> = new Set(
   wal_autocheckpoint`.split(/\s+/),
 );
 
-/** `single`: every statement stands alone, and settings of the connection cannot be changed. */
+/** `single`: every statement is independent, and connection settings cannot be changed. */
 export type Sessions = 'own' | 'single';
 
 type Authorizer = (action: number, first: string | null, second: string | null) => number;

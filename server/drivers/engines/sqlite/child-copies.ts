@@ -1,4 +1,4 @@
-/** Whole files: copies of an open database, and checks of an uploaded one. */
+/** Copies of an open database as files, and checks of an uploaded one. */
 import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { DiskFull, hostSpace, isFull } from '../../../../libs/sqlite/index.ts';

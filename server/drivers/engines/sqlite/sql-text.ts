@@ -1,4 +1,4 @@
-/** Makes a file of SQL text, as the sqlite3 program's `.dump` writes it, in one transaction. */
+/** Loads SQL text, as written by sqlite3's `.dump`, in one transaction. */
 import { createReadStream, rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StringDecoder } from 'node:string_decoder';
@@ -9,7 +9,7 @@ import { loadAuthorizer } from './authorizer.ts';
 import { LIMITS, limitSize, PAGE_BYTES } from './tenant-file.ts';
 
 const PIECE_BYTES = 256 * 1024;
-/** SQLite takes no longer one, either. */
+/** SQLite's own limit. */
 const MOST_CHARACTERS = LIMITS.sqlLength;
 const SHOWN = 100;
 
@@ -55,7 +55,7 @@ async function runAll(database: DatabaseSync, path: string): Promise<boolean> {
   let isOpen = false;
   const run = (isEnd: boolean) => {
     const found = readSql(rest);
-    // The last one may go on.
+    // The last statement may be incomplete.
     const whole = isEnd ? found : found.slice(0, -1);
     let at = 0;
     for (const { text, boundary } of whole) {
@@ -74,7 +74,7 @@ async function runAll(database: DatabaseSync, path: string): Promise<boolean> {
     const text = decoder.write(piece as Buffer);
     rest += isFirst ? text.replace(/^\ufeff/, '') : text;
     isFirst = false;
-    // Within one long statement all would be read again with each piece.
+    // Otherwise, a long statement would be parsed again with each piece.
     if (text.includes(';')) run(false);
     await turn();
   }
@@ -83,7 +83,7 @@ async function runAll(database: DatabaseSync, path: string): Promise<boolean> {
   return !isOpen;
 }
 
-/** The text's own transactions are within ours. Whether one is open afterwards. */
+/** Runs the text's own transactions within ours. Returns whether one is open. */
 function inTransaction(text: string, boundary: 'begin' | 'end', line: number): boolean {
   if (/^[\s;]*ROLLBACK\b/i.test(text.replaceAll(/--[^\n]*\n/g, '')))
     throw new RefusedText(`line ${line}: the dump takes itself back (ROLLBACK), as of a damaged database`);

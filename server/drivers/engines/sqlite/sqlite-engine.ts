@@ -1,4 +1,4 @@
-/** SQLite: one file per database, opened by a process of its own. */
+/** SQLite: one file per database, opened by its own process. */
 import type { Endpoint, Engine, EngineDatabase } from '../../../databases/engine.ts';
 import { programFile } from '../../../platform/program-files.ts';
 import {

@@ -11,7 +11,7 @@ export class TenantConnections {
   readonly #path: string;
   readonly #open = new Map<DatabaseSync, Sessions>();
   #sizeLimit: SizeLimit;
-  /** Growth limit that connections were last set to. */
+  /** Growth limit last set on connections. */
   #growthBytes: number;
   /** Incremented by handlers. */
   readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };

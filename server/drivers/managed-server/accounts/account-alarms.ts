@@ -1,4 +1,4 @@
-/** One alarm for what may be wrong with the servers of several accounts. */
+/** One alarm for problems with several accounts' servers. */
 import type { Alarm, Alarms } from '../../../platform/alarms.ts';
 import type { ManagedServerDeps } from '../managed-server.ts';
 
@@ -14,7 +14,7 @@ export class AccountAlarms {
     this.#sink = sink;
   }
 
-  /** The alarms of the server of that account. */
+  /** The alarms of that account's server. */
   of(accountId: number): ManagedServerDeps['alarms'] {
     return {
       raise: (code, detail, fix) => {

@@ -10,7 +10,7 @@ import type { Listener, ServerProxy } from '../../server-proxy/server-proxy.ts';
 import type { ManagedEngineOptions } from '../database-server.ts';
 import type { AccountEngine } from '../sql-engine.ts';
 
-/** Describes one engine to the servers of all accounts. `title`: for humans. */
+/** Describes one engine for servers of accounts. `title`: for messages. */
 export interface AccountKind {
   readonly name: EngineName;
   /** The protocol of its servers. */
@@ -19,13 +19,13 @@ export interface AccountKind {
   readonly dumpFormats: readonly string[];
   /** Name of the folder with the data, in the home of a server. */
   readonly data: string;
-  /** The engine over one server; nothing is started. */
+  /** Creates the engine over one server; starts nothing. */
   make(options: ManagedEngineOptions): AccountEngine;
   /** The server of a copy, in the folder of the options; missing where an engine has none. */
   recover?(options: ManagedEngineOptions, copy: ServerCopy, how: RecoverHow): Promise<AccountEngine>;
   /** Its codes of errors where nothing may grow: of a read-only transaction, of a right that is missing. */
   readonly refused: readonly string[];
-  /** Whether a server that is held (AccountEngine.hold) still deletes. */
+  /** Whether a held server (AccountEngine.hold) still allows deletes. */
   readonly deletesWhileHeld: boolean;
   readiness(folders: null, problem: AppError | null): Promise<Readiness>;
   /** The bytes that end the log-in of a user who cannot come in now. */
@@ -38,7 +38,7 @@ export interface RecoverHow {
   readonly signal: AbortSignal;
 }
 
-/** `firstPort`: users' ports are the first free ones from there on, one for each account. */
+/** `firstPort`: first of the users' ports, one per account. */
 export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | 'external'> {
   readonly servers: AccountServersDeps;
   /** The user of the server of an account; null: ours. */
@@ -51,14 +51,14 @@ export interface AccountServersDeps {
   readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
   readonly slots: ChildSlots;
   readonly idleMs: number;
-  /** Connections of all databases of an account together. */
+  /** Maximum connections of all databases of an account. */
   readonly connections: number;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** How full the disk of all servers is. */
+  /** Fill level of the servers' disk. */
   readonly diskLevel: () => DiskLevel;
 }
 
-/** Everything that the server of one account is made of. */
+/** Dependencies of one account's server. */
 export interface AccountServerDeps {
   readonly accountId: number;
   /** Directory of Cloudlet's, for all files of the server. */
@@ -66,25 +66,25 @@ export interface AccountServerDeps {
   readonly engine: AccountEngine;
   readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
   readonly listener: Listener;
-  /** Waits for one of the slots for processes; the result gives it back. `signal`: of who waits. */
+  /** Waits for a process slot; the result releases it. `signal`: of the waiting caller. */
   readonly takeSlot: (signal?: AbortSignal) => Promise<() => void>;
   /** The refusal of a log-in, in the bytes of the engine's protocol. */
   readonly refusal: (text: string) => Buffer;
   readonly idleMs: number;
-  /** Maximum connections of all databases together. */
+  /** Maximum connections of all databases. */
   readonly connections: number;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Runs before it is stopped, when nobody uses it any more. Never rejects. */
+  /** Runs before an idle server is stopped. Never rejects. */
   readonly beforeSleep: () => Promise<void>;
   readonly warn: (text: string) => void;
   /** See AccountKind. */
   readonly deletesWhileHeld: boolean;
 }
 
-/** How work with the server of an account is to be done. */
+/** How to work with an account's server. */
 export interface Wish {
   /** Given: it is a statement of a user, who may leave, and it may be ended for another account. */
   readonly signal?: AbortSignal | undefined;
-  /** A start may take as long as it makes progress. */
+  /** A start may take any time while it makes progress. */
   readonly isPatient?: boolean | undefined;
 }

@@ -1,4 +1,4 @@
-/** Where the users of each account's server connect: a port of its own, which never changes. */
+/** Ports of accounts' servers: each keeps its own. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { freePort, keepPort, keptPort } from '../../server-port.ts';
@@ -9,7 +9,7 @@ export class AccountPorts {
   readonly #firstPort: number;
   readonly #warn: (text: string) => void;
 
-  /** `folder`: with one of each account, by its number. */
+  /** `folder`: contains one port file per account. */
   constructor(folder: string, firstPort: number, warn: (text: string) => void) {
     this.#folder = folder;
     this.#firstPort = firstPort;
@@ -27,7 +27,7 @@ export class AccountPorts {
     return ports;
   }
 
-  /** Accounts whose port cannot be read any more get another one: those, with it. */
+  /** Accounts with unreadable ports get new ones, which are returned. */
   mend(): ReadonlyMap<number, number> {
     const known = this.all();
     const taken = new Set(known.values());
@@ -44,7 +44,7 @@ export class AccountPorts {
     return mended;
   }
 
-  /** The account's port, or the first free one that no other account has. */
+  /** The account's port, or the first free one of no other account. */
   async choose(accountId: number): Promise<number> {
     const ports = this.all();
     const taken = new Set(ports.values());
@@ -54,7 +54,7 @@ export class AccountPorts {
     return port;
   }
 
-  /** The account with most of these databases gets the port that all of them had. */
+  /** The account with most of these databases gets the port that they shared. */
   giveShared(port: number | null, all: readonly Moving[]): void {
     if (port === null || all.length === 0 || this.all().size > 0) return;
     const counts = Map.groupBy(all, ({ database }) => database.accountId);

@@ -20,7 +20,7 @@ import type { AccountEngine } from '../sql-engine.ts';
 import type { AccountServerDeps, Wish } from './account-kind.ts';
 import { shareConnections } from './connection-shares.ts';
 
-/** A server whose sessions did nothing for so long may be stopped for another one. */
+/** A server with sessions idle for this long may be stopped for another one. */
 const SPARE_MS = 30_000;
 const LOOPBACK = '127.0.0.1';
 
@@ -32,7 +32,7 @@ export class AccountServer {
   readonly #work: ServerWork;
   readonly #usage: ServerUsage;
   readonly #life: ServerLife;
-  /** Bytes of the disk when they were measured last. */
+  /** Last measured bytes on disk. */
   bytes = 0;
 
   constructor(deps: AccountServerDeps) {
@@ -56,7 +56,7 @@ export class AccountServer {
     return this.#deps.accountId;
   }
 
-  /** Names of all databases there. */
+  /** Names of all databases on the server. */
   get names(): readonly string[] {
     return this.#databases.all().map(({ database }) => database.database);
   }
@@ -73,17 +73,17 @@ export class AccountServer {
     return this.#life.isUp;
   }
 
-  /** Whether somebody may come in. */
+  /** Whether connections are accepted. */
   get #isWanted(): boolean {
     return this.#databases.all().some(({ access, isMoving }) => access !== 'none' && isMoving !== true);
   }
 
-  /** Listens for its users; whether it did not before. Rejects when its port is taken. */
+  /** Listens for users; returns whether it did not before. Rejects if the port is taken. */
   open(): Promise<boolean> {
     return this.#life.open();
   }
 
-  /** Takes over a server that an earlier Cloudlet left running. */
+  /** Adopts a server that an earlier Cloudlet left running. */
   takeOver(): Promise<void> {
     return this.#life.takeOver();
   }
@@ -97,14 +97,14 @@ export class AccountServer {
     }, isStatement);
   }
 
-  /** A connection as its users make it: they log in to this server alone. Throws `engine_unavailable`. */
+  /** A connection like a user's, limited to this server. Throws `engine_unavailable`. */
   connect(): Promise<Socket> {
     const { addresses, port } = this.#deps.listener;
     const isEverywhere = addresses.includes(LOOPBACK) || addresses.includes('*');
     return dialed(isEverywhere ? LOOPBACK : (addresses[0] ?? LOOPBACK), port);
   }
 
-  /** For its users; null: it starts, as far as is known, and its databases may grow. */
+  /** Problem for users; null: it can start, and its databases may grow. */
   get trouble(): Trouble | null {
     const isHeldBack = asTrouble('host_disk_full', this.heldBack.why);
     return asTrouble('engine_unavailable', this.#life.trouble) ?? isHeldBack;
@@ -130,7 +130,7 @@ export class AccountServer {
     }
   }
 
-  /** Notes the database before anything is made of it. */
+  /** Records the database before it is created. */
   add(database: EngineDatabase): void {
     const before = this.#databases.get(database.database);
     const [access, ownBytes] = [before?.access ?? 'full', before?.ownBytes ?? 0];
@@ -164,7 +164,7 @@ export class AccountServer {
     await this.#life.lead();
   }
 
-  /** Whether its limits are those that it was given last. */
+  /** Whether the last limits are in force. */
   isLimited(database: EngineDatabase): boolean {
     return this.#databases.isLimited(database);
   }
@@ -214,7 +214,7 @@ export class AccountServer {
     await this.#life.end().catch(() => {});
   }
 
-  /** Removes one database; with the last one the server goes, whatever state it is in. */
+  /** Removes one database; the last one removes the server, whatever its state. */
   async drop(name: string): Promise<void> {
     if (!this.#databases.has(name)) return;
     if (this.#databases.size > 1) {
@@ -234,7 +234,7 @@ export class AccountServer {
     return this.#life.restart();
   }
 
-  /** Asks the server for its use, which the caller notes. Never rejects. */
+  /** Reads the server's usage for the caller. Never rejects. */
   async poll(): Promise<void> {
     if (!this.isUp) return;
     try {
@@ -243,13 +243,13 @@ export class AccountServer {
       if (use.busy > 0) this.#work.usedAt = this.#deps.clock.monotonic();
       await shareConnections({ engine: this.engine, use }, this.#databases.all(), this.#deps.connections);
     } catch {
-      // The server ended or hangs; its own probe tells.
+      // The server has ended or hangs, which its own probe detects.
     }
     const isUnused = this.#deps.clock.monotonic() - this.#work.usedAt > this.#deps.idleMs;
     if (isUnused && this.#usage.now.sessions === 0) await this.#sleep('unused');
   }
 
-  /** Databases that were used since the last call. */
+  /** Databases used since the last call. */
   takeActive(): readonly string[] {
     const active = this.#usage.takeActive();
     if (active.length > 0) this.#work.usedAt = this.#deps.clock.monotonic();
@@ -264,17 +264,17 @@ export class AccountServer {
     return sessions === 0 || hasRested ? this.#work.usedAt : null;
   }
 
-  /** When its oldest statement or transaction began; null: it has none, or does what must be finished. */
+  /** Start of the oldest statement or transaction; null: none, or one that must finish. */
   get busySince(): number | null {
     return this.isUp && !this.#work.isHeld ? this.#usage.busySince : null;
   }
 
-  /** Stops the server for another one, with all its statements. */
+  /** Stops the server for another one, ending its statements. */
   endBusy(why: string): Promise<void> {
     return this.#life.endBusy(this.busySince, why);
   }
 
-  /** Stops the server for another one, if it still has nothing to do. */
+  /** Stops the server for another one, if still idle. */
   endIdle(): Promise<void> {
     return this.#sleep('capacity');
   }
@@ -290,7 +290,7 @@ export class AccountServer {
     this.#databases.keepAll();
   }
 
-  /** The server ended by itself. */
+  /** The server has ended. */
   ended(): void {
     this.#life.ended();
   }
@@ -317,14 +317,14 @@ export class AccountServer {
     const kept = this.#databases.get(name);
     if (kept === undefined) return;
     const { takesRights } = this.heldBack;
-    // The next Cloudlet must give them back, whenever this one ends.
+    // The next Cloudlet must restore the privileges, whenever this one ends.
     if (takesRights) this.#databases.tryKeep({ ...kept, isApplied: false });
     await engine.restrict(kept.database, this.heldBack.accessOf(kept.access));
     this.#databases.tryKeep({ ...kept, isApplied: !takesRights });
   }
 }
 
-/** The error of statements that were under way. */
+/** The error of running statements. */
 function ended(why: string): AppError {
   return new AppError('engine_unavailable', `All sessions of the database server were ended: ${why}`, {
     hint: 'Try again: the server starts with the next statement',

@@ -39,7 +39,7 @@ import type { AccountServer } from './account-server.ts';
 import { AccountSlots } from './account-slots.ts';
 
 const POLL_MS = 1000;
-/** A port that another program had is tried again with every so many of them. */
+/** A port that was taken is retried at every so many polls. */
 const POLLS_TO_OPEN = 5;
 
 export class AccountServers implements Engine {
@@ -56,7 +56,7 @@ export class AccountServers implements Engine {
   #moving: Promise<void> | null = null;
   /** Whether its users are let in: only by a Cloudlet that serves. */
   #isAwake = false;
-  /** Polls so far. */
+  /** Number of polls. */
   #polls = 0;
   readonly serverLogs: AccountLogs | undefined;
   readonly #scratch: ScratchServers;
@@ -83,7 +83,7 @@ export class AccountServers implements Engine {
     this.#disk = new DiskGuard({ folder, level: servers.diskLevel, servers: all });
   }
 
-  /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
+  /** Listens for users of all servers, and adopts running ones. Never rejects. */
   async wake(): Promise<void> {
     this.#isAwake = true;
     void this.#scratch.sweep().catch((error) => this.#options.warn(`a restore was not cleaned up: ${error}`));
@@ -116,7 +116,7 @@ export class AccountServers implements Engine {
     });
   }
 
-  /** A connection waits at that listener. False: it is not one of ours. */
+  /** A connection waits at that listener. False: not one of ours. */
   wanted(listener: string): boolean {
     const [name, account] = listener.split(':');
     const server = name === this.name ? this.#servers.byAccount.get(Number(account)) : undefined;
@@ -124,7 +124,7 @@ export class AccountServers implements Engine {
     return server !== undefined;
   }
 
-  /** Not available while the server of an earlier version, which still has databases, does not start. */
+  /** Unavailable while an earlier version's shared server, which still has databases, does not start. */
   readiness(): Promise<Readiness> {
     return this.#kind.readiness(null, this.#shared.isThere ? this.#shared.problem : null);
   }
@@ -205,7 +205,7 @@ export class AccountServers implements Engine {
     const server = this.#of(database);
     const { promise: isRead, resolve } = Promise.withResolvers<void>();
     const { promise: dump, resolve: began, reject } = Promise.withResolvers<Dump>();
-    // The stream keeps the server up until its last byte.
+    // The stream keeps the server running until its last byte.
     void server
       .using(async (engine) => {
         const made = await engine.dump(database, format, { hasTests: server.isOldest(database), ...how });
@@ -223,14 +223,14 @@ export class AccountServers implements Engine {
     await server
       .using((engine) => engine.load(database, dump, how))
       .catch((error) => {
-        // A server that is held has ended them.
+        // A held server has ended them.
         this.#assertMayGrow(database);
         throw error;
       });
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    // The databases stay on the same server, which serves all of its users.
+    // The databases stay on the same server, which serves all its users.
     const how = { signal, hasTests: false };
     const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', how);
     await this.load(to, stream, { signal }).finally(() => stream.destroy());
@@ -256,7 +256,7 @@ export class AccountServers implements Engine {
     await this.#servers.forget(name, server);
   }
 
-  /** Databases whose data are there. Throws `engine_unavailable` while some may be on the shared server. */
+  /** Databases with data. Throws `engine_unavailable` while some may be on the shared server. */
   async list(): Promise<readonly string[]> {
     if (this.#shared.isThere) throw beingMoved(null);
     const servers = this.#servers.all().filter(({ accountId }) => this.#servers.hasData(accountId));
@@ -285,7 +285,7 @@ export class AccountServers implements Engine {
     return done;
   }
 
-  /** The server of that account, for tests and figures; undefined: it has none. */
+  /** The account's server, for tests and metrics; undefined: none. */
   serverOf(accountId: number): AccountServer | undefined {
     return this.#servers.byAccount.get(accountId);
   }
@@ -298,7 +298,7 @@ export class AccountServers implements Engine {
     await Promise.all(this.#servers.all().map((server) => server.poll()));
   }
 
-  /** A server that hangs while it is taken over delays no other. */
+  /** A server that hangs during adoption does not delay others. */
   async #openAll(): Promise<void> {
     for (const server of this.#servers.byAccount.values())
       if (!this.#isClosed && (await this.#servers.open(server))) void server.takeOver().catch(() => {});

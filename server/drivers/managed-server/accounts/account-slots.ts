@@ -1,4 +1,4 @@
-/** The servers of accounts, as they take slots among the processes of all databases. */
+/** Servers of accounts compete for process slots with all databases. */
 import type { Clock } from '../../../platform/clock.ts';
 import type { BusyChild, IdleChild, SlotUser } from '../../engine-children/child-slots.ts';
 import type { AccountServer } from './account-server.ts';

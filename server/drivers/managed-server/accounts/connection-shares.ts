@@ -25,7 +25,7 @@ export async function shareConnections(
     await engine.setConnections(name, share);
 }
 
-/** New limits of databases, by their names, where they differ from those that `use` tells. */
+/** New connection limits of databases by name, if they differ from `use`. */
 export function newShares(
   databases: readonly Limited[],
   use: Pick<ServerUse, 'sessions' | 'users'>,

@@ -6,13 +6,13 @@ import { lastLines } from '../../host-process/foreign-files.ts';
 const NAME = /^d_[a-z0-9]{16}$/;
 /** Characters. */
 const MAX_ENTRY = 2000;
-/** Entries of one database between two flushes; further ones are only counted. */
+/** Maximum entries of one database between flushes; further ones are counted. */
 const MAX_ENTRIES = 100;
 const MAX_BYTES = 2 ** 20;
 /** Bytes that stay of a log that has grown beyond. */
 const KEPT_BYTES = MAX_BYTES / 2;
 
-/** From there on a statement is slow. */
+/** Statements from this duration on are slow. */
 export const SLOW_MS = 1000;
 /** The most of the statement's text; characters. */
 export const SLOW_TEXT = 1000;
@@ -67,7 +67,7 @@ export class TenantLogs {
     entries.push(`${at} ${short.trim().replace(/\s*\n\s*/g, '\n\t')}\n`);
   }
 
-  /** Writes down what is new. What cannot be written is left out: a log stops nothing. */
+  /** Writes new entries. Errors are ignored: a log must not stop anything. */
   flush(): void {
     const added = this.#new;
     this.#new = new Map();
@@ -82,7 +82,7 @@ export class TenantLogs {
     }
   }
 
-  /** The last lines, of at most so many bytes. */
+  /** The last lines, up to this many bytes. */
   read(database: string, maxBytes: number): string {
     this.flush();
     const path = this.#pathOf(database);

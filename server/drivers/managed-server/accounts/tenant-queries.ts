@@ -9,7 +9,7 @@ import {
 import { AppError } from '../../../platform/errors.ts';
 import { connectionEnded, timedOut } from '../database-server.ts';
 
-/** One engine's part of it, over a connection `C`. */
+/** The engine-specific part, over a connection `C`. */
 export interface Statements<C> {
   /** For humans. */
   readonly title: string;
@@ -17,9 +17,9 @@ export interface Statements<C> {
   readonly wrongPassword: string;
   /** Throws QueryFailed for a statement that must not reach the server. */
   check(query: Query): void;
-  /** The role of ours that runs it in the tenant's name. */
+  /** Our role that runs the statement for the tenant. */
   roleFor(database: EngineDatabase, readOnly: boolean): string;
-  /** Lends a connection of that role, whose statements end after `timeoutMs` by the server's own means. */
+  /** Provides a connection of that role, whose statements the server ends after `timeoutMs`. */
   as<T>(how: RunHow, work: (connection: C) => Promise<T>): Promise<T>;
   run(connection: C, query: Query): Promise<QueryResult>;
   tables(connection: C): Promise<Table[]>;
@@ -40,14 +40,14 @@ export interface RunHow {
 export interface TenantQueriesDeps<C> {
   readonly statements: Statements<C>;
   readonly links: { putBackPassword(role: string): Promise<void> };
-  /** The server is the operator's: a tenant could set our role's password, and log in with it. */
+  /** The operator's server: a tenant could set our role's password, and log in with it. */
   readonly isGuest: boolean;
 }
 
 interface Watching {
-  /** Of who asks, and may leave. */
+  /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
-  /** It runs for too long, or nobody waits for it any more: it is being ended. */
+  /** The statement exceeds its time, or the caller has left: it is being ended. */
   readonly onStop: () => void;
 }
 

@@ -35,11 +35,11 @@ const BASIC = '551d13';
 const AUTHORITY_KEY_ID = '551d23';
 const EXTENDED_USAGE = '551d25';
 const SERVER_AUTH = '2b06010505070301';
-/** Bits of KEY_USAGE, after the number of those unused. */
+/** Bits of KEY_USAGE, after the number of unused bits. */
 const SIGNS_CERTIFICATES = Buffer.from([2, 0x04]);
 const SIGNS = Buffer.from([7, 0x80]);
 
-/** Makes a certificate that signs others. */
+/** Creates a CA certificate. */
 export function makeAuthority(name: string, span: Span): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
@@ -128,7 +128,7 @@ function addressBytes(address: string): Buffer {
   return hex(all.join(''));
 }
 
-/** Until 2049, which is as far as this form goes. */
+/** Valid until 2049, the limit of this format. */
 function utcTime(time: number): Buffer {
   const digits = new Date(time).toISOString().replace(/\D/g, '');
   return der(UTC_TIME, Buffer.from(`${digits.slice(2, 14)}Z`, 'latin1'));

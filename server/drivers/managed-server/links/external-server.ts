@@ -8,7 +8,7 @@ export interface ExternalServerDeps {
   /** The engine's name. */
   readonly name: string;
   readonly alarms: ManagedServerDeps['alarms'];
-  /** Asks it. Throws `engine_unavailable` with what is wrong and the fix. */
+  /** Connects once. Throws `engine_unavailable` with the problem and the fix. */
   readonly check: () => Promise<void>;
   /** Once, when it was first found good. */
   readonly begin: () => Promise<void>;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 
-/** How long a server that should answer is waited for. */
+/** How long to wait for a server that should answer. */
 const COMING_MS = 10_000;
 const POLL_MS = 50;
 
@@ -22,13 +22,13 @@ export type ServerEndpoint =
 export interface LinksDeps {
   readonly administrator: Administrator;
   readonly endpoint: ServerEndpoint;
-  /** From which all passwords of our own roles come. Throws when there is none yet. */
+  /** Secret from which passwords of our roles are derived. Throws if there is none yet. */
   readonly secret: () => Buffer;
   /** Whether it should answer; then who comes too early waits a little. */
   readonly isUp: () => boolean;
 }
 
-/** Retries a connection that failed with one of these errors, while the server should answer. */
+/** Retries a connection after one of these errors while the server should answer. */
 export async function patiently<T>(
   connect: () => Promise<T>,
   { isUp, early }: { readonly isUp: () => boolean; readonly early: readonly string[] },

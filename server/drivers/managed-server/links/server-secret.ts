@@ -10,7 +10,7 @@ import type { ServerFolders } from '../managed-server.ts';
 const FILE = 'secret';
 export const SECRET_BYTES = 32;
 
-/** Makes it, unless it is there. */
+/** Creates it if missing. */
 export function makeServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): void {
   const path = join(keeper, FILE);
   if (fs.existsSync(path)) return;
@@ -30,7 +30,7 @@ export function rolePassword(secret: Buffer, role: string): string {
   return createHmac('sha256', secret).update(`role ${role}`).digest('base64url');
 }
 
-/** Tells databases of this cloud from another one's, on a server that both use. Not secret. */
+/** Distinguishes databases of this cloud on a shared server. Not secret. */
 export function markOf(secret: Buffer): string {
   return `cloudlet ${createHmac('sha256', secret).update('mark').digest('hex').slice(0, 16)}`;
 }

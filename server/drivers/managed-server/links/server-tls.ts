@@ -14,7 +14,7 @@ import { AppError } from '../../../platform/errors.ts';
 import { type Certificate, makeAuthority, makeServerCertificate } from './certificates.ts';
 
 export interface ServerTlsOptions {
-  /** Name or address by which users on other hosts reach the servers; empty: there are none. */
+  /** Host name or address for users on other hosts; empty: none. */
   readonly host: string;
   /** Paths of the operator's certificate and key; empty: ours. */
   readonly certFile: string;
@@ -49,22 +49,22 @@ export class ServerTls {
     this.#options = options;
   }
 
-  /** Whether nobody comes in without. */
+  /** Whether unencrypted connections are refused. */
   get isRequired(): boolean {
     return this.#options.host !== '';
   }
 
-  /** Addresses to listen at: every one where only a name is known. */
+  /** Addresses to listen on: all, if only a name is known. */
   get listen(): readonly string[] {
     return isIP(this.host) === 0 ? ['*'] : [...new Set([LOOPBACK, this.host])];
   }
 
-  /** The authority by which users verify the servers (PEM); null: the operator's certificate has another. */
+  /** The CA that verifies the servers (PEM); null: the operator's certificate has another one. */
   get ca(): string | null {
     return this.#isGiven ? null : this.#authority().cert;
   }
 
-  /** Puts certificate and key into `home`, for that user alone. Throws `engine_unavailable`. */
+  /** Installs certificate and key in `home`, readable by that user. Throws `engine_unavailable`. */
   install(home: string, uid: number | null): void {
     const { cert, key } = this.certificate();
     for (const [name, text] of [
@@ -79,7 +79,7 @@ export class ServerTls {
     }
   }
 
-  /** A new one where it is ours. Throws `engine_unavailable`. */
+  /** Renews our certificate. Throws `engine_unavailable`. */
   certificate(): Certificate {
     return this.#isGiven ? this.#given() : this.#made();
   }
@@ -121,7 +121,7 @@ export class ServerTls {
     return makeAuthority(AUTHORITY, { from: now - DAY_MS, until: now + AUTHORITY_DAYS * DAY_MS });
   }
 
-  /** Users have it in their settings. */
+  /** Users have the CA in their settings. */
   #keptAuthority(): Certificate {
     const { folder } = this.#options;
     const path = join(folder, 'authority.pem');
@@ -138,17 +138,17 @@ export class ServerTls {
   }
 }
 
-/** Where users connect; `uri` is made of it. */
+/** Address for users; `uri` is derived from it. */
 export type Address = Omit<Endpoint, 'uri' | 'verified'>;
 
-/** Where users connect, with TLS where it is required. */
+/** Address for users, with TLS if required. */
 export function endpointOf(port: number | null, tls: ServerTls | null): Address {
   const isRequired = tls?.isRequired ?? false;
   const ca = tls !== null && isRequired ? tls.ca : null;
   return { host: tls?.host ?? LOOPBACK, port: port ?? 0, tls: isRequired, ca };
 }
 
-/** The same for those who ask for TLS; null: there is none, or all have it. */
+/** The address with TLS; null: not available, or always used. */
 export function verifiedEndpointOf(port: number | null, tls: ServerTls | null): Address | null {
   if (tls === null || tls.isRequired) return null;
   return { ...endpointOf(port, tls), tls: true, ca: tls.ca };

@@ -1,4 +1,4 @@
-/** Where a database server of the operator's is, by the URL in the settings. */
+/** Address of an operator's database server, from the URL in the settings. */
 import { BlockList, isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { AppError } from '../../../platform/errors.ts';
@@ -18,7 +18,7 @@ export interface ServerAddress {
   readonly caFile: string | null;
 }
 
-/** `sslmode` of drivers: what is not verified is no protection, so it is not on offer. */
+/** `sslmode` of drivers: only verifying modes are offered. */
 const WITH_TLS = ['require', 'verify-ca', 'verify-full'];
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8);
@@ -41,7 +41,7 @@ export function serverAddress(setting: string, text: string, defaultPort: number
   };
 }
 
-/** The certificate to trust; null: a public one. Throws `engine_unavailable` when the file cannot be read. */
+/** The CA to trust; null: public ones. Throws `engine_unavailable` if the file is unreadable. */
 export function caOf({ setting, caFile }: ServerAddress): string | null {
   if (caFile === null) return null;
   try {
@@ -54,11 +54,11 @@ export function caOf({ setting, caFile }: ServerAddress): string | null {
   }
 }
 
-/** For Node's TLS; null: without it. */
+/** Options for Node's TLS; null: no TLS. */
 export function tlsOf(address: ServerAddress): ConnectionOptions | null {
   const { tls, host } = address;
   const ca = caOf(address);
-  // An address is verified as such only when it is named.
+  // An IP address is only verified if named.
   return tls ? { host, ...(ca === null ? {} : { ca }) } : null;
 }
 

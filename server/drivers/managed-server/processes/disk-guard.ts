@@ -13,13 +13,13 @@ import type { Waits } from './held-back.ts';
 /** A server, whether it is up or not. */
 export interface Guarded {
   readonly isUp: boolean;
-  /** Bytes of the disk when they were measured last. */
+  /** Last measured bytes on disk. */
   readonly bytes: number;
-  /** Bytes that its databases may take together. */
+  /** Maximum bytes of its databases. */
   readonly limitBytes: number;
   /** Never rejects. */
   measureDisk(): Promise<void>;
-  /** Tells why nothing may grow for now, and holds back a grower; null: all may. Never rejects. */
+  /** Sets why nothing may grow, and pauses a growing server; null: all may. Never rejects. */
   holdBack(waits: Waits | null): Promise<void>;
   /** Whether holdBack() took the rights to grow from its users. Then it need not be held: deletes go on. */
   readonly isWithoutGrowth: boolean;
@@ -37,15 +37,15 @@ export interface DiskGuardDeps {
 }
 
 const CHECK_MS = 250;
-/** From so many bytes on a server counts as one that grew. */
+/** Growth from which a server is considered growing. */
 const GROWTH_BYTES = 32 * 2 ** 20;
-/** While hardly anything is left, nobody may take so many: deletes are written down, too. */
+/** Maximum growth while the disk is almost full, because deletes also write. */
 const OUT_GROWTH_BYTES = 16 * 2 ** 20;
 /** When so much of the disk went since, it is looked who took it; and while hardly anything is left. */
 const [SHRUNK_BYTES, OUT_SHRUNK_BYTES] = [16 * 2 ** 20, 4 * 2 ** 20];
-/** All servers are measured with every so many checks, whatever the disk says. */
+/** Checks between measurements of all servers, at any disk level. */
 const CHECKS_TO_MEASURE = 5000 / CHECK_MS;
-/** A disk that was low a moment ago is so again when all go on at once. */
+/** A disk that was low would be low again if all continued at once. */
 const LOW_CHECKS = 5000 / CHECK_MS;
 const GROWER = {
   why: "the host's disk is nearly full, and the data of this server grew: writes wait for space",
@@ -58,21 +58,21 @@ const OTHERS = { why: "the host's disk is nearly full: writes wait for space", i
 export class DiskGuard {
   readonly #deps: DiskGuardDeps;
   readonly #beat: Beat;
-  /** Bytes of the servers from which they may grow by GROWTH_BYTES while the disk is scarce. */
+  /** Base sizes of servers, which may grow by GROWTH_BYTES while the disk is scarce. */
   readonly #from = new Map<Guarded, number>();
   readonly #measured = new WeakSet<Guarded>();
-  /** Servers that are held back because they grew. */
+  /** Servers paused because they grew. */
   readonly #growers = new Set<Guarded>();
   #isChecking = false;
   #checks = 0;
   readonly #held = new Set<Guarded>();
-  /** Servers that are being brought to what they may: one that hangs delays no other. */
+  /** Servers being changed: one that hangs does not delay others. */
   readonly #underWay = new Set<Guarded>();
-  /** Checks for which the disk still counts as low. */
+  /** Remaining checks during which the disk counts as low. */
   #lowLeft = 0;
-  /** Whether hardly anything was left at the last check. */
+  /** Whether the disk was almost full at the last check. */
   #isOut = false;
-  /** When all servers were looked at last. */
+  /** Free bytes at the last measurement of all servers. */
   #freeBytes = Number.POSITIVE_INFINITY;
 
   constructor(deps: DiskGuardDeps) {
@@ -164,7 +164,7 @@ export class DiskGuard {
     }
   }
 
-  /** Again and again: a tenant may lift a setting, and a server that starts anew has none. */
+  /** Repeatedly: a tenant may change the setting, and a restarted server has none. */
   async #hold(server: Guarded, isHeld: boolean): Promise<void> {
     if (!server.isUp || (!isHeld && !this.#held.has(server))) return;
     await server.engine.hold(isHeld).catch(() => {});

@@ -8,7 +8,7 @@ import { hostDiskFull } from '../../../platform/errors.ts';
 import type { KeptDatabases } from '../kept-databases.ts';
 
 export interface Waits {
-  /** For users of the databases. */
+  /** Message for users. */
   readonly why: string;
   /** The data of the server grew while the disk was nearly full. */
   readonly isGrower: boolean;
@@ -24,7 +24,7 @@ export interface HeldBackDeps {
   /** The server's log, which its account reads. */
   readonly log: { add(line: string): void };
   readonly listener: { readonly name: string };
-  /** For the operator. */
+  /** Receives warnings for the operator. */
   readonly warn: (text: string) => void;
 }
 
@@ -33,7 +33,7 @@ export class HeldBack {
   #waits: Waits | null = null;
   /** The server does not have the wanted state yet. */
   #isBehind = false;
-  /** Calls of set() until it is tried again, and how many passed after the last failure. */
+  /** Calls of set() until the next attempt, and since the last failure. */
   #pause = 0;
   #passed = 0;
 
@@ -41,12 +41,12 @@ export class HeldBack {
     this.#deps = deps;
   }
 
-  /** For users of the databases; null: all may grow. */
+  /** Message for users; null: all may grow. */
   get why(): string | null {
     return this.#waits?.why ?? null;
   }
 
-  /** Whether all users are to have no rights by which databases grow. */
+  /** Whether growth privileges of all users are revoked. */
   get takesRights(): boolean {
     return this.#takesRights(this.#waits);
   }
@@ -88,7 +88,7 @@ export class HeldBack {
     this.#isBehind = false;
   }
 
-  /** The attempt failed: a server that refuses is asked less and less often. */
+  /** The attempt failed: a refusing server is asked less often. */
   missed(): void {
     this.#pause = Math.min(2 * this.#pause + 1, MOST_PAUSE);
     this.#passed = 0;

@@ -14,7 +14,7 @@ import { ServerRounds } from './server-rounds.ts';
 const BUSY_SHARE = 0.1;
 const APART_MS = 200;
 const LAST_MS = 1000;
-/** Time without work after which one that computed for very long is as all others again. */
+/** Idle time after which a long-running process gets the usual priority again. */
 const MOST_MS = 5000;
 
 const LOOK_MS = 500;
@@ -23,7 +23,7 @@ const TRIM_MS = 1000;
 
 interface Upkept {
   readonly isUp: boolean;
-  /** The server's first process; null: there is none. */
+  /** The server's first process; null: none. */
   readonly pid: number | null;
   readonly log: Pick<ServerLog, 'trim'>;
 }
@@ -42,12 +42,12 @@ interface Now {
 }
 
 interface Seen extends Now {
-  /** How long it has computed, less the time that it has rested since. */
+  /** Computing time, less idle time since. */
   readonly longMs: number;
   readonly order: ProcessorOrder;
 }
 
-/** Starts the work that every server of ours needs while it is up. */
+/** Starts periodic work that every running server of ours needs. */
 export function upkeep(server: Upkept, processes: Pick<HostProcesses, 'orderTask'>): ServerRounds {
   const sessions = new LongSessions(systemClock, processes);
   return new ServerRounds(

@@ -35,10 +35,10 @@ export class ServerDirectory {
   readonly #servers = new Map<number, AccountServer>();
   /** Accounts by the names of their databases. */
   readonly #accounts = new Map<string, number>();
-  /** The last one that is being made. */
+  /** The last creation in progress. */
   #making: Promise<unknown> = Promise.resolve();
 
-  /** Knows all servers whose folders are there; none is started. */
+  /** Finds all servers with folders; starts none. */
   constructor(deps: ServerDirectoryDeps) {
     const { kind, options } = deps;
     this.#deps = deps;
@@ -54,7 +54,7 @@ export class ServerDirectory {
     }
   }
 
-  /** Servers by account: a view that follows what is made and removed. */
+  /** Servers by account: a live view. */
   get byAccount(): ReadonlyMap<number, AccountServer> {
     return this.#servers;
   }
@@ -82,7 +82,7 @@ export class ServerDirectory {
     fs.rmSync(this.#folderOf(server.accountId), { recursive: true, force: true });
   }
 
-  /** Whether there is anything of an account's databases. */
+  /** Whether an account has data. */
   hasData(accountId: number): boolean {
     return fs.existsSync(join(this.#folderOf(accountId), 'home', 'data'));
   }
@@ -92,7 +92,7 @@ export class ServerDirectory {
     this.#ports.giveShared(port, all);
   }
 
-  /** Listens for its users; whether it did not before. An alarm says why it cannot. Never rejects. */
+  /** Listens for users; returns whether it did not before. Raises an alarm on failure. Never rejects. */
   async open(server: AccountServer): Promise<boolean> {
     const alarms = this.#alarms.of(server.accountId);
     const code = `${this.#deps.kind.name}_port_taken`;

@@ -10,7 +10,7 @@ import { StartTrouble } from './server-trouble.ts';
 import { type ServerWork, startFailed } from './server-work.ts';
 
 const LOCK = 'server';
-/** After a start that failed, doubled with each further one. */
+/** Delay after a failed start, doubled each time. */
 const [RETRY_MS, MOST_RETRY_MS] = [1000, 60_000];
 
 type Deps = Pick<
@@ -20,7 +20,7 @@ type Deps = Pick<
 
 export interface ServerLifeDeps extends Deps {
   readonly work: ServerWork;
-  /** Whether somebody may come in. */
+  /** Whether connections are accepted. */
   readonly isWanted: () => boolean;
   /** Brings a server that is up in line with what changed meanwhile, before its users are let in. */
   readonly begin: () => Promise<void>;
@@ -35,9 +35,9 @@ export class ServerLife {
   /** One start or stop at a time. */
   readonly #locks = new KeyedMutex();
   readonly #trouble: StartTrouble;
-  /** Gives its slot for processes back; null: it has none. */
+  /** Releases its process slot; null: none. */
   #leave: (() => void) | null = null;
-  /** Starts that failed since the last good one. */
+  /** Failed starts since the last success. */
   #failures = 0;
   /** Until then no start is tried, monotonic ms. */
   #notBefore = 0;
@@ -62,7 +62,7 @@ export class ServerLife {
     return this.#deps.engine.server;
   }
 
-  /** Listens for its users; whether it did not before. Rejects when its port is taken. */
+  /** Listens for users; returns whether it did not before. Rejects if the port is taken. */
   async open(): Promise<boolean> {
     if (this.#isOpen) return false;
     await this.#deps.proxy.open(this.#deps.listener);
@@ -70,7 +70,7 @@ export class ServerLife {
     return true;
   }
 
-  /** Takes over a server that an earlier Cloudlet left running. */
+  /** Adopts a server that an earlier Cloudlet left running. */
   async takeOver(): Promise<void> {
     await this.#locks.run(LOCK, async () => {
       if (this.isUp || !(await this.#server.takeOver())) return;
@@ -79,7 +79,7 @@ export class ServerLife {
     });
   }
 
-  /** Has it up and its listener lead to it. Throws `engine_unavailable`. */
+  /** Ensures that it runs and its listener leads to it. Throws `engine_unavailable`. */
   async wake({ signal, isPatient }: Wish = {}): Promise<void> {
     if (this.isUp && this.#leave !== null) return;
     await this.#locks.run(LOCK, async () => {
@@ -117,23 +117,23 @@ export class ServerLife {
     if (this.#isOpen) await proxy.lead(listener.name, isReached ? this.#server.port : null);
   }
 
-  /** Ends it with all its sessions, at once; a connection may wake it again. */
+  /** Ends it with all sessions immediately; a connection may start it again. */
   async end(): Promise<void> {
     const { proxy, listener } = this.#deps;
     await this.#server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
-      // A connection woke it meanwhile.
+      // A connection started it in the meantime.
       if (this.isUp) return this.lead();
       await proxy.lead(listener.name, null);
       this.#left();
     });
   }
 
-  /** Ends it at once and for good; `work` runs before anybody can wake it. */
+  /** Ends it permanently; `work` runs before it could be started again. */
   async endForGood(work: () => Promise<void>): Promise<void> {
     await this.#server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
-      // A connection may have woken it meanwhile.
+      // A connection may have started it in the meantime.
       await this.#server.stop('at_once');
       this.#left();
       await this.#shut();
@@ -141,14 +141,14 @@ export class ServerLife {
     });
   }
 
-  /** Ends it with all its sessions, and starts it again if somebody may come in. */
+  /** Ends it with all sessions, and restarts it if connections are accepted. */
   async restart(): Promise<void> {
     await this.#stop();
     this.#notBefore = 0;
     if (this.#deps.isWanted()) await this.wake();
   }
 
-  /** Stops it for another server, with all its statements, of which the oldest began at `since`. */
+  /** Stops it for another server, with its statements, the oldest of which began at `since`. */
   async endBusy(since: number | null, why: string): Promise<void> {
     const { proxy, listener, work } = this.#deps;
     this.#server.log.add(`Cloudlet: ${work.displace(since, why)}. ${DISPLACED_HINT}`);
@@ -163,10 +163,10 @@ export class ServerLife {
       if (!this.isUp || work.pending > 0) return;
       await proxy.lead(listener.name, null);
       const use = await engine.use().catch(lastUse);
-      // Log-ins under way are no sessions yet.
+      // Log-ins in progress are not sessions yet.
       const { open } = await proxy.figures(listener.name);
       const isQuiet = why === 'unused' ? use.sessions === 0 && open === 0 : use.busy === 0;
-      // Somebody came just before the listener led nowhere.
+      // A connection came just before the listener was detached.
       if (!isQuiet || work.pending > 0) return this.lead();
       await beforeSleep();
       await engine.server.stop();
@@ -175,7 +175,7 @@ export class ServerLife {
     });
   }
 
-  /** The server ended by itself. */
+  /** The server has ended. */
   ended(): void {
     void this.#locks.run(LOCK, async () => {
       if (this.isUp) return;
@@ -206,7 +206,7 @@ export class ServerLife {
     await this.#locks.run(LOCK, async () => this.isUp || this.#left());
   }
 
-  /** With a server that is up. */
+  /** Runs with a running server. */
   async #began(): Promise<void> {
     await this.#deps.begin();
     await this.lead();

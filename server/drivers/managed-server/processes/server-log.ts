@@ -16,12 +16,12 @@ export class ServerLog {
     if (this.#size() > MAX_LOG_BYTES) fs.truncateSync(this.#path);
   }
 
-  /** Adds a line of ours. */
+  /** Adds a line by Cloudlet. */
   add(line: string): void {
     fs.appendFileSync(this.#path, `${line}\n`);
   }
 
-  /** The last whole lines, of at most so many bytes. */
+  /** The last whole lines, up to this many bytes. */
   tail(maxBytes: number): string {
     return this.#size() === 0 ? '' : lastLines(this.#path, maxBytes);
   }

@@ -1,4 +1,4 @@
-/** The owner of a server's files: the disk decides, not what this version would choose. */
+/** The owner of a server's files, as found on disk. */
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { ServerFolders } from '../managed-server.ts';
 /** In the home of a server, whichever engine's. */
 const DATA = 'data';
 
-/** The folder of the server that all accounts share, in that of the engine. */
+/** Folder of the server that all accounts share, in the engine's folder. */
 export const SHARED = 'server';
 
 /**
@@ -33,7 +33,7 @@ export async function makeServerFolders(
   leave: (owner: number) => Promise<unknown>,
 ): Promise<void> {
   fs.mkdirSync(keeper, { recursive: true, mode: 0o700 });
-  // Where there are no views, the programs that dump and load pass it to reach the socket.
+  // Without views, dump and load programs must traverse it to reach the socket.
   fs.mkdirSync(home, { recursive: true, mode: 0o711 });
   if (uid === null) return;
   const data = ownerOf(join(home, DATA));
@@ -50,7 +50,7 @@ export async function giveTree(path: string, uid: number | null): Promise<void> 
   await promisify(execFile)('chown', ['-Rh', `${uid}:${uid}`, path], { env });
 }
 
-/** null: there is nothing. */
+/** null: does not exist. */
 function ownerOf(path: string): number | null {
   return fs.lstatSync(path, { throwIfNoEntry: false })?.uid ?? null;
 }

@@ -5,7 +5,7 @@ export interface Round {
   readonly work: () => Promise<void>;
 }
 
-/** Each kind of work runs by itself, never twice at once. */
+/** Runs each kind of periodic work independently, never concurrently with itself. */
 export class ServerRounds {
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #underWay = new Map<Round, Promise<void>>();
@@ -26,14 +26,14 @@ export class ServerRounds {
     if (this.#underWay.has(round) || !this.#isUp()) return;
     const running = round
       .work()
-      // The server ended, which its owner notices.
+      // The server has ended, which its owner notices.
       .catch(() => {})
       .finally(() => this.#underWay.delete(round));
     this.#underWay.set(round, running);
   }
 }
 
-/** Knows databases that are in use by what they did so far. */
+/** Detects active databases by their activity counters. */
 export class UseMarks {
   #before: ReadonlyMap<string, string> = new Map();
   #active = new Set<string>();
@@ -44,7 +44,7 @@ export class UseMarks {
     this.#before = now;
   }
 
-  /** Databases that were used since the last call. */
+  /** Databases used since the last call. */
   take(): string[] {
     const active = [...this.#active];
     this.#active = new Set();

@@ -38,10 +38,10 @@ export class StartTrouble {
   }
 }
 
-/** Last words of a server, as the cause of an error: for the operator alone. */
+/** Last output of a server, as the cause of an error: only for the operator. */
 export class ServerWords extends Error {}
 
-/** An error with what the server said. */
+/** An error with the server's output. */
 export function withReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;

@@ -13,7 +13,7 @@ export const CLIENT_USERS = 10;
  * of earlier versions may still belong to them.
  */
 const FROM_END = { postgresql: 34, mysql: 45, mongodb: 46 } as const;
-/** Servers of accounts begin below so many. */
+/** User ids reserved from the servers of accounts. */
 const RESERVED = 64;
 const SERVERS_EACH = 2;
 const NTH = { postgresql: 0, mysql: 1 } as const;

@@ -1,4 +1,4 @@
-/** The work under way in the server of an account, of Cloudlet itself and of its users. */
+/** Running work in an account's server, by Cloudlet and its users. */
 import { QueryFailed } from '../../../databases/engine.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { AppError, isAppError } from '../../../platform/errors.ts';
@@ -7,7 +7,7 @@ import { displaced } from '../../engine-children/displaced.ts';
 export class ServerWork {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #pending = 0;
-  /** Pending work that no other account may end: dumps, changes. */
+  /** Pending work that must not be ended for another account: dumps, changes. */
   #held = 0;
   /** Why the sessions were last ended. */
   #ended: AppError | null = null;
@@ -23,7 +23,7 @@ export class ServerWork {
     return this.#pending;
   }
 
-  /** Whether something is under way that must be finished. */
+  /** Whether running work must be finished. */
   get isHeld(): boolean {
     return this.#held > 0;
   }
@@ -58,7 +58,7 @@ export class ServerWork {
     return words;
   }
 
-  /** All sessions are about to be ended, for that reason. */
+  /** Sessions are about to be ended, for that reason. */
   end(why: AppError): void {
     this.#ended = why;
   }

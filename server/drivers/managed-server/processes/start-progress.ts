@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs';
 import type { Clock } from '../../../platform/clock.ts';
 import { MS_PER_TICK, readStat } from '../../host-process/process-identity.ts';
 
-/** Less processor time than this is what its refusals of our questions take. */
+/** Less processor time is consumed by refusing our probes. */
 const STEP_MS = 500;
-/** A start that takes so much of the processor goes round in circles. */
+/** A start that uses this much processor time is stuck in a loop. */
 const MOST_MS = 30 * 60_000;
 
 export interface StartProgressDeps {
@@ -26,11 +26,11 @@ export class StartProgress {
     this.#movedAt = deps.clock.monotonic();
   }
 
-  /** Asked again and again; true: no more can be expected of it. */
+  /** Polled; true: the start has failed. */
   isOver(): boolean {
     const { clock, pid, stuckMs } = this.#deps;
     const now = clock.monotonic();
-    // All of /proc is read: not for a server that has just begun.
+    // Reads all of /proc, so not for a server that has just started.
     if (now - this.#movedAt <= stuckMs) return false;
     const usedMs = treeMs(pid);
     if (usedMs - this.#usedMs >= STEP_MS) {

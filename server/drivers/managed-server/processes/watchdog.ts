@@ -9,12 +9,12 @@ import { ServerRounds, UseMarks } from './server-rounds.ts';
 
 /** The statements of one engine. */
 export interface Watched<Admin> {
-  /** Ends the sessions of tenants whose statement runs for too long. `at`: when each was ended. */
+  /** Ends tenants' sessions with overlong statements. `at`: when each was ended. */
   endRunaways(admin: Admin): Promise<readonly { readonly database: string; readonly at: string }[]>;
   slowStatements(admin: Admin): Promise<readonly RunningStatement[]>;
   /** A text for each database that changes when it is used. */
   activity(admin: Admin): Promise<ReadonlyMap<string, string>>;
-  /** Mends what else a tenant may do to others, or to itself. */
+  /** Repairs other changes by which a tenant may harm others or itself. */
   mend(admin: Admin): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export class Watchdog<Admin> {
     this.#rounds = new ServerRounds(() => deps.server.isUp, [round]);
   }
 
-  /** Databases that were used since the last call. */
+  /** Databases used since the last call. */
   takeActive(): string[] {
     return this.#use.take();
   }

@@ -30,7 +30,7 @@ export interface ClientProgramsDeps {
 
 /** A run of a client program, whichever engine's. */
 export interface ClientWork {
-  /** `copy`: of the whole server, for engines that have it. */
+  /** `copy`: of the whole server, if the engine supports it. */
   readonly program: 'client' | 'dump' | 'copy';
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -38,7 +38,7 @@ export interface ClientWork {
   readonly password: string;
 }
 
-/** One server, for its client programs. */
+/** The target server of client programs. */
 export interface ClientServer {
   /** The account of the server; null: all accounts share it. */
   readonly accountId: number | null;
@@ -48,14 +48,14 @@ export interface ClientServer {
 }
 
 export interface Clients {
-  /** Waits for a slot of that kind. Throws `engine_unavailable` when none comes. */
+  /** Waits for a slot of that kind. Throws `engine_unavailable` if none becomes free. */
   run(work: ClientWork, kind: SlotKind): Promise<ClientRun>;
 }
 
 export interface ClientRun {
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Resolves when it is gone, with its exit code (null: it was killed), first and last complaints. */
+  /** Resolves at its exit with code (null: killed), first and last error output. */
   readonly ended: Promise<{ readonly code: number | null; readonly complaint: string }>;
   kill(): void;
 }
@@ -67,7 +67,7 @@ export interface ClientRun {
 const COUNTS = { dump: 5, load: 3, point: 2 };
 export type SlotKind = keyof typeof COUNTS;
 export const SLOTS = COUNTS.dump + COUNTS.load + COUNTS.point;
-/** Slots of each kind that one account may have. */
+/** Slots of each kind per account. */
 const SHARE = 2;
 const WAIT_MS = 60_000;
 /** In its working directory, a link to the folder of the socket: paths of sockets have at most 107 bytes. */
@@ -80,7 +80,7 @@ interface Waiting {
   readonly take: (slot: number) => void;
 }
 
-/** Slots of one kind. Who has fewest of them is served first, then who came first. */
+/** Slots of one kind. The caller with the fewest is served first, then in order of arrival. */
 class Slots {
   readonly #free: number[];
   readonly #taken = new Map<number, number>();

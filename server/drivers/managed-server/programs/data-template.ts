@@ -61,7 +61,7 @@ export class DataTemplate {
     await removeTree(fresh);
     await run('cp', ['-a', '--reflink=auto', join(from.home, data), fresh]);
     if (uid !== null) await run('chown', ['-Rh', `${uid}:${uid}`, fresh]);
-    // One sync for all files: no server has synced them.
+    // One sync for all files, because no server has synced them.
     await run('sync', ['-f', fresh]);
     writeDurableFile(join(to.keeper, FIRST), readServerSecret(from), 0o600);
     fs.renameSync(fresh, join(to.home, data));

@@ -1,17 +1,17 @@
-/** Takes dumps of more than one database apart, as joinedDump() (dump-streams.ts) puts them together. */
+/** Splits dumps of several databases, as joined by joinedDump() (dump-streams.ts). */
 import { Readable } from 'node:stream';
 
 const HEAD = /^-- Cloudlet dump ([A-Za-z0-9]{32})\n/;
 const HEAD_BYTES = 64;
 
-/** The parts of a dump, in order. A dump of one database is its only part. */
+/** The parts of a dump, in order. A dump of one database has a single part. */
 export class DumpParts {
   readonly #source: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
-  /** The beginning of each mark; null: there are none. */
+  /** Prefix of each mark; null: none. */
   #mark: Buffer | null = null;
   #handed: Readable | null = null;
-  /** Whether `#rest` begins behind a mark. */
+  /** Whether `#rest` begins after a mark. */
   #isAtMark = false;
 
   private constructor(dump: Readable) {
@@ -39,7 +39,7 @@ export class DumpParts {
     return this.#handed;
   }
 
-  /** The name of the next database, of which content() is next; null: there is none. */
+  /** The name of the next database, whose content() follows; null: none. */
   async nextName(): Promise<string | null> {
     await this.#takeBack();
     for (;;) {
@@ -54,7 +54,7 @@ export class DumpParts {
     }
   }
 
-  /** Whether the content that was read is not all there was, as its dump says. */
+  /** Whether the content is incomplete according to its dump. */
   async isBroken(): Promise<boolean> {
     while (this.#isAtMark && this.#rest.length < 'broken'.length && (await this.#more()));
     return this.#isAtMark && this.#rest.subarray(0, 'broken'.length).toString() === 'broken';
@@ -94,7 +94,7 @@ export class DumpParts {
     }
   }
 
-  /** The rest of the line that a mark begins. */
+  /** The rest of a mark's line. */
   async #line(): Promise<string> {
     let at = this.#rest.indexOf(0x0a);
     while (at < 0 && (await this.#more())) at = this.#rest.indexOf(0x0a);

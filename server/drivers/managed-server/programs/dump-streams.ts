@@ -13,13 +13,13 @@ const SLOW_BYTES = 256 * 1024;
 const SLOW_MS = 30_000;
 /** A key of a dump of several databases. */
 const KEY_LENGTH = 32;
-/** A reader who has so much to take yet is the one who is slow. */
+/** A reader with this much pending data is the slow side. */
 const FULL_BYTES = 16 * 1024;
 
 /** Names of databases that are being loaded, or were replaced by a load: nobody but Cloudlet has them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
-/** The client's output, through `through`. Throws `asError` of its complaint when it fails at once. */
+/** The client's output, through `through`. Throws `asError` of its error output if it fails at once. */
 export async function dumpOf(
   run: ClientRun,
   {
@@ -48,14 +48,14 @@ export async function dumpOf(
     stream.end();
     return null;
   });
-  // A failure at once is an error, not a file that breaks off.
+  // An immediate failure is an error, not a truncated file.
   const first = new Promise<null>((resolve) => stream.once('readable', () => resolve(null)));
   const complaint = await Promise.race([first, ended]);
   if (complaint !== null) throw asError(complaint);
   return stream;
 }
 
-/** A stream that ends when its reader hardly reads: others wait for the program that it holds. */
+/** A stream that ends if its reader is too slow: others wait for the program. */
 function notSlow(run: ClientRun): PassThrough {
   let entered = 0;
   let before = 0;
@@ -100,7 +100,7 @@ export async function loadInto(
   if (code !== 0) throw new LoadFailed(how.asSaid(complaint));
 }
 
-/** Ends the load of what grows too large; whether it did. */
+/** Ends the load if the database becomes too large; returns whether it did. */
 async function endWhen(isTooLarge: () => Promise<boolean>, run: ClientRun): Promise<boolean> {
   const over = Symbol('over');
   for (;;) {
@@ -111,13 +111,13 @@ async function endWhen(isTooLarge: () => Promise<boolean>, run: ClientRun): Prom
   }
 }
 
-/** Resolves with what was wrong with the dump itself; null: nothing. */
+/** Resolves with the problem of the dump itself; null: none. */
 async function feed(dump: Readable, through: Transform, run: ClientRun): Promise<Error | null> {
   try {
     await pipeline(dump, through, run.stdin);
     return null;
   } catch (error) {
-    // The client ended early and reports why. Otherwise its input was incomplete.
+    // If the client ended early, it reports why. Otherwise its input was incomplete.
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EPIPE' || code === 'ECONNRESET') return null;
     run.kill();
@@ -128,7 +128,7 @@ async function feed(dump: Readable, through: Transform, run: ClientRun): Promise
 /** A further database of a dump. */
 export interface ExtraDump {
   readonly name: string;
-  /** Statements by which a client of the engine makes it and goes there. */
+  /** Statements with which a client creates the database and connects to it. */
   readonly statements: string;
   readonly open: () => Promise<Readable>;
 }

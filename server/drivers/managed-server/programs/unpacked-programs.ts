@@ -7,7 +7,7 @@ import { preparing, saysPreparing, WAIT_FOR_IT } from '../../preparation/prepari
 
 /** The folder that scripts/database-programs.js fills. */
 const FOLDER = join(ROOT, 'build/programs');
-/** Folders of libraries, by Debian's name and by others'. */
+/** Library folders of Debian and others. */
 const LIBRARIES = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'];
 const ARM_LIBRARIES = ['usr/lib/aarch64-linux-gnu', 'lib/aarch64-linux-gnu'];
 
@@ -16,7 +16,7 @@ export interface UnpackedPrograms {
   readonly version: string;
   /** Holds `usr/`; absolute. */
   readonly root: string;
-  /** Environment variables by which the programs find their own libraries. */
+  /** Environment variables that let programs find their libraries. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -27,7 +27,7 @@ export interface NoPrograms {
   readonly preparing?: Preparing;
 }
 
-/** All of that name, newest first. */
+/** All programs with that name, newest first. */
 export function unpackedPrograms(name: string, folder = FOLDER): UnpackedPrograms[] {
   const found = namesIn(folder).flatMap((entry) => {
     const version = entry.startsWith(`${name}-`) ? entry.slice(name.length + 1) : '';
@@ -42,7 +42,7 @@ export function unpackedPrograms(name: string, folder = FOLDER): UnpackedProgram
   }));
 }
 
-/** Why there are none of that name, in the set-up's words. */
+/** Why there are no programs with that name, from the set-up. */
 export function whyNoPrograms(name: 'postgresql' | 'mariadb', folder = FOLDER): NoPrograms {
   const coming = preparing(name);
   if (coming !== null) return { reason: saysPreparing(coming), fix: WAIT_FOR_IT, preparing: coming };
@@ -55,7 +55,7 @@ export function whyNoPrograms(name: 'postgresql' | 'mariadb', folder = FOLDER): 
   }
 }
 
-/** Below 0 when `a` is the older one. */
+/** Below 0 if `a` is older. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map((text) => text.split('.').map(Number));
   for (let at = 0; at < Math.max(left?.length ?? 0, right?.length ?? 0); at++) {

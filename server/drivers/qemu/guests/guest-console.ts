@@ -1,4 +1,4 @@
-/** The serial console of a running guest, and what it wrote. */
+/** The serial console of a running guest, and its log. */
 import * as fs from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ export class SocketConsole implements GuestConsole {
     this.#socket.destroy();
   }
 
-  /** Another caller takes the console. */
+  /** Another caller takes over the console. */
   supersede(): void {
     this.#socket.destroy();
   }

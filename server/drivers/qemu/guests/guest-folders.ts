@@ -20,9 +20,9 @@ import type { Forwards } from './guest-networks.ts';
 export interface GuestRecord {
   readonly vmId: string;
   readonly uuid: string;
-  /** Slot number of the guest: user and address follow from it. */
+  /** Slot number of the guest, which determines user and address. */
   readonly slot: number;
-  /** Under which its process runs; null: ours, because only root can give it another. */
+  /** User id of its process; null: ours, because only root can change it. */
   readonly uid: number | null;
   readonly boot: 'kernel' | 'disk';
   readonly diskFormat: 'raw' | 'qcow2';
@@ -30,7 +30,7 @@ export interface GuestRecord {
   readonly machine?: string;
 }
 
-/** The present run, or the last one. */
+/** The current run, or the last one. */
 export interface RunRecord {
   readonly handle: string;
   readonly pid: number;
@@ -57,7 +57,7 @@ export const SLOTS = 2 ** 20;
 /** User ids of a cloud: of guests, of the test boot, of conversions of images, of the guest of a drill. */
 export const UIDS = { probe: SLOTS, images: SLOTS + 1, drill: SLOTS + 2, count: SLOTS + 3 };
 
-/** A loopback address of this guest alone, in 127.96.0.0/12. */
+/** A loopback address of this guest only, in 127.96.0.0/12. */
 export function guestAddress(slot: number): string {
   return `127.${96 + (slot >> 16)}.${(slot >> 8) & 255}.${slot & 255}`;
 }
@@ -69,10 +69,10 @@ export class GuestFolders {
   readonly #records = new Map<string, GuestRecord>();
   readonly #slots = new Set<number>();
 
-  /** Resolves when what was left unfinished before is removed; never rejects. */
+  /** Resolves when earlier leftovers are removed; never rejects. */
   readonly swept: Promise<unknown>;
 
-  /** `uidBase` null: guests run as our own user. `slots`: most guests. Reads what is there. */
+  /** `uidBase` null: guests run as our user. `slots`: maximum guests. Reads existing folders. */
   constructor(root: string, uidBase: number | null, slots = SLOTS) {
     this.#root = root;
     this.#uidBase = uidBase;
@@ -172,7 +172,7 @@ export class GuestFolders {
     this.#records.set(record.vmId, record);
   }
 
-  /** Path of the guest's record, below the folder of all guests. */
+  /** Path of the guest's record, relative to the folder of all guests. */
   recordName(vmId: string): string {
     return join(vmId, RECORD);
   }
@@ -181,7 +181,7 @@ export class GuestFolders {
     return readJson<RunRecord>(this.path(vmId, RUN));
   }
 
-  /** Not synced: after a power cut no guest runs. */
+  /** Not synced: no guest survives a power cut. */
   writeRun(vmId: string, run: RunRecord): void {
     const path = this.path(vmId, RUN);
     fs.writeFileSync(`${path}.new`, JSON.stringify(run), { mode: 0o600 });
@@ -205,7 +205,7 @@ export class GuestFolders {
     }
   }
 
-  /** How the process of that number ended; null: it did not, or nobody wrote it down. */
+  /** The ending of that process; null: running, or not recorded. */
   ending(vmId: string, pid: number): Ending | null {
     const ending = readEnding(this.path(vmId, ENDED));
     return ending?.pid === pid ? ending : null;
@@ -228,7 +228,7 @@ export class GuestFolders {
   }
 }
 
-/** Files of ours still: nobody has been given the folder yet. */
+/** Still our files: the folder has not been handed over yet. */
 async function syncAll(folder: string): Promise<void> {
   for (const name of fs.readdirSync(folder)) {
     const file = await open(join(folder, name), 'r');

@@ -1,4 +1,4 @@
-/** Makes the process of a guest out of what is known of it, and lets it run. */
+/** Starts the process of a guest from its record and specification. */
 
 import { chownSync, closeSync, existsSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -23,7 +23,7 @@ export interface LauncherDeps {
   readonly folders: GuestFolders;
   readonly runs: GuestRuns;
   readonly processes: HostProcesses;
-  /** Paths of what the built-in image starts from. */
+  /** Paths of the built-in image's files. */
   readonly tiny: TinyImage;
   readonly networks: GuestNetworks;
   readonly warn: (vmId: string, text: string) => void;
@@ -35,14 +35,14 @@ export interface LaunchMeans extends Accel {
 
 export class GuestLauncher {
   readonly #deps: LauncherDeps;
-  /** Said once that there are no limits here. */
+  /** The warning about missing limits was logged. */
   #hasWarned = false;
 
   constructor(deps: LauncherDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves when its processor runs. Throws AppErrors; then nothing is left of it. */
+  /** Resolves when its processor runs. Throws AppErrors and leaves nothing behind. */
   async launch(given: GuestSpec, record: GuestRecord, means: LaunchMeans): Promise<GuestRun> {
     const { folders, runs, processes, networks } = this.#deps;
     const { program, accel, reason } = means;
@@ -112,7 +112,7 @@ export class GuestLauncher {
     return machine;
   }
 
-  /** Puts its process under its limits, where this host has some; also one that had them before. */
+  /** Applies limits to its process, also again, if this host supports them. */
   limit(run: GuestRun, size: GuestSize): void {
     try {
       const { cgroups } = this.#deps.processes;
@@ -164,7 +164,7 @@ export class GuestLauncher {
   }
 }
 
-/** Words of QEMU and Node when the kernel gives no more memory. */
+/** Messages of QEMU and Node when memory is exhausted. */
 const NO_MEMORY = /Cannot allocate memory|ENOMEM/;
 
 function noMemory(cause: unknown): AppError {
@@ -181,7 +181,7 @@ function noMemory(cause: unknown): AppError {
   });
 }
 
-/** `error` of a start as an AppError, with the last words of the process. */
+/** `error` of a start as an AppError, with the last output of the process. */
 export function failedStart(words: string | null, cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
   if (['EMFILE', 'ENFILE', 'EAGAIN'].includes(String((cause as NodeJS.ErrnoException | null)?.code))) {
@@ -197,7 +197,7 @@ export function failedStart(words: string | null, cause: unknown): AppError {
   return new AppError('internal_error', detail, { cause });
 }
 
-/** Sockets of frames are there from QEMU 7.2 on; before it, a guest has no private network. */
+/** QEMU supports stream sockets from 7.2 on; older ones have no private network. */
 function asQemuCan(spec: GuestSpec, { version }: QemuProgram): GuestSpec {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > 7 || (major === 7 && minor >= 2)) return spec;
@@ -214,7 +214,7 @@ export interface GuestSize {
   readonly memoryMb: number;
 }
 
-/** The group of all guests. */
+/** The control group of all guests. */
 export const CGROUPS = 'cloudlet-machines';
 const MIB = 1024 * 1024;
 /** QEMU's own memory: 150 MiB were measured, with half of its cache of translated code in use. */
@@ -222,9 +222,9 @@ const OVERHEAD_BYTES = 512 * MIB;
 /** Page tables and the like, which grow with the guest. */
 const OVERHEAD_SHARE = 1 / 64;
 const PERIOD_US = 100_000;
-/** For the threads that do a guest's input and output: of one processor. */
+/** Share of one processor for the I/O threads of a guest. */
 const IO_SHARE = 0.25;
-/** QEMU takes up to 64 threads for disks, and some of its own. */
+/** QEMU uses up to 64 threads for disks, and some of its own. */
 const OTHER_THREADS = 128;
 
 /** Values by the files of a guest's control group. */
@@ -246,7 +246,7 @@ export interface PreparationDeps {
   readonly imagesDirectory: string;
 }
 
-/** Does nothing for one that is there. `origin`: whose disk it begins with. Throws AppErrors. */
+/** Does nothing if it exists. `origin`: the disk to copy. Throws AppErrors. */
 export async function prepareGuest(
   deps: PreparationDeps,
   spec: GuestSpec,
@@ -288,7 +288,7 @@ function diskName(format: GuestRecord['diskFormat']): string {
   return format === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
 }
 
-/** Another disk, an empty one, would pass for the machine until its owner looks for the data. */
+/** An empty replacement disk would hide the loss until its owner looks for the data. */
 function diskMissing(): AppError {
   return new AppError('disk_missing', 'The disk of this virtual machine is not on this host', {
     hint:
@@ -297,7 +297,7 @@ function diskMissing(): AppError {
   });
 }
 
-/** A recovery point has an image once, and not in the folder of each guest. */
+/** A recovery point contains an image once, not in each guest's folder. */
 function lendBaseAgain(folder: string, base: string, { diskFormat, uid }: GuestRecord): void {
   if (diskFormat === 'qcow2' && !existsSync(join(folder, FILES.base))) lendBase(folder, base, uid);
 }

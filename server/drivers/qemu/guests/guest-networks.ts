@@ -21,33 +21,33 @@ export interface OutboundGuard {
   ensure(): Promise<void>;
   /** The same for a guest that is not let out, for which it is one wall of two. Never rejects. */
   close(): Promise<void>;
-  /** The error of the last ensure(), or null. */
+  /** Error of the last ensure(), or null. */
   readonly refusal: AppError | null;
 }
 
-/** Where guests have their own addresses. Rejects with AppErrors that say what to do. */
+/** Guests with their own addresses. Rejects with AppErrors that have a fix. */
 export interface GuestBridge {
   /** Makes a device that only root may open, closed to all that is not the guest's; gives its name. */
   plug(
     guest: Omit<GuestNetwork, 'address'> & { readonly address: string; readonly uid: number },
   ): Promise<string>;
   unplug(uid: number): Promise<void>;
-  /** The network settings for a guest with that address; null: it is not of this network. */
+  /** Network settings for that address; null: not in this network. */
   networkOf(address: string): StaticNetwork | null;
-  /** The error of the last change, or null. */
+  /** Error of the last change, or null. */
   readonly refusal: AppError | null;
 }
 
 export interface GuestNetworksDeps {
   readonly folders: GuestFolders;
   readonly uidBase: number;
-  /** Why guests are not given users of their own; null: they are. */
+  /** Why guests have no users of their own; null: they have. */
   readonly noUsers: NoOtherUsers | null;
-  /** null: there are no rules, and no guest is let out. */
+  /** null: no rules, and no outbound connections. */
   readonly outbound: OutboundGuard | null;
   /** null: QEMU's own network. */
   readonly bridge: GuestBridge | null;
-  /** Whether guests have no network card at all. */
+  /** Whether guests have no network card. */
   readonly isCut: boolean;
 }
 
@@ -67,7 +67,7 @@ export class GuestNetworks {
     this.#deps = deps;
   }
 
-  /** Why guests cannot be connected now, as far as is known. */
+  /** Why guests cannot be connected, as far as known. */
   get refusal(): AppError | null {
     return this.#deps.bridge?.refusal ?? this.#deps.outbound?.refusal ?? null;
   }
@@ -102,7 +102,7 @@ export class GuestNetworks {
     return { outbound: false, tap, isCut: false };
   }
 
-  /** Written for each run: address and network may be others than when the disk was made. */
+  /** Written for each run, because address and network may have changed. */
   #seed(spec: GuestSpec, { uid }: GuestRecord, network: StaticNetwork | null): void {
     writeSeed(this.#deps.folders.guestPath(spec.vmId), { ...spec, staticNetwork: network }, uid);
   }
@@ -132,7 +132,7 @@ export class GuestNetworks {
     return addForwards(run, guestAddress(record.slot), ports);
   }
 
-  /** Its process is gone. Never rejects: what cannot be taken away now is at the next start. */
+  /** After its process has ended. Never rejects: leftovers are removed at the next start. */
   async disconnect(vmId: string): Promise<void> {
     const uid = this.#deps.folders.find(vmId)?.uid;
     if (this.#deps.bridge === null || uid === undefined || uid === null) return;
@@ -172,9 +172,9 @@ function notOfThisNetwork(address: string | null): AppError {
 /** Endpoints by guest port. */
 export type Forwards = Readonly<Record<number, GuestEndpoint>>;
 
-/** Above those that need privilege, below those that the kernel gives to anybody. */
+/** Above privileged ports, below the kernel's ephemeral ports. */
 const FIRST_PORT = 20_000;
-/** So many programs that listen at every address, in a row, no host has. */
+/** No host has this many consecutive ports in use on every address. */
 const MAX_REFUSED = 1000;
 
 /**
@@ -192,7 +192,7 @@ export async function addForwards(
   let next = FIRST_PORT;
   for (let missing = guestPorts; missing.length > 0; ) {
     const tries = missing.map((guestPort) => ({ guestPort, port: next++ }));
-    // Sent together: the guest waits for them.
+    // Sent together, because the guest waits for them.
     const answers = await Promise.all(
       tries.map(({ port, guestPort }) => add(run, { host, port }, guestPort)),
     );
@@ -205,7 +205,7 @@ export async function addForwards(
   return forwards;
 }
 
-/** Resolves with what QEMU says to it; nothing: it is done. */
+/** Resolves with QEMU's error message; empty: done. */
 async function add(
   run: Pick<GuestRun, 'command'>,
   { host, port }: GuestEndpoint,

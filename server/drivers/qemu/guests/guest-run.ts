@@ -1,4 +1,4 @@
-/** One run of one guest: its process, the two QMP connections to it, and how it ends. */
+/** One run of one guest: its process, two QMP connections, and its end. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd, HeldSocket } from '../../../compute/hypervisor.ts';
@@ -13,17 +13,17 @@ import { QmpClient, QmpError, type QmpEvent } from '../qmp.ts';
 interface RunDeps {
   readonly vmId: string;
   readonly identity: GuestIdentity;
-  /** With the guest's sockets. */
+  /** Folder of the guest's sockets. */
   readonly folder: string;
-  /** Last words of the process, for humans; null: none. */
+  /** Last output of the process, for messages; null: none. */
   readonly lastWords: () => string | null;
-  /** How the process ended; null: it did not, or nobody wrote it down. */
+  /** The ending of the process; null: running, or not recorded. */
   readonly ending: () => Ending | null;
-  /** Called once when the process is gone, whoever ended it. */
+  /** Called once when the process has ended, for any reason. */
   readonly onGone: (run: GuestRun, end: RunEnd) => void;
 }
 
-/** `at` null: nobody knows when. */
+/** `at` null: unknown. */
 type RunEnd = Pick<GuestEnd, 'cause' | 'message'> & { readonly at: number | null };
 
 interface ConnectOptions {
@@ -51,7 +51,7 @@ export class GuestRun {
   readonly #deps: RunDeps;
   #control: Promise<QmpClient> | null = null;
   #events: QmpClient | null = null;
-  /** A second connection to the same socket would wait for a greeting in vain. */
+  /** A second connection to the same socket would never be greeted. */
   #watching: Promise<void> | null = null;
   #isClosed = false;
   #isGone = false;
@@ -70,7 +70,7 @@ export class GuestRun {
     return !this.#isGone && isAlive(this.identity);
   }
 
-  /** A QMP command over the control socket, connected anew when it was lost. Rejects with QmpError. */
+  /** Runs a QMP command on the control socket, reconnecting if needed. Rejects with QmpError. */
   async command(name: string, args: Readonly<Record<string, unknown>> = {}, timeoutMs?: number) {
     const client = await this.#controlClient(timeoutMs);
     return client.command(name, args, timeoutMs);
@@ -96,7 +96,7 @@ export class GuestRun {
     const socket = await connectIn(this.#deps.folder, name).catch((error: Error) => {
       throw new QmpError('closed', `no connection to QMP: ${error.message}`);
     });
-    // Behind the socket must be this guest, whatever its folder says.
+    // The socket must belong to this guest, whatever its folder says.
     const along = async (client: QmpClient) => {
       const answer = (await client.command('query-uuid', {}, options.timeoutMs)) as { UUID?: unknown } | null;
       if (answer?.UUID !== this.identity.uuid) throw new QmpError('closed', 'QMP belongs to another guest');
@@ -158,7 +158,7 @@ export class GuestRun {
       return { cause: 'guest_shutdown', message: 'the guest powered itself off', at };
     }
     const words = this.#deps.lastWords();
-    // No reason is known, because Cloudlet did not run then.
+    // No reason is known, because Cloudlet was not running.
     if (ending !== null && reason === null) return unwatchedEnd(ending, words);
     const what = ending === null ? `the process ended: ${reason ?? 'unknown reason'}` : endingText(ending);
     return { cause: 'crashed', message: words === null ? what : `${what}: ${words}`, at };
@@ -209,7 +209,7 @@ export class GuestRun {
       this.command('cont'),
       this.status(),
     ]);
-    // `paused`: it ran, and the disk of this host ran full just then.
+    // `paused`: it ran, and the host's disk became full just then.
     if (status !== 'running' && status !== 'paused')
       throw new AppError('internal_error', `the guest is ${status} after its start`);
   }

@@ -1,4 +1,4 @@
-/** The present run of each guest, by what is written down and by what really runs. */
+/** The current run of each guest, from records and actual processes. */
 import type { GuestEnd, GuestFact, LastEnd } from '../../../compute/hypervisor.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { lastLine } from '../../host-process/foreign-files.ts';
@@ -24,7 +24,7 @@ import {
 export interface RunsDeps {
   readonly folders: GuestFolders;
   readonly clock: Clock;
-  /** A run is over, whoever ended it. */
+  /** A run has ended, for any reason. */
   readonly onGone: (run: GuestRun) => void;
   /** A run that was not being stopped is over. */
   readonly onEnd: (end: GuestEnd) => void;
@@ -90,7 +90,7 @@ export class GuestRuns {
     this.#runs.delete(vmId);
   }
 
-  /** The run of that process: the one known already, or a new one that nothing watches yet. */
+  /** The run of that process: the known one, or a new one that is not watched yet. */
   attach(vmId: string, identity: GuestIdentity): GuestRun {
     const known = this.#runs.get(vmId);
     if (known?.handle === handleOf(identity)) return known;
@@ -113,7 +113,7 @@ export class GuestRuns {
     return run;
   }
 
-  /** The runs that live, as far as is known, and are not being stopped. */
+  /** Running runs, as far as known, that are not being stopped. */
   live(): GuestRun[] {
     return [...this.#runs.values()].filter((run) => run.isAlive && !run.isStopping);
   }
@@ -157,7 +157,7 @@ export class GuestRuns {
     try {
       killProcessesOf(uid);
     } catch {
-      // No file can be opened just now.
+      // No file can be opened at the moment.
     }
   }
 
@@ -170,7 +170,7 @@ export class GuestRuns {
     if (uid !== null && !(await endProcessesOf(uid, KILL_MS))) throw doesNotEnd();
   }
 
-  /** Lets go of all; the guests run on. */
+  /** Detaches from all; the guests keep running. */
   close(): void {
     for (const run of this.#runs.values()) run.close();
     this.#runs.clear();
@@ -190,7 +190,7 @@ export class GuestRuns {
     return { vmId, running: true, handle: run.handle, runningSince, end: null };
   }
 
-  /** How the last run of a guest that does not run ended. */
+  /** The ending of a stopped guest's last run. */
   #lastEnd(vmId: string): LastEnd | null {
     if (this.#deps.folders.find(vmId) === undefined) return null;
     const record = this.#deps.folders.run(vmId);

@@ -24,7 +24,7 @@ export interface DiskCopiesDeps {
   readonly folders: GuestFolders;
   readonly runs: GuestRuns;
   readonly clock: Pick<Clock, 'now'>;
-  /** Path of `qemu-img`; null: there is none. */
+  /** Path of `qemu-img`; null: not installed. */
   readonly qemuImg: () => Promise<string | null>;
   /** Throws when so many bytes more must not be stored. */
   readonly assertSpace: (bytes: number) => void;
@@ -90,7 +90,7 @@ export class DiskCopies implements GuestFiles {
     return run === null ? this.#still(record, diskOf(record)) : this.#copied(record, run, signal);
   }
 
-  /** A file that nobody changes while it is read; the reader gets an error otherwise. */
+  /** A file that must not change while it is read; otherwise the reader gets an error. */
   async *#still(record: GuestRecord, name: string): AsyncGenerator<Uint8Array> {
     const { folders, runs } = this.#deps;
     const fd = openOwn(folders.guestPath(record.vmId), name, fs.constants.O_RDONLY);
@@ -124,7 +124,7 @@ export class DiskCopies implements GuestFiles {
     }
   }
 
-  /** Holes are not read: most of most disks is one. */
+  /** Skips holes, which make up most of most disks. */
   async *#bytesOf(fd: number, how: { readonly format: string; readonly uid: number | null }) {
     const { size, blocks } = fs.fstatSync(fd);
     const isPlain = how.format === 'raw' && blocks * BLOCK >= size;
@@ -147,7 +147,7 @@ export class DiskCopies implements GuestFiles {
 
 function* zeros({ start, length }: Extent): Generator<Uint8Array> {
   const end = start + length;
-  // Up to where blocks begin.
+  // Aligned to the next block.
   let at = Math.min(end, Math.ceil(start / HOLE.length) * HOLE.length);
   if (at > start) yield HOLE.subarray(0, at - start);
   for (; at + HOLE.length <= end; at += HOLE.length) yield HOLE;
@@ -211,7 +211,7 @@ async function jobs(run: GuestRun): Promise<readonly Job[]> {
   return ((await run.command('query-jobs')) as readonly Job[]).filter(({ id }) => id.startsWith(NODE));
 }
 
-/** Ends copies, also one that a Cloudlet which was killed had begun. */
+/** Ends copies, including those of a killed Cloudlet. */
 async function endJobs(run: GuestRun): Promise<void> {
   for (;;) {
     const left = await jobs(run);

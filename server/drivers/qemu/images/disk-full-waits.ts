@@ -33,7 +33,7 @@ export class DiskFullWaits {
   readonly #deps: DiskFullWaitsDeps;
   /** Handles of runs that are paused. */
   readonly #waiting = new Map<string, string>();
-  /** Blocks that the files of a run took at the last update. */
+  /** Blocks of a run's files at the last update. */
   readonly #blocks = new Map<GuestRun, number>();
 
   constructor(deps: DiskFullWaitsDeps) {
@@ -76,7 +76,7 @@ export class DiskFullWaits {
     await each(this.#deps.runs(), (run) => this.#halt(run));
   }
 
-  /** Reads whether the guest is paused, by whomever, and resumes it when there is space. */
+  /** Checks whether the guest is paused, and resumes it when there is space. */
   async check(run: GuestRun): Promise<void> {
     const status = await run.status(QMP_MS).catch(() => null);
     if (status === null || run.isStopping) return;
@@ -104,7 +104,7 @@ export class DiskFullWaits {
     );
   }
 
-  /** Forgets runs that ended. */
+  /** Drops ended runs. */
   #forget(live: readonly GuestRun[]): void {
     const handles = new Set(live.map(({ handle }) => handle));
     for (const [vmId, handle] of this.#waiting) if (!handles.has(handle)) this.#waiting.delete(vmId);

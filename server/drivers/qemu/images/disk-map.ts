@@ -15,7 +15,7 @@ export interface Extent {
   readonly length: number;
   /** Reads as zeros. */
   readonly zero: boolean;
-  /** Where in the file. */
+  /** Offset in the file. */
   readonly offset: number;
 }
 

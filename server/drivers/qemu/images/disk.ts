@@ -31,7 +31,7 @@ function writeFile(path: string, owner: Owner, write: (fd: number) => void): voi
   const fd = fs.openSync(path, 'wx', 0o600);
   try {
     write(fd);
-    // By descriptor: what the name stands for a moment later is the guest's to say.
+    // By descriptor, because the guest may replace the name.
     if (owner !== null) fs.fchownSync(fd, owner, owner);
   } finally {
     fs.closeSync(fd);
@@ -44,7 +44,7 @@ export function writeSeed(folder: string, spec: SeedSpec, owner: Owner): void {
   writeFile(path, owner, (fd) => fs.writeFileSync(fd, seedImage(spec)));
 }
 
-/** An empty disk: all zero, and no block taken until it is written. */
+/** An empty disk: a sparse file. */
 export function createRawDisk(folder: string, diskGb: number, owner: Owner): void {
   writeFile(join(folder, FILES.rawDisk), owner, (fd) => fs.ftruncateSync(fd, diskGb * GIB));
 }
@@ -67,7 +67,7 @@ export function lendFile(source: string, target: string, owner: Owner): void {
   copyFile(source, target, owner);
 }
 
-/** A descriptor, too, has a path, which is nobody else's to say. */
+/** Copies through descriptors' paths, which others cannot change. */
 function copyFile(source: string, target: string, owner: Owner): void {
   try {
     writeFile(target, owner, (fd) => {
@@ -109,7 +109,7 @@ export interface OverlayOptions {
   readonly qemuImg: string;
 }
 
-/** A disk of `diskGb` that begins as the image and keeps only what differs from it. */
+/** A disk of `diskGb` that stores only differences from the image. */
 export async function createOverlay(folder: string, options: OverlayOptions): Promise<void> {
   const { base, format, diskGb, owner, qemuImg } = options;
   if (!fs.existsSync(base)) throw new AppError('internal_error', 'the file of the image is missing');
@@ -121,7 +121,7 @@ export async function createOverlay(folder: string, options: OverlayOptions): Pr
   await createDisk(folder, { name: FILES.qcow2Disk, format, size: `${diskGb}G`, owner, qemuImg });
 }
 
-/** Gives the guest the image that its disk differs from. */
+/** Gives the guest access to its base image. */
 export function lendBase(folder: string, base: string, owner: Owner): void {
   if (owner !== null) fs.chmodSync(base, 0o444);
   lendFile(base, join(folder, FILES.base), owner);
@@ -131,7 +131,7 @@ interface NewDisk {
   readonly name: string;
   /** The format of the image that it differs from, as lent to the guest; null: of none. */
   readonly format: 'raw' | 'qcow2' | null;
-  /** qemu-img's name for it. */
+  /** The size in qemu-img's format. */
   readonly size: string;
   readonly owner: Owner;
   readonly qemuImg: string;

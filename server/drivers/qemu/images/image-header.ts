@@ -78,7 +78,7 @@ function begins(head: Buffer, offset: number, magic: string): boolean {
   return head.toString('latin1', offset, offset + magic.length) === magic;
 }
 
-/** Bytes that are nothing else are a disk only if a computer could start from them. */
+/** Unstructured bytes are a disk only if they have a boot sector. */
 function readRaw(head: Buffer, fileBytes: number): RecognizedImage {
   for (const [offset, magic, name] of OTHERS) {
     if (begins(head, offset, magic)) throw new ImageRefused(`it is ${name}`);

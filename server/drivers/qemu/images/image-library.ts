@@ -40,7 +40,7 @@ const STAGE = '.import-';
 const SOURCE = 'source';
 const RESULT = 'disk.qcow2';
 const MAX_WORDS_BYTES = 4096;
-/** For processes that were killed; one that hangs in the kernel takes longer. */
+/** For killed processes; one that hangs in the kernel takes longer. */
 const END_MS = 3000;
 
 export class ImageLibrary {
@@ -88,7 +88,7 @@ export class ImageLibrary {
     }
   }
 
-  /** The other user's folder, and what is left of it when its removal was cut short. */
+  /** Removes the other user's folder, or the rest of it. */
   async #removeStage(imageId: string): Promise<void> {
     const folder = basename(this.#path(imageId, STAGE));
     for (const name of this.#names().filter((one) => one.startsWith(folder)))
@@ -133,7 +133,7 @@ export class ImageLibrary {
     }
   }
 
-  /** Rejects with ImageRefused when the program says no or meets a limit. */
+  /** Rejects with ImageRefused if the program fails or exceeds a limit. */
   async #run(program: ForeignProgram, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const running = await this.#processes.start(program, { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -154,7 +154,7 @@ export class ImageLibrary {
     );
   }
 
-  /** Moves the result to where guests begin from. Nothing in the other user's folder is trusted. */
+  /** Moves the result to the image library, trusting nothing in the other user's folder. */
   async #keep(imageId: string, folder: string, found: RecognizedImage): Promise<number> {
     const result = join(folder, RESULT);
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
@@ -186,7 +186,7 @@ export class ImageLibrary {
     return fs.existsSync(this.#deps.directory) ? fs.readdirSync(this.#deps.directory) : [];
   }
 
-  /** Ids of what is kept and of what is staged. */
+  /** Ids of stored and staged images. */
   list(): string[] {
     const ids = this.#names().map((name) => name.replace(STAGE, '').replace(/\..*$/, ''));
     return [...new Set(ids.filter((id) => isId('img', id)))];
@@ -238,7 +238,7 @@ function tookTooLong(): ImageRefused {
   return new ImageRefused('its conversion took too long');
 }
 
-/** The last line, without anything that is a path. */
+/** The last line, without paths. */
 function lastWords(words: string): string {
   const line = words.trim().split('\n').at(-1) ?? '';
   const plain = line

@@ -11,7 +11,7 @@ export interface IsoFile {
 const SECTOR = 2048;
 /** 0-15: for a boot loader, empty. 16, 17: descriptors, plain and Joliet. 18: end of descriptors. */
 const TERMINATOR_AT = 18;
-/** The path tables, little- and big-endian, of the plain names, then of the Joliet ones. */
+/** The path tables, little- and big-endian, first with plain names, then with Joliet names. */
 const PATH_TABLES_AT = 19;
 const PLAIN_ROOT_AT = 23;
 const JOLIET_ROOT_AT = 24;
@@ -57,7 +57,7 @@ function directoryRecord(id: Buffer, at: number, { bytes, flags }: { bytes: numb
   record[0] = length;
   both32(at).copy(record, 2);
   both32(bytes).copy(record, 10);
-  // 18-24: the date, all zero: "not specified". The same input gives the same image.
+  // 18-24: the date, all zero ("not specified"), so that equal input gives an equal image.
   record[25] = flags;
   both16(1).copy(record, 28);
   record[32] = id.length;
@@ -108,7 +108,7 @@ function descriptor(label: string, sectors: number, names: Names): Buffer {
   putText(8, 32);
   putText(40, 32, label);
   put(80, both32(sectors));
-  // UCS-2 level 3: what makes a supplementary descriptor a Joliet one.
+  // UCS-2 level 3: marks a supplementary descriptor as Joliet.
   if (isJoliet) bytes.write('%/E', 88, 'ascii');
   put(120, both16(1));
   put(124, both16(1));
@@ -118,14 +118,14 @@ function descriptor(label: string, sectors: number, names: Names): Buffer {
   bytes.writeUInt32BE(pathTablesAt + 1, 148);
   put(156, rootRecord(0, names));
   for (const at of [190, 318, 446, 574]) putText(at, 128);
-  // Joliet's fields of odd length end in one byte of padding.
+  // Joliet fields of odd length are padded with one byte.
   for (const at of [702, 739, 776]) putText(at, 36);
   for (const at of [813, 830, 847, 864]) bytes.fill('0', at, at + 16);
   bytes[881] = 1;
   return bytes;
 }
 
-/** An image of these files, about 20 at most, with short names. `label`: up to 16 characters. */
+/** An image of about 20 files at most, with short names. `label`: up to 16 characters. */
 export function isoImage(label: string, files: readonly IsoFile[]): Buffer {
   const sectors = files.reduce((sum, { content }) => sum + sectorsOf(content.length), FILES_AT);
   const image = Buffer.alloc(sectors * SECTOR);

@@ -29,7 +29,7 @@ export type SeedSpec = Pick<
   GuestSpec,
   'vmId' | 'hostname' | 'sshKeys' | 'userData' | 'databaseUris' | 'network'
 > & {
-  /** null or missing: it asks. */
+  /** null or missing: DHCP. */
   readonly staticNetwork?: StaticNetwork | null;
 };
 
@@ -39,7 +39,7 @@ function networkConfig(spec: SeedSpec): string {
   if (privateLink === undefined) return primary;
   const { mac, address, resolver } = privateLink;
   const names = `    nameservers:\n      addresses: [${resolver}]\n      search: [internal]\n`;
-  // No route but its own: everything else leaves by the other device.
+  // Only its own route: other traffic uses the other device.
   return `${primary}  private:\n    match:\n      macaddress: "${mac}"\n    addresses: [${address}]\n${names}`;
 }
 
@@ -60,7 +60,7 @@ export function seedFiles(spec: SeedSpec) {
     // The same for the guest's whole life: a new id would make cloud-init set the machine up again.
     'meta-data': `instance-id: ${spec.vmId}\nlocal-hostname: ${spec.hostname}\n${yamlList('public-keys', keys)}`,
     'user-data': spec.userData ?? `#cloud-config\n${yamlList('ssh_authorized_keys', keys)}`,
-    // Beneath the user's own. Keys open root on every image, as they do on the built-in one.
+    // Below the user's own data. Keys are for root on every image.
     'vendor-data': [
       '#cloud-config\ndisable_root: false\nssh_pwauth: false\n',
       ...[keysCommand(spec), environmentFile(spec)],

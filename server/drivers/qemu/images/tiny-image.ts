@@ -30,7 +30,7 @@ export function tinyIn(folder: string): TinyImage {
   return { kernel: join(folder, 'tiny-kernel'), initrd: join(folder, 'tiny-initrd') };
 }
 
-/** Why there is no built-in image, in the set-up's words; null: there is one. */
+/** Why there is no built-in image, from the set-up; null: there is one. */
 export function whyNoTinyImage({ kernel, initrd }: TinyImage): NoTinyImage | null {
   if (existsSync(kernel) && existsSync(initrd)) return null;
   const coming = preparing('guest-image');
@@ -50,7 +50,7 @@ export function whyNoTinyImage({ kernel, initrd }: TinyImage): NoTinyImage | nul
 
 const LOOK_MS = 500;
 
-/** Resolves when the host no longer builds it. If it is missing then, a start says why. */
+/** Resolves when the host no longer builds it. If it is then missing, starts report why. */
 export async function whenTinyBuilt(tiny: TinyImage, signal: AbortSignal): Promise<void> {
   while (whyNoTinyImage(tiny)?.preparing !== undefined) await sleep(LOOK_MS, undefined, { signal });
 }

@@ -27,7 +27,7 @@ export function BucketTabs({ bucket, tab, children }: BucketTabsProps) {
   };
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // On a phone the last tabs are out of sight.
+    // On a phone, the last tabs may be out of view.
     const active = list.current?.querySelector(`[data-tab=${value}]`);
     active?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [value]);

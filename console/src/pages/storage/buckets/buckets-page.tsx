@@ -1,4 +1,4 @@
-/** The buckets: their size, what that costs, and what is turned on. */
+/** The list of buckets: size, cost and settings. */
 
 import { ArchiveBoxIcon, KeyIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Group } from '@mantine/core';

@@ -25,7 +25,7 @@ interface LabelsFormProps {
 
 export function LabelsForm({ object, onEnd }: LabelsFormProps) {
   const { id } = object;
-  // The version when the form was opened: a later one was written by others.
+  // The version when the form was opened, to detect concurrent changes.
   const [version_id] = useState(object.version_id);
   const [labels, setLabels] = useState(() => labelsOf(object.metadata));
   const metadata = labels.length === 0 ? null : metadataOf(labels);

@@ -1,4 +1,4 @@
-/** Rules that delete files by themselves, and what they would delete. */
+/** Lifecycle rules and a preview of the deletions. */
 import { Button, NumberInput, SimpleGrid, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import type { BucketLifecycleRule, LeavingObject, LifecyclePreview } from '../../../../../sdk/index.ts';
@@ -128,7 +128,7 @@ function withNumber(
 ): BucketLifecycleRule {
   const { [name]: _, ...rest } = rule;
   if (typeof value !== 'number') return rest;
-  // Files have one end only.
+  // Only one kind of expiry is possible.
   const { markers: __, ...others } = rest;
   return name === 'days' ? { ...others, days: value } : { ...rest, [name]: value };
 }

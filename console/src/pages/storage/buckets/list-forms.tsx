@@ -1,4 +1,4 @@
-/** Who owns what others upload to a bucket, and its access control list. */
+/** Object ownership and the access control list of a bucket. */
 import { Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import type { BucketGrant } from '../../../../../sdk/index.ts';
 import { Choices } from '../../../parts/forms/choices.tsx';

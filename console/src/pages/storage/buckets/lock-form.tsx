@@ -1,4 +1,4 @@
-/** Object lock: whether the bucket has it, and for how long uploads are locked. */
+/** Object lock: state and default retention. */
 import { Button, Group, NumberInput, Select, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

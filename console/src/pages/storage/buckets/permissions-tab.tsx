@@ -1,4 +1,4 @@
-/** Access to a bucket: what its policy and lists come to, and the public access block. */
+/** Access to a bucket: the effect of its policy and ACL, and the public access block. */
 import { Stack, Switch, Text, TextInput, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';

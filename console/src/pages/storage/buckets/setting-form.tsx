@@ -1,4 +1,4 @@
-/** The form of one setting of a bucket, which is saved as a whole. */
+/** The form of one bucket setting, which is saved as a whole. */
 import { Button, Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { BucketSettings, BucketSettingsChange } from '../../../../../sdk/index.ts';

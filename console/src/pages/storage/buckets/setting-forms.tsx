@@ -17,7 +17,7 @@ import { TagsForm } from './tags-form.tsx';
 
 type Name = keyof BucketSettings;
 
-/** In the order in which a tab shows them. */
+/** In the order of the tab. */
 const FORMS: { readonly [N in Name]: readonly [tab: BucketTab, form: ComponentType<SettingProps<N>>] } = {
   public_access: ['permissions', BlockForm],
   policy: ['permissions', PolicyForm],

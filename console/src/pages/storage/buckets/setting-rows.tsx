@@ -3,7 +3,7 @@ import { PlusIcon, XMarkIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Paper, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 
-/** A rule with a name of its own, by which the page keeps its inputs apart. */
+/** A rule with a client-side key for its inputs. */
 export interface Row<Rule> {
   readonly id: number;
   readonly rule: Rule;
@@ -13,7 +13,7 @@ export function rowsOf<Rule>(rules: readonly Rule[]): readonly Row<Rule>[] {
   return rules.map((rule, id) => ({ id, rule }));
 }
 
-/** No rule at all is no setting. */
+/** An empty list removes the setting. */
 export function rulesOf<Rule>(rows: readonly Row<Rule>[]): Rule[] | null {
   return rows.length === 0 ? null : rows.map(({ rule }) => rule);
 }
@@ -30,7 +30,7 @@ interface SettingRowsProps<Rule> {
   readonly words: { readonly none: string; readonly add: string };
   readonly newRule: Rule;
   readonly onChange: (rows: readonly Row<Rule>[]) => void;
-  /** Further buttons beside the one that adds a rule. */
+  /** Additional buttons beside the one that adds a rule. */
   readonly actions?: ReactNode;
   readonly children: (editor: RuleEditor<Rule>) => ReactNode;
 }

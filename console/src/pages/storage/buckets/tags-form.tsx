@@ -1,4 +1,4 @@
-/** Names and values that the owner gives a bucket. */
+/** Tags of a bucket. */
 import { PlusIcon, XMarkIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { s3Text } from '../../../texts/s3-text.ts';

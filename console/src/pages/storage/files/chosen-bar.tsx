@@ -35,7 +35,7 @@ export const ACTION_WORDS: Readonly<Record<FileAction, string>> = {
 /** In this order. */
 const FILE_ACTIONS: readonly FileAction[] = ['download', 'rename', 'move', 'copy', 'link', 'delete'];
 
-/** Actions for these: several have no one name, and a folder has no address. */
+/** Actions for a selection: several entries cannot be renamed, and a folder has no link. */
 export function actionsFor(entries: readonly BucketEntry[]): readonly FileAction[] {
   const hasFolder = entries.some(({ object }) => object === null);
   return FILE_ACTIONS.filter(

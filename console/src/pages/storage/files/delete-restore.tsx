@@ -59,7 +59,7 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
     isBusy: remove.isPending,
     question,
     ask: (targets: readonly Target[]) => (isVersioned ? remove.mutate(targets) : setAsked(targets)),
-    /** For a key, which is pressed by mistake more easily than a button. */
+    /** For the keyboard, where accidental presses are more likely. */
     askAlways: setAsked,
   };
 }
@@ -104,7 +104,7 @@ async function undelete(markers: readonly Marker[]): Promise<void> {
   await eachOf(markers, ({ id, version_id }) => patiently(() => cloud.deleteObject(id, { version_id })));
 }
 
-/** Brings deleted objects back, as they were last. */
+/** Restores deleted objects. */
 export function useRestore({ bucket, onDone }: { bucket: string; onDone?: () => void }) {
   return useMutation({
     mutationFn: async (objects: readonly StorageObject[]) => {

@@ -28,11 +28,11 @@ interface FileCellsProps {
   readonly isChosen: boolean;
   readonly canChoose: boolean;
   readonly onChoose: Selection['choose'];
-  /** Absent: there is no menu. */
+  /** Absent: no menu. */
   readonly onAct: FileActions['act'] | undefined;
 }
 
-/** Rows that stay while one scrolls are not made again. */
+/** Memoized, because rows stay while scrolling. */
 export const FileCells = memo(function FileCells(props: FileCellsProps) {
   const { entry, label, bucket } = props;
   const { name, object, deleted_at } = entry;
@@ -113,7 +113,7 @@ interface RowMenuProps {
   readonly onAct: (action: FileAction) => void;
 }
 
-/** Takes the place of the button that was pressed, with its focus, and opens. */
+/** Replaces the pressed button, keeps the focus, and opens. */
 function RowMenu({ name, actions, onAct }: RowMenuProps) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);

@@ -21,7 +21,7 @@ interface FileTableProps {
   readonly isVersioned: boolean;
   readonly search: FilesSearch;
   readonly entries: readonly BucketEntry[];
-  /** The folder is too large to be put in another order than that of S3. */
+  /** The folder is too large to sort other than by UTF-8 bytes. */
   readonly isByBytes: boolean;
   readonly hasMore: boolean;
   readonly onMore: () => void;
@@ -30,7 +30,7 @@ interface FileTableProps {
 export function FileTable(props: FileTableProps) {
   const { bucket, isVersioned, search, entries, isByBytes, hasMore, onMore } = props;
   const areDeleted = search.deleted === true;
-  // Deleted files are restored one by one.
+  // Deleted files are restored individually.
   const canChoose = useCallback(({ object }: BucketEntry) => object !== null || !areDeleted, [areDeleted]);
   const selection = useSelection(entries, canChoose);
   const { chosen, choose, chooseAll, clear } = selection;
@@ -93,7 +93,7 @@ interface KeyTargets {
   readonly entries: readonly BucketEntry[];
   readonly selection: Selection;
   readonly show: (entry: BucketEntry) => void;
-  /** Absent: nothing can be done with them by key. */
+  /** Absent: no keyboard actions. */
   readonly act: FileActions['act'] | undefined;
 }
 
@@ -119,7 +119,7 @@ function useKeys(
   });
 }
 
-/** Only the rows near the window are in the page; the next are read as one scrolls. */
+/** Only rows near the viewport are rendered; further ones are loaded while scrolling. */
 const ROW_PX = 44;
 /** Rows before the end at which more are read. */
 const AHEAD = 120;

@@ -2,13 +2,13 @@
 import { CloudError } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 
-/** An object, or without `id` a folder with all that is in it. */
+/** An object, or without `id` a folder with its content. */
 export interface Target {
   readonly id?: string | undefined;
   readonly name: string;
 }
 
-/** Calls under way at a time. */
+/** Maximum concurrent calls. */
 const AT_ONCE = 6;
 
 /** The objects that these are, page by page. */

@@ -116,7 +116,7 @@ function PathField({ folder, onEnd }: { folder: Folder; onEnd: () => void }) {
   );
 }
 
-/** Finds a pasted `bucket/folder/file`: with or without a slash at its begin. Throws CloudError. */
+/** Finds a pasted `bucket/folder/file`, with or without a leading slash. Throws CloudError. */
 async function findPlace(path: string): Promise<{ bucket: string; search: FilesSearch }> {
   const [bucket = '', ...rest] = path
     .trim()

@@ -1,4 +1,4 @@
-/** The windows that rename, move and copy: where to, and whether to replace what is there. */
+/** Dialogs to rename, move and copy: target, and whether to replace existing objects. */
 
 import { NativeSelect, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -23,11 +23,11 @@ import {
   stepsOf,
 } from './relocating.ts';
 
-/** An action that is asked for. */
+/** A requested action. */
 export interface Wish {
   readonly kind: Relocation;
   readonly targets: readonly Target[];
-  /** The folder, where it is known: nothing is asked then, unless names are taken. */
+  /** The target folder, if known: then nothing is asked unless names are taken. */
   readonly to?: string;
 }
 
@@ -72,13 +72,13 @@ interface Conflict {
   readonly taken: readonly Step[];
 }
 
-/** An outcome, in the bucket that things went to. */
+/** An outcome, with the target bucket. */
 interface Settled extends Outcome {
   readonly bucket: string;
   readonly hasReplaced: boolean;
 }
 
-/** Says what was done, and asks about what was not. */
+/** Reports the outcome, and asks about conflicts. */
 function useSettle(props: RelocateDialogProps, ask: (conflict: Conflict) => void) {
   const { kind, bucket: from, targets, onDone, onClose } = props;
   const undo = useMutation({
@@ -108,7 +108,7 @@ function useSettle(props: RelocateDialogProps, ask: (conflict: Conflict) => void
 
 type Settle = (settled: Settled) => void;
 
-/** Goes there without a question; what it says, it says afterwards. */
+/** Runs immediately, and reports afterwards. */
 function AtOnce(props: RelocateDialogProps & { readonly to: string; readonly onSettled: Settle }) {
   const { kind, targets, bucket, to, onSettled, onClose } = props;
   const going = useMutation({
@@ -144,7 +144,7 @@ function PlaceForm(props: RelocateDialogProps & { readonly onSettled: Settle }) 
       const steps = await stepsOf(bucket, targets, place);
       const options = { bucket: place.bucket, isMove: kind !== 'copy', overwrite: false };
       const outcome = await relocate(steps, options);
-      // The form shows it, where nothing else is to be said.
+      // The form shows the error if there is nothing else to report.
       if (outcome.done.length + outcome.taken.length === 0 && outcome.failure !== undefined)
         throw outcome.failure;
       return { ...outcome, bucket: place.bucket, hasReplaced: false };
@@ -211,7 +211,7 @@ function selectStem(field: HTMLInputElement): void {
 interface ReplaceQuestionProps {
   readonly conflict: Conflict;
   readonly isMove: boolean;
-  /** The bucket that things come from. */
+  /** The source bucket. */
   readonly from: string;
   readonly onSettled: Settle;
   readonly onClose: () => void;

@@ -1,11 +1,11 @@
-/** Renames, moves and copies objects and folders: which calls it takes, and what became of them. */
+/** Renames, moves and copies objects and folders: the calls and their outcomes. */
 import { CloudError } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 import { eachOf, objectsOf, patiently, type Target } from './many.ts';
 
 export type Relocation = 'rename' | 'move' | 'copy';
 
-/** Where it goes. */
+/** The target. */
 export interface Place {
   readonly bucket: string;
   /** The folder as it was typed: with or without slashes at its ends. */
@@ -23,7 +23,7 @@ export interface Step {
 
 export interface Outcome {
   readonly done: readonly Step[];
-  /** Names that were taken: nothing was stored. */
+  /** Names that already exist: nothing was stored. */
   readonly taken: readonly Step[];
   /** Why some stayed where they were. */
   readonly failure: unknown;
@@ -61,7 +61,7 @@ export async function stepsOf(bucket: string, targets: readonly Target[], place:
   return steps;
 }
 
-/** Makes the calls; `isMove`: each takes its source away in the same commit. */
+/** Makes the calls; `isMove`: each removes its source in the same commit. */
 export async function relocate(
   steps: readonly Step[],
   { bucket, isMove, overwrite }: { bucket: string; isMove: boolean; overwrite: boolean },

@@ -18,9 +18,9 @@ const RelocateDialog = lazyPart(() => import('./relocate-dialog.tsx').then((made
 export type FileAction = Relocation | 'download' | 'link' | 'delete';
 
 export interface FileActions {
-  /** `isByKey`: it is asked before files are deleted, also where they can be restored. */
+  /** `isByKey`: asks before deleting, even if files can be restored. */
   readonly act: (action: FileAction, entries: readonly BucketEntry[], isByKey?: boolean) => void;
-  /** The action under way. */
+  /** The running action. */
   readonly busy: FileAction | undefined;
   readonly windows: ReactNode;
 }
@@ -50,7 +50,7 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
     if (action !== 'download') return setWish({ kind: action, targets });
     download.mutate(() => downloadOf(bucket, targets));
   };
-  // Rows that stay are not made again: they get the same function each time.
+  // Stable function identity, so that rows are not rendered again.
   const latest = useRef(begin);
   latest.current = begin;
   const act = useCallback<FileActions['act']>(
@@ -77,7 +77,7 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
   return { act, busy, windows };
 }
 
-/** One file as it is, one folder whole, and of several a zip. */
+/** A file as it is, a folder or several entries as a zip. */
 async function downloadOf(bucket: string, targets: readonly Target[]): Promise<DownloadTarget> {
   const [first] = targets;
   if (targets.length === 1 && first !== undefined) {

@@ -18,7 +18,7 @@ interface Dragged {
 /** Files of this page that are held; browsers show the data of a drag only to where it is dropped. */
 let held: Dragged | undefined;
 
-/** Begins a drag: the names go along for other programs. */
+/** Starts a drag, with the names for other programs. */
 export function beginDrag({ dataTransfer }: DragEvent, dragged: Dragged): void {
   held = dragged;
   dataTransfer.effectAllowed = 'copyMove';
@@ -31,14 +31,14 @@ export function endDrag(): void {
 }
 
 interface FolderDrop {
-  /** Makes an element of this folder take files. */
+  /** Makes an element a drop target for this folder. */
   readonly into: (folder: string) => Pick<DropProps, 'onDragOver' | 'onDragLeave' | 'onDrop'>;
   readonly windows: ReactNode;
 }
 
 type DropProps = Required<Pick<React.HTMLAttributes<HTMLElement>, 'onDragOver' | 'onDragLeave' | 'onDrop'>>;
 
-/** Folders of `bucket` that take what is dragged; with Ctrl or Alt it is copied. */
+/** Folders of `bucket` as drop targets; with Ctrl or Alt, files are copied. */
 export function useFolderDrop(bucket: string): FolderDrop {
   const [wish, setWish] = useState<(Wish & { readonly onDone: () => void }) | null>(null);
   const into: FolderDrop['into'] = (folder) => ({

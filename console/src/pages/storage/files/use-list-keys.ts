@@ -3,7 +3,7 @@ import { type RefObject, useEffect, useRef } from 'react';
 
 export interface ListKeys {
   readonly count: number;
-  /** Chooses a row, or with `isRange` all up to it; without `isChosen` it is turned over. */
+  /** Selects a row, or with `isRange` all up to it; without `isChosen`, toggles it. */
   readonly choose: (index: number, isChosen?: boolean, isRange?: boolean) => void;
   readonly chooseAll: () => void;
   /** False: nothing was chosen. */
@@ -14,7 +14,7 @@ export interface ListKeys {
   readonly remove: (index: number) => void;
 }
 
-/** Rows have `aria-rowindex`, from 2, and one link each, which has the focus. */
+/** Rows have `aria-rowindex`, from 2, and one focusable link each. */
 export function useListKeys(table: RefObject<HTMLElement | null>, keys: ListKeys): void {
   const latest = useRef(keys);
   latest.current = keys;

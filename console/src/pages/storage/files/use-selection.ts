@@ -1,19 +1,19 @@
-/** Choosing in a list: one by one, from one to another, or all that was read. */
+/** Selection in a list: single, range, or all loaded entries. */
 import { useCallback, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../../sdk/index.ts';
 
-/** By name; folders too. */
+/** By name, including folders. */
 export type Chosen = ReadonlyMap<string, BucketEntry>;
 
 export interface Selection {
   readonly chosen: Chosen;
-  /** `isRange`: with all from the one before it. */
+  /** `isRange`: includes all entries since the previous one. */
   readonly choose: (entry: BucketEntry, isChosen: boolean, isRange?: boolean) => void;
   readonly chooseAll: () => void;
   readonly clear: () => void;
 }
 
-/** `canChoose`: those that can be chosen at all. */
+/** `canChoose`: which entries can be selected. */
 export function useSelection(
   entries: readonly BucketEntry[],
   canChoose: (entry: BucketEntry) => boolean,
@@ -43,7 +43,7 @@ export function useSelection(
   return { chosen, choose, chooseAll, clear };
 }
 
-/** From one of this name to the other, whichever comes first. */
+/** Entries between two names, in either order. */
 function between(
   entries: readonly BucketEntry[],
   from: string | undefined,

@@ -1,4 +1,4 @@
-/** Every version of an object, newest first: what it was, and the way back to it. */
+/** Every version of an object, newest first, with restore. */
 
 import { Badge, Button, Group, Text, Timeline } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';

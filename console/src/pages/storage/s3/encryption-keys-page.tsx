@@ -124,7 +124,7 @@ const DEEDS = {
   remove: (id: string) => cloud.deleteEncryptionKey(id),
 } as const;
 
-/** A button that asks before it takes something away. */
+/** A button that asks for confirmation. */
 function Ask({ encryptionKey: { id }, deed }: { encryptionKey: EncryptionKey; deed: keyof typeof DEEDS }) {
   const [isAsked, setAsked] = useState(false);
   const said = words[deed];

@@ -1,4 +1,4 @@
-/** Tries a key at the S3 endpoint: what worked, and what was answered where it did not. */
+/** Tests a key at the S3 endpoint and shows the result of each step. */
 import { CheckCircleIcon, XCircleIcon } from '@heroicons/react/24/outline';
 import { Button, Code, Group, Select, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';

@@ -25,7 +25,7 @@ import { TestDocuments } from './test-documents.ts';
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
-/** Documents that are inserted, or read, at once. */
+/** Documents inserted or read per batch. */
 const BATCH_DOCUMENTS = 1000;
 const BATCH_BYTES = 4 * 2 ** 20;
 const CONTEXT = { readOnly: false };
@@ -126,7 +126,7 @@ async function writeArchive(
   }
 }
 
-/** One is open at a time. */
+/** Only one is open at a time. */
 async function within<T>(
   { name, file }: Archived,
   work: (database: DocumentDatabase) => T | Promise<T>,
@@ -215,7 +215,7 @@ class FilledDatabases {
     this.#database = new DocumentDatabase({ file, databaseName: name, sizeLimit, clock: systemClock });
   }
 
-  /** Throws CommandError for what is refused. `beside`: the database for tests; null: the tenant's. */
+  /** Throws CommandError if refused. `beside`: a test database; null: the tenant's. */
   ask(command: Document, beside: string | null): Document {
     const named = { ...command, $db: beside ?? this.#name };
     const reply =
@@ -235,13 +235,13 @@ class FilledDatabases {
 
 interface Filling {
   readonly contents: ArchiveContents;
-  /** Takes options and indexes that cannot be had; null: they are refused. */
+  /** Collects unsupported options and indexes; null: they are refused. */
   readonly leftOut: LeftOutOption[] | null;
 }
 
 async function fill(filled: FilledDatabases, { contents, leftOut }: Filling): Promise<void> {
   const targetOf = (beside: string | null): ArchiveTarget => ({
-    // Encoded as a driver would, so that types and undecoded bytes match.
+    // Encoded like a driver's, so that types and raw bytes match.
     ask: (command) => filled.ask(decodeCommand(encodeDocument(command)), beside),
     refusalOf: (error) => (error instanceof CommandError ? error : null),
     leftOut: leftOut === null ? null : (option) => void leftOut.push(option),

@@ -22,7 +22,7 @@ import { commandOf, describeCollection, describeView, resultOf } from '../query-
 import { checkHandler, copyHandler } from './child-archive.ts';
 import { TenantDocuments } from './tenant-documents.ts';
 
-/** All of a catalog in one batch. */
+/** A whole catalog in one batch. */
 const ALL = { batchSize: 100_000 };
 
 runChild({
@@ -75,7 +75,7 @@ function read(bytes: Buffer) {
   return decodeCommand(body, lists);
 }
 
-/** Runs one command for the console's query page. The answer's body is JSON: a QueryResult. */
+/** Runs one command for the console's query page. The JSON body is a QueryResult. */
 function queryHandler(tenant: TenantDocuments): Handler {
   return async ({ head }) => {
     const { statement, readOnly, timeoutMs, ...bounds } = head as unknown as {

@@ -18,7 +18,7 @@ import { TestDocuments } from './test-documents.ts';
 /** Drivers send these to `admin`, whichever database the transaction is on. */
 const TRANSACTION_ENDS: ReadonlySet<string> = new Set(['commitTransaction', 'abortTransaction']);
 const NO_SUCH_TRANSACTION = 251;
-/** All of a list in one batch. */
+/** A whole list in one batch. */
 const ALL = { batchSize: 1000 };
 
 export interface TenantDocumentsOptions {

@@ -11,7 +11,7 @@ import { MOST_TEST_DATABASES } from '../../shared/test-databases.ts';
 
 /** Their names as letters that any file may have. */
 const FILE = /^test\.((?:[0-9a-f]{2})+)\.sqlite$/;
-/** Each open one has caches. */
+/** Each open database has caches. */
 const MOST_OPEN = 8;
 const ENDS = ['', '-wal', '-shm', '-journal'];
 const MOST_NAME = 63;
@@ -19,14 +19,14 @@ const MOST_NAME = 63;
 export interface TestDocumentsOptions {
   /** The file of the tenant's database. */
   readonly beside: string;
-  /** For all of them together; null: they do not grow. */
+  /** Limit of all test databases together; null: they may not grow. */
   readonly limitBytes: () => number | null;
 }
 
 export class TestDocuments {
   readonly #folder: string;
   readonly #limitBytes: TestDocumentsOptions['limitBytes'];
-  /** Bytes of each that is not open; 0 of an open one. */
+  /** Bytes of each closed database; 0 for an open one. */
   readonly #bytes = new Map<string, number>();
   /** In the order of their uses. */
   readonly #open = new Map<string, DocumentDatabase>();
@@ -42,7 +42,7 @@ export class TestDocuments {
     }
   }
 
-  /** Bytes of all. */
+  /** Total bytes. */
   get bytes(): number {
     let sum = 0;
     for (const name of this.#bytes.keys()) sum += this.#bytesOf(name);
@@ -57,7 +57,7 @@ export class TestDocuments {
       .map((name) => ({ name, file: testFile(this.#folder, name), sizeBytes: this.#bytesOf(name) }));
   }
 
-  /** DocumentDatabase.run(). Throws CommandError for one more than there may be. */
+  /** Like DocumentDatabase.run(). Throws CommandError if there would be too many. */
   run(name: string, command: Document, context: CommandContext): Document {
     return this.#opened(name).run(command, context);
   }
@@ -154,7 +154,7 @@ export class TestDocuments {
   }
 }
 
-/** The file of the database for tests of that name. */
+/** The file of the test database with that name. */
 function testFile(folder: string, name: string): string {
   return join(folder, `test.${Buffer.from(name).toString('hex')}.sqlite`);
 }

@@ -1,4 +1,4 @@
-/** The MongoDB server that stores databases: one of the operator's, or the one of this host. */
+/** The MongoDB server that stores databases: the operator's, or the one of this host. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MongoClient } from 'mongodb';
@@ -12,19 +12,19 @@ import { clientOf, factsOf, type MongodbFacts } from './operator-mongodb.ts';
 
 export interface MongodbDeployment {
   readonly server: EngineServer;
-  /** With its administrator. */
+  /** Includes the administrator's credentials. */
   address(): OperatorMongodb;
   /** A connection as administrator. */
   client(): MongoClient;
   /** Null: it was not found good yet. */
   facts(): Pick<MongodbFacts, 'version' | 'isReplicaSet'> | null;
-  /** Secret from which all passwords of our own users are derived. */
+  /** Secret from which all passwords of our users are derived. */
   secret(): Buffer;
   readiness(): Promise<Readiness>;
 }
 
 export interface OperatorDeploymentOptions extends Pick<ExternalServerDeps, 'alarms'> {
-  /** Cloudlet's folder for everything that is stored of it. */
+  /** Folder for Cloudlet's data about the server. */
   readonly folder: string;
   readonly address: OperatorMongodb;
 }

@@ -1,4 +1,4 @@
-/** A `mongod` of this host that stores the databases, run and supervised like PostgreSQL. */
+/** A `mongod` of this host, run and supervised like PostgreSQL. */
 import { join } from 'node:path';
 import type { MongoClient } from 'mongodb';
 import {
@@ -80,7 +80,7 @@ export function hostDeployment(options: HostDeploymentOptions): MongodbDeploymen
   };
 }
 
-/** A server without users lets one be made from this host, the first. */
+/** A server without users allows creating the first one from this host. */
 async function makeAdministrator(why: unknown, address: OperatorMongodb): Promise<void> {
   if ((why as { code?: unknown }).code !== NOT_LET_IN) throw why;
   const anonymous = clientOf(address, null);

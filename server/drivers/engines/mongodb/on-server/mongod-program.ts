@@ -1,4 +1,4 @@
-/** The `mongod` of this host; the set-up does not install one. */
+/** The `mongod` of this host; the set-up does not install it. */
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ export const OLDEST = '5.0';
 export interface Mongod {
   /** `7.0.14`. */
   readonly version: string;
-  /** `7.0`: data of one are not for another. */
+  /** `7.0`: data of one series does not fit another. */
   readonly series: string;
   /** Absolute. */
   readonly command: string;

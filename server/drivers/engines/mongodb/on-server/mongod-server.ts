@@ -14,10 +14,10 @@ import type { Mongod } from './mongod-program.ts';
 
 /** In the server's home. */
 const DATA = 'data';
-/** Whatever version, its data have it. */
+/** Present in the data of every version. */
 const MARK = 'WiredTiger';
 const MEMORY_MB = 2048;
-/** The least there is; the rest of its memory is for connections and queries. */
+/** The minimum; other memory is for connections and queries. */
 const CACHE_GB = '0.25';
 const MAX_CONNECTIONS = '2000';
 
@@ -26,7 +26,7 @@ export interface MongodServerDeps {
   readonly firstPort: number;
   /** Throws `engine_unavailable`. */
   readonly program: () => Promise<Mongod>;
-  /** Rejects until its administrator is let in, who is made first when there are no data yet. */
+  /** Rejects until the administrator can log in, who is created first for new data. */
   readonly greet: (isNew: boolean) => Promise<void>;
   /** See ServerKind. */
   readonly probe: () => Promise<unknown>;
@@ -74,7 +74,7 @@ export class MongodServer implements ServerKind {
   }
 
   async ping(folders: ServerFolders, port: number): Promise<void> {
-    // The driver would look for seconds before it says that nobody listens yet.
+    // The driver would wait for seconds before reporting that nobody listens.
     if (!(await hasListener(port))) throw new Error(`no program listens on port ${port} yet`);
     const isNew = dataSeries(folders) === null;
     await this.#deps.greet(isNew);
@@ -84,7 +84,7 @@ export class MongodServer implements ServerKind {
   }
 }
 
-/** On loopback alone, for users that log in, without their JavaScript. */
+/** Listens only on loopback, requires log-in, and disables server-side JavaScript. */
 export function mongodWords(data: string, port: number): string[] {
   return [
     '--dbpath',

@@ -9,7 +9,7 @@ import { OLDEST } from './mongod-program.ts';
 export interface MongodbFacts {
   /** `7.0.14`. */
   readonly version: string;
-  /** Dumps are as of one moment. */
+  /** Dumps are consistent snapshots. */
   readonly isReplicaSet: boolean;
   /** Limitations compared with the built-in engine, for people. */
   readonly limits: readonly string[];
@@ -58,7 +58,7 @@ export function clientOf(
   });
 }
 
-/** Throws `engine_unavailable` with what is wrong and the fix. */
+/** Throws `engine_unavailable` with the problem and the fix. */
 export async function factsOf(client: MongoClient, address: OperatorMongodb): Promise<MongodbFacts> {
   try {
     const admin = client.db('admin');
@@ -83,7 +83,7 @@ export async function factsOf(client: MongoClient, address: OperatorMongodb): Pr
   }
 }
 
-/** Asks it once, for `cloudlet doctor`. Throws `engine_unavailable` with what is wrong and the fix. */
+/** Connects once, for `cloudlet doctor`. Throws `engine_unavailable` with the problem and the fix. */
 export async function probe(address: OperatorMongodb): Promise<MongodbFacts> {
   const client = clientOf(address, address);
   return factsOf(client, address).finally(() => client.close(true));
@@ -110,7 +110,7 @@ function missingOf(privileges: readonly Privilege[]): string[] {
   ];
 }
 
-/** Without authorization each user of a database could read those of all others. */
+/** Without authorization, each database user could read all databases. */
 async function letsAnybodyIn(address: OperatorMongodb): Promise<boolean> {
   const anonymous = clientOf(address, null);
   try {
@@ -150,7 +150,7 @@ export function unmetNeed(
   );
 }
 
-/** Says nothing that the server or the network did not: never the password. */
+/** Repeats only the server's or network's message: never the password. */
 function whyNotReached(error: unknown, { setting, host, port }: OperatorMongodb): AppError {
   if (error instanceof AppError) return error;
   const { code, message } = error as { code?: unknown; message: string };

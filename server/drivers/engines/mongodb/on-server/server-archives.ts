@@ -13,11 +13,11 @@ import { isTestName } from '../../shared/test-databases.ts';
 import { type ArchiveTarget, makeCollection, makeIndexes, type Refusal } from '../archive-parts.ts';
 
 const BATCH = { documents: 1000, bytes: 512 * 1024, isBeside: isTestName };
-/** While a load goes on. */
+/** Prefix of collections during a load. */
 const LOADING = 'cloudlet_load.';
 const EXACT = { promoteValues: false, bsonRegExp: true } as const;
 
-/** The bytes of an archive; of one moment where `isSnapshot`, which a replica set can. */
+/** The bytes of an archive; with `isSnapshot` consistent, which a replica set supports. */
 export async function* archiveOf(
   client: MongoClient,
   database: string,
@@ -58,7 +58,7 @@ async function* batchesOf(db: Db, name: string, session: ClientSession | null): 
   const more = session === null ? {} : { session };
   let [batch, bytes]: [Uint8Array[], number] = [[], 0];
   for await (const document of db.collection(name).find({}, { raw: true, batchSize: count, ...more })) {
-    // With `raw` a document is its bytes, whatever the driver's types say.
+    // With `raw`, a document is bytes, despite the driver's types.
     const found = document as unknown as Uint8Array;
     batch.push(found);
     bytes += found.length;

@@ -65,7 +65,7 @@ export class ServerMongodb implements Engine {
   readonly #rounds: ServerRounds;
   /** The latest request for each database, by its name on the server. */
   readonly #known = new Map<string, EngineDatabase>();
-  /** Connections of each database at the last poll. */
+  /** Connections per database at the last poll. */
   #connections: ReadonlyMap<string, number> = new Map();
   #loads = 0;
 
@@ -90,7 +90,7 @@ export class ServerMongodb implements Engine {
     return this.#server.up();
   }
 
-  /** The server that there was, without anybody waiting for it. */
+  /** Opens the existing server, without waiting. */
   wake(): void {
     if (this.#server.isMade) this.#server.up().catch(() => {});
   }
@@ -212,7 +212,7 @@ export class ServerMongodb implements Engine {
   }
 
   async drop(name: string): Promise<void> {
-    // There never was a server, so there is nothing to drop.
+    // There never was a server, so nothing has to be dropped.
     if (!this.#server.isMade) return;
     await this.#server.up();
     await this.#users.drop(name);

@@ -11,7 +11,7 @@ const CLEANING = ['remove', 'dropCollection', 'dropIndex'];
 /** No client has this address, so a user restricted to it cannot log in. */
 const NOWHERE = '255.255.255.255';
 
-/** Our own of a database, by which we run queries for its owner. */
+/** Our user of a database, which runs queries for its owner. */
 export const readerOf = (database: string): string => database.replace('d_', 'r_');
 export const writerOf = (database: string): string => database.replace('d_', 'q_');
 
@@ -19,13 +19,13 @@ export class TenantUsers {
   readonly #clientOf: () => MongoClient;
   readonly #mark: () => string;
 
-  /** `mark`: distinguishes users of this cloud from those of another on the same server. */
+  /** `mark`: distinguishes this cloud's users from another cloud's on the same server. */
   constructor(client: () => MongoClient, mark: () => string) {
     this.#clientOf = client;
     this.#mark = mark;
   }
 
-  /** Makes them, or gives them these passwords. */
+  /** Creates the users, or sets these passwords. */
   async make(database: string, passwords: Readonly<Record<string, string>>): Promise<void> {
     const db = this.#client.db(database);
     const privileges = [{ resource: { db: database, collection: '' }, actions: CLEANING }];
@@ -37,7 +37,7 @@ export class TenantUsers {
     }
   }
 
-  /** A user that was made anew has to log in again, whatever connections it has. */
+  /** A recreated user has to log in again on all connections. */
   async renew(database: string, user: string, pwd: string): Promise<void> {
     const db = this.#client.db(database);
     const { users } = await db.command({ usersInfo: user, showAuthenticationRestrictions: true });

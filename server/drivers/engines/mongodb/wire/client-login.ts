@@ -6,19 +6,19 @@ import type { Login } from './tenant-logins.ts';
 
 const MECHANISM = 'SCRAM-SHA-256';
 const CONVERSATION_ID = 1;
-/** Then the connection has to begin anew. */
+/** Maximum failures before the connection must be reopened. */
 const MAX_FAILURES = 5;
 
 interface Conversation {
   readonly scram: ScramConversation;
   readonly login: Login;
   readonly skipsEmpty: boolean;
-  /** The password was right; an empty message of the client is all that is missing. */
+  /** The password was correct; only an empty message of the client is missing. */
   isProven: boolean;
 }
 
 export interface Logins {
-  /** The login of that database and user name; null: none. */
+  /** The login of the database and username; null: none. */
   find(database: string, username: string): Promise<Login | null>;
 }
 
@@ -77,7 +77,7 @@ export class ClientLogin {
     this.#conversation = null;
     const { database, username } = login.database;
     const now = await this.#deps.logins.find(database, username);
-    // The password may have changed meanwhile.
+    // The password may have changed in the meantime.
     if (now === null || !now.keys.storedKey.equals(login.keys.storedKey)) throw this.#failed();
     this.#deps.admit(now);
     return said(proof, true);

@@ -1,4 +1,4 @@
-/** The commands that concern a connection and not what is in a database. */
+/** Commands that concern a connection and not a database. */
 import { createHash } from 'node:crypto';
 import { Binary, type Document, ObjectId } from 'bson';
 import { CommandError, SERVER_VERSION, TRANSACTION_SECONDS } from '../../../../../libs/mongo/index.ts';
@@ -43,7 +43,7 @@ const hello: Command = async (connected, command) => ({
   minWireVersion: 0,
   maxWireVersion: MAX_WIRE_VERSION,
   readOnly: false,
-  // Asked for by `loadBalanced=true`: the driver then takes its connections for one service's.
+  // Requested by `loadBalanced=true`: the driver then treats all connections as one service.
   ...(command.loadBalanced === true ? { serviceId: SERVICE_ID } : {}),
   ...(command.saslSupportedMechs === undefined ? {} : { saslSupportedMechs: ['SCRAM-SHA-256'] }),
   ...(await speculative(connected, command.speculativeAuthenticate)),
@@ -97,7 +97,7 @@ const rolesOf = (db: string) => [
   { role: 'readWrite', db },
   { role: 'dbAdmin', db },
 ];
-/** Compass shows what they allow. */
+/** Compass displays the permitted actions. */
 const ACTIONS = (
   'bypassDocumentValidation collMod collStats createCollection createIndex dbStats dropCollection ' +
   'dropDatabase dropIndex find indexStats insert listCollections listIndexes remove update'
@@ -108,7 +108,7 @@ const REFUSED: Readonly<Record<string, CommandError>> = {
   replSetGetStatus: new CommandError('NoReplicationEnabled', 'not running with --replSet'),
   replSetGetConfig: new CommandError('NoReplicationEnabled', 'not running with --replSet'),
   ...Object.fromEntries(
-    // `bulkWrite` would go to `admin`; drivers do not send it to our version.
+    // `bulkWrite` belongs to `admin`; drivers do not send it to our version.
     ['bulkWrite', 'listShards', 'enableSharding', 'shardCollection'].map((name) => [
       name,
       new CommandError('CommandNotFound', `no such command: '${name}'`),
@@ -143,7 +143,7 @@ const USER: Readonly<Record<string, Command>> = {
     return { ...Object.fromEntries(wanted), ok: 1 };
   },
   refreshSessions: () => ({ ok: 1 }),
-  // Drivers send it to `admin`; both names begin with that of the database.
+  // Drivers send it to `admin`; both names include the database.
   renameCollection: (connected, command) =>
     connected.ask({ ...command, $db: String(command.renameCollection).split('.', 1)[0] }),
   serverStatus: async (connected) => {
@@ -182,7 +182,7 @@ const USER: Readonly<Record<string, Command>> = {
   ),
 };
 
-/** The stage that lists sessions, of which this engine keeps none but that of a command. */
+/** The stage that lists sessions; this engine only knows that of the command. */
 export const SESSIONS_STAGE = '$listLocalSessions';
 
 /**

@@ -20,21 +20,21 @@ import { TlsDoor } from './tls-door.ts';
 const HOST = '127.0.0.1';
 const ALARM = 'mongodb_unavailable';
 const RETRY_MS = 5000;
-/** Connections to all databases, and of those who have not logged in. */
+/** Maximum connections, in total and before log-in. */
 const MAX_CONNECTIONS = 2000;
 /** Connections reserved for unauthenticated clients, so that a login is always possible. */
 const UNAUTHENTICATED = 400;
-/** Encrypted connections of those who have not logged in; each holds 63 KB (measured). */
+/** Maximum encrypted connections before log-in; each holds 63 KB (measured). */
 const MAX_ENCRYPTED = 500;
 
 export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute'> {
-  /** Directory of Cloudlet's, in which the port is stored. */
+  /** Folder in which the port is stored. */
   readonly folder: string;
   readonly firstPort: number;
-  /** Where it listens, and how connections are encrypted; null: on loopback, without. */
+  /** Listening address and encryption; null: loopback, unencrypted. */
   readonly tls: ServerTls | null;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
-  /** Other nodes pass connections on; missing: there are none. */
+  /** Other nodes forward connections; undefined: there are no other nodes. */
   readonly ports?: OfferedPorts | undefined;
 }
 
@@ -49,7 +49,7 @@ export class MongoRouter {
   readonly #encrypted: UnauthenticatedConnections;
   readonly #secured = new WeakSet<ClientConnection>();
   readonly #door: TlsDoor;
-  /** Number of those that have logged in. */
+  /** Number of logged-in connections. */
   #knownCount = 0;
   #servers: readonly Server[] = [];
   #starting: Promise<void> | null = null;
@@ -98,7 +98,7 @@ export class MongoRouter {
     for (const connection of this.#sessions.get(database) ?? []) connection.end();
   }
 
-  /** Serves a connection, encrypted as others, on which only users of that account can log in. */
+  /** Serves a connection, encrypted like others, on which only users of that account can log in. */
   take(socket: Socket, accountId: number): void {
     this.#take(socket, { onlyAccount: accountId });
   }

@@ -1,4 +1,4 @@
-/** The server's side of SCRAM-SHA-256 (RFC 5802, 7677). Nobody but who knows the password gets through it. */
+/** The server's side of SCRAM-SHA-256 (RFC 5802, 7677), which proves knowledge of the password. */
 import { timingSafeEqual } from 'node:crypto';
 import { randomBase62 } from '../../../../platform/ids.ts';
 import { hmac, type ScramKeys, sha256 } from '../../../scram-keys.ts';

@@ -10,7 +10,7 @@ import { UnauthenticatedConnections } from '../../../unauthenticated-connections
 
 export interface Arrival {
   readonly socket: Socket;
-  /** Handshakes are counted by it: an address, or an account that comes by its tunnels. */
+  /** Key for counting handshakes: an address, or an account that uses tunnels. */
   readonly source: string;
 }
 
@@ -21,28 +21,28 @@ export interface Arrival {
 const HEAD_BYTES = 3;
 const HANDSHAKE = 0x16;
 const [MAJOR, FIRST_MINOR, LAST_MINOR] = [0x03, 0x01, 0x04];
-/** Handshakes that one source begins in a window; each takes 0.3 ms of the processor (measured). */
+/** Maximum handshakes per source in a window; each takes 0.3 ms of the processor (measured). */
 const PER_WINDOW = 50;
 const WINDOW_MS = 250;
-/** Handshakes under way, of all sources; each holds 63 KB (measured). */
+/** Maximum concurrent handshakes; each holds 63 KB (measured). */
 const MAX_UNDER_WAY = 256;
 
 export class TlsDoor {
   readonly #tls: ServerTls | null;
   readonly #underWay: UnauthenticatedConnections;
   #context: SecureContext | null = null;
-  /** Handshakes that each source has begun in this window. */
+  /** Handshakes begun in this window, by source. */
   readonly #begun = new Map<string, number>();
   #waiting = new Map<string, { readonly socket: Socket; readonly begin: () => void }[]>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `now`: ms of any clock. `tls`: null has every connection as it came. */
+  /** `now`: ms of any clock. `tls`: null passes connections on unchanged. */
   constructor(tls: ServerTls | null, now: () => number) {
     this.#tls = tls;
     this.#underWay = new UnauthenticatedConnections(now);
   }
 
-  /** Takes a new certificate. Throws `engine_unavailable` when there is none. */
+  /** Loads a new certificate. Throws `engine_unavailable` if there is none. */
   renew(): void {
     if (this.#tls !== null) this.#context = createSecureContext(this.#tls.certificate());
   }
@@ -107,11 +107,11 @@ function isHandshake(head: Buffer): boolean {
   return kind === HANDSHAKE && major === MAJOR && minor >= FIRST_MINOR && minor <= LAST_MINOR;
 }
 
-/** The first bytes, which stay to be read; fewer when no more come. */
+/** The first bytes, which remain readable; fewer at the end of the stream. */
 function headOf(socket: Socket): Promise<Buffer> {
   const { promise, resolve } = Promise.withResolvers<Buffer>();
   let head = Buffer.alloc(0);
-  // Not by `readable`, which is emitted again at once while too few bytes are there.
+  // Not by `readable`, which is emitted again immediately while bytes are missing.
   const take = (piece: Buffer) => {
     head = Buffer.concat([head, piece]);
     if (head.length >= HEAD_BYTES) done();

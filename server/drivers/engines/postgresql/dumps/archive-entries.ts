@@ -25,7 +25,7 @@ export interface ArchiveEntry {
   readonly accessMethod: string;
   readonly isPartitioned: boolean;
   readonly owner: string;
-  /** Empty: the format has one file. */
+  /** Empty: the format has a single file. */
   readonly file: string;
 }
 
@@ -34,7 +34,7 @@ export interface ArchiveContents {
   readonly entries: readonly ArchiveEntry[];
 }
 
-/** Bytes of a stream, as many as one asks for. */
+/** Reads the requested number of bytes from a stream. */
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   #rest: Buffer = Buffer.alloc(0);
@@ -75,7 +75,7 @@ export class ByteReader {
     return bytes[0] === 0 ? value : -value;
   }
 
-  /** Null is empty, as nothing here tells them apart but the end of a list. */
+  /** Null becomes empty; only the end of a list distinguishes them. */
   async text(): Promise<string | null> {
     const length = await this.integer();
     if (length < 0) return null;
@@ -140,7 +140,7 @@ async function readEntry(reader: ByteReader, minor: number): Promise<ArchiveEntr
   const accessMethod = minor >= 14 ? await text() : '';
   const isPartitioned = minor >= 16 && (await reader.integer()) === 'p'.charCodeAt(0);
   const owner = await text();
-  // Whether it has OIDs, then what it depends on.
+  // Skips the OID flag and the dependencies.
   await text();
   while ((await reader.text()) !== null);
   const about = { id, hasData, tag, kind, definition, copy, schema, owner };

@@ -16,16 +16,16 @@ const ENDINGS: readonly (readonly [string, Packed])[] = [
   ['.lz4', 'lz4'],
   ['.zst', 'zstd'],
 ];
-/** A dump has one for each table. */
+/** A dump has one file per table. */
 const MOST_FILES = 100_000;
 const NAME = /^[\w.-]{1,100}$/;
 
-/** Whether the bytes begin an archive of tar (POSIX, or GNU's). */
+/** Whether the bytes begin a tar archive (POSIX or GNU). */
 export function isTar(head: Buffer): boolean {
   return head.length >= BLOCK && head.subarray(257, 262).toString('latin1') === 'ustar';
 }
 
-/** Its files, in a folder of ours until close(). */
+/** The unpacked files, in our folder until close(). */
 export class UnpackedArchive implements ArchiveData {
   readonly #folder: string;
 

@@ -1,4 +1,4 @@
-/** Makes SQL for psql of an archive of pg_dump, in the order in which pg_restore does. */
+/** Converts an archive of pg_dump to SQL for psql, in the order of pg_restore. */
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createInflate, createZstdDecompress } from 'node:zlib';
@@ -12,7 +12,7 @@ import {
   type Packed,
 } from './archive-entries.ts';
 
-/** So much of a large object is in one statement. */
+/** Bytes of a large object per statement. */
 const LARGE_OBJECT_BYTES = 16_384;
 const [DATA_BLOCK, LARGE_OBJECTS_BLOCK] = [1, 3];
 const SETTINGS = [
@@ -37,7 +37,7 @@ const AFTER_ALL: Readonly<Record<string, number>> = {
 export interface ArchiveData {
   /** Rows of a table: SQL, or what follows COPY with its `\.`. */
   table(entry: ArchiveEntry): AsyncIterable<Uint8Array>;
-  /** The large objects, each with its number, read to its end before the next one. */
+  /** The large objects with their numbers; each must be read before the next. */
   largeObjects(
     entry: ArchiveEntry,
   ): AsyncIterable<{ readonly oid: string; readonly bytes: AsyncIterable<Uint8Array> }>;
@@ -151,7 +151,7 @@ export class StreamedData implements ArchiveData {
   async *#chunks(): AsyncGenerator<Buffer> {
     for (let size = await this.#reader.integer(); size !== 0; size = await this.#reader.integer()) {
       if (size < 0) throw damaged('a block of data has no size');
-      // In pieces: nobody knows how large a block is.
+      // In pieces, because blocks can be of any size.
       for (let left = size; left > 0; ) {
         const piece = await this.#reader.bytes(Math.min(left, 65_536));
         left -= piece.length;

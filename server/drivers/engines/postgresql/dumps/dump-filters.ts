@@ -11,7 +11,7 @@ const END_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump complete\s*$/m;
 /** Bytes of the beginning, which tell that it is a dump of pg_dump. */
 const HEAD_BYTES = 512;
 const TAIL_BYTES = 1024;
-/** The first statement of every dump of pg_dump; what stands before it are comments. */
+/** The first statement of every dump of pg_dump, preceded by comments. */
 const FIRST_STATEMENT = Buffer.from('\nSET statement_timeout');
 const RESTRICT = /^\\(?:un)?restrict\b/;
 const CONNECT = /^\\c(?:onnect)?\s+([\s\S]*)$/;
@@ -27,7 +27,7 @@ export interface Lenient {
 }
 
 export interface DumpFilterOptions {
-  /** Letters and digits, nobody else's. */
+  /** Letters and digits; unique. */
   readonly key: string;
   /** Undefined: all but pg_dump's own commands of psql goes through. */
   readonly lenient?: Lenient | undefined;
@@ -48,7 +48,7 @@ export class DumpFilter extends Transform implements StatementJudge {
   #tail: Buffer = Buffer.alloc(0);
   /** Names that `\connect` gave; null: none yet. */
   #section: string | null = null;
-  /** The one with content. */
+  /** The database with content. */
   #filled: string | null = null;
   #hasContent = false;
 
@@ -79,7 +79,7 @@ export class DumpFilter extends Transform implements StatementJudge {
       if (this.#isDump && !END_OF_DUMP.test(this.#tail.toString('latin1')))
         throw new LoadFailed(cutOff({ last: '-- PostgreSQL database dump complete', by: 'pg_dump' }));
       if (this.#statements.isWithinCopy) throw new LoadFailed(cutOff({ last: '\\.', by: 'pg_dump' }));
-      // Without a final line end, the last statement would not be sent.
+      // Without a final line break, psql would not send the last statement.
       this.push('\n');
       done();
     } catch (error) {
@@ -162,7 +162,7 @@ function databaseOf(text: string): string {
   return text.trim().replace(/^["']([\s\S]*)["']$/, '$1');
 }
 
-/** Puts statements before the first one of a dump in SQL. */
+/** Inserts statements before the first one of an SQL dump. */
 export class DumpPrelude extends Transform {
   #statements: string;
   #head = Buffer.alloc(0);

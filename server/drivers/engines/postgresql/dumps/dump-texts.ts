@@ -11,7 +11,7 @@ export interface DumpText {
   readonly stream: Readable;
   /** False: it was made of an archive, whose reader sees no lines. */
   readonly hasLines: boolean;
-  /** Removes what it keeps on the disk. */
+  /** Removes temporary files. */
   close(): void;
 }
 

@@ -123,12 +123,12 @@ export class PostgresqlDumps {
     return dumpOf(run, { signal, through: new DumpPrelude(roles), asError: dumpFailed });
   }
 
-  /** On a server of our own; what a dump in SQL begins with. */
+  /** Only on our servers; returns the beginning of an SQL dump. */
   async #prepare(database: string): Promise<string> {
     const { links } = this.#deps;
     const verifier = await scramVerifier(links.passwordOf(store.DUMPER));
     return links.inDatabase(database, async (client) => {
-      // Two that change the same role or database at the same time fail.
+      // Concurrent changes of the same role or database fail.
       const putBack = () => store.putBackDumper(client, database, verifier);
       await this.#locks.run(DUMPER_LOCK, putBack).catch((error) => {
         throw error.code === store.LOCK_NOT_AVAILABLE ? dumpFailed(error.message) : error;

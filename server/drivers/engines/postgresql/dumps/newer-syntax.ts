@@ -23,7 +23,7 @@ const NO_VIRTUAL = 'generated columns are stored';
 const NO_NAMES = 'NOT NULL is of a column, and has no name';
 const NO_UNCHECKED = 'constraints are always enforced';
 
-/** The form of the statement for a server of that version; null: it stays as it is. */
+/** The statement for a server of that version; null: unchanged. */
 export function olderForm(statement: string, version: string): Refused | null {
   const major = Number.parseInt(version, 10);
   const found =
@@ -69,7 +69,7 @@ function ofTable(text: string): Refused | null {
   return { instead, reason: [...reasons].join('; ') };
 }
 
-/** The line of an element and why it is another one; null: it is the same. */
+/** The rewritten line of an element, and the reason; null: unchanged. */
 function olderElement(line: string): [string, string | null] {
   if (UNCHECKED.test(line)) return ['', NO_UNCHECKED];
   if (ALONE.test(line)) return [line.replace(ALONE, ' NOT NULL$1'), NO_NAMES];

@@ -9,7 +9,7 @@ import { ID, namesIn, pattern, plainName } from './sql-names.ts';
 
 export interface Refused {
   readonly reason: string;
-  /** SQL that is run in its place; missing: nothing. */
+  /** Replacement SQL; missing: none. */
   readonly instead?: string;
 }
 
@@ -79,13 +79,13 @@ const FAR: readonly (readonly [RegExp, string])[] = (
 const LABEL = /^SECURITY\s+LABEL\b/i;
 const FOREIGN_SCHEMA = /^IMPORT\s+FOREIGN\b/i;
 
-/** Words by which statements begin that may be refused. */
+/** First words of statements that may be refused. */
 const ASKED = new Set(
   'alter comment create do drop grant import reset revoke security select set'.split(' '),
 );
-/** More of others than CREATE is not looked at. */
+/** Maximum inspected length of statements other than CREATE. */
 const MOST_HEAD = 4096;
-/** The time of a pattern grows with the square of these. */
+/** The matching time grows quadratically with whitespace. */
 const LONG_SPACE = /\s{100}/;
 
 export class RefusedStatements {
@@ -100,12 +100,12 @@ export class RefusedStatements {
     this.#roles = new Set(facts.roles);
   }
 
-  /** Whether statements that begin with this word may be refused. */
+  /** Whether statements with this first word may be refused. */
   asksAbout(word: string): boolean {
     return ASKED.has(word);
   }
 
-  /** Why it cannot be run here; null: it can, as far as is known. */
+  /** Why the statement cannot run here; null: it can, as far as known. */
   of(statement: string): Refused | null {
     const text = statement.trim();
     const word = /^\w+/.exec(text)?.[0].toLowerCase() ?? '';
@@ -114,7 +114,7 @@ export class RefusedStatements {
     if (isCut && (word === 'alter' || word === 'grant' || word === 'revoke')) return null;
     const refused =
       this.#ofWord(word, isCut ? text.slice(0, MOST_HEAD) : text) ?? olderForm(text, this.#facts.version);
-    // A dump drops first what it creates afterwards; a database is empty when a load begins.
+    // Dumps drop objects before creating them, but a load starts with an empty database.
     if (word === 'create' && (refused === null || refused.instead !== undefined)) this.#hasBegun = true;
     return refused;
   }

@@ -1,4 +1,4 @@
-/** The SQL that asks a server of PostgreSQL which statements of a dump it can run. */
+/** The SQL that determines which statements of a dump a server supports. */
 import type { ClientBase } from 'pg';
 
 export interface ServerFacts {
@@ -6,7 +6,7 @@ export interface ServerFacts {
   /** Settings of the server, and whether everyone may set them. */
   readonly settings: ReadonlyMap<string, boolean>;
   readonly roles: ReadonlySet<string>;
-  /** Roles that may own what is loaded. */
+  /** Roles that may own loaded objects. */
   readonly owners: ReadonlySet<string>;
   /** Extensions that can be created. */
   readonly extensions: ReadonlySet<string>;

@@ -6,7 +6,7 @@ export const ID = '(?:"(?:[^"]|"")+"|[A-Za-z_\\x80-\\uffff][\\w$\\x80-\\uffff]*)
 const IDS = `(?:GROUP\\s+)?${ID}(?:\\s*,\\s*(?:GROUP\\s+)?${ID})*`;
 const EACH = new RegExp(`(?:GROUP\\s+)?(${ID})`, 'gi');
 
-/** The pattern with `ID` and `IDS` in it; a space stands for any white space. */
+/** A pattern with `ID` and `IDS`; a space matches any whitespace. */
 export function pattern(text: string): RegExp {
   const whole = text
     .replaceAll('IDS', IDS)

@@ -5,7 +5,7 @@
  */
 
 const MAX_STATEMENT = 65_536;
-/** A longer one is no tag of a dollar quote, nor a name. */
+/** Longer words are neither dollar-quote tags nor names. */
 const MAX_WORD = 256;
 const [LF, CR, QUOTE, NAME, DOLLAR, BACKSLASH] = [10, 13, 39, 34, 36, 92];
 const [OPEN, CLOSE, STAR, DASH, DOT, SLASH, SEMICOLON] = [40, 41, 42, 45, 46, 47, 59];
@@ -19,11 +19,11 @@ const TAG = /^\$(?:[A-Za-z_\x80-\xff][\w\x80-\xff]*)?\$/;
 const MAYBE_TAG = /^\$[\w\x80-\xff]*$/;
 
 export interface StatementJudge {
-  /** Whether it wants to see statements that begin with this word, in lower case. */
+  /** Whether to inspect statements with this first word (lower case). */
   asksAbout(word: string): boolean;
-  /** SQL in the statement's place, in no more lines; null: it stays. `line`: where it begins. */
+  /** Replacement with no more lines; null: unchanged. `line`: first line. */
   statement(text: string, line: number): string | null;
-  /** A command of psql, such as `\connect`; what stands in its place, null: it stays. */
+  /** A command of psql, such as `\connect`, and its replacement; null: unchanged. */
   command(text: string, line: number): string | null;
 }
 
@@ -48,14 +48,14 @@ export class SqlStatements {
   #at = 0;
   /** Before it all was passed on. */
   #kept = 0;
-  /** Where the present statement begins; -1: between two. */
+  /** Start of the current statement; -1: between statements. */
   #begin = -1;
   #isTooLong = false;
   #state: State = 'sql';
   #comments = 0;
   #tag = '';
   #hasOldStrings = false;
-  /** The first four of the statement, and the end of the latest one. */
+  /** The first four words of the statement, and the end of the last one. */
   #words: string[] = [];
   #wordEnd = -1;
   #isEscape = false;
@@ -65,13 +65,13 @@ export class SqlStatements {
   #line: number;
   #counted = 0;
 
-  /** `line`: the number of the first one. */
+  /** `line`: number of the first line. */
   constructor(judge: StatementJudge, line = 1) {
     this.#judge = judge;
     this.#line = line;
   }
 
-  /** Takes the next piece; returns what may go on. */
+  /** Processes the next piece; returns output that is final. */
   take(piece: Buffer): Buffer[] {
     this.#all = this.#all.length === 0 ? piece : Buffer.concat([this.#all, piece]);
     this.#scan();
@@ -93,13 +93,13 @@ export class SqlStatements {
     this.#isEnd = true;
     this.#scan();
     if (this.#state === 'command') this.#endCommand();
-    // Without its semicolon psql sends it all the same.
+    // psql also sends a statement without its semicolon.
     else if (this.#begin >= 0 && this.#state === 'sql') this.#endStatement();
     this.#passTo(this.#all.length);
     return this.#taken();
   }
 
-  /** Whether the text so far ends within the data of COPY, whose end psql does not miss. */
+  /** Whether the text so far ends within COPY data, which psql does not require to end. */
   get isWithinCopy(): boolean {
     return this.#state === 'copy' || this.#state === 'before copy' || this.#state === 'in copy line';
   }
@@ -210,7 +210,7 @@ export class SqlStatements {
     let end = this.#at;
     while (end < all.length && IN_WORD[all[end] ?? 0] === 1) end++;
     if (end === all.length && !this.#isEnd && end - this.#at < MAX_WORD) return false;
-    // Within long lists of values nobody reads the words.
+    // Words are not needed within long lists of values.
     const isRead = this.#words.length < 4 || this.#words[0] === 'create' || end - this.#at === 1;
     const word = isRead ? all.toString('latin1', this.#at, end).toLowerCase() : '';
     this.#isEscape = word === 'e';
@@ -283,7 +283,7 @@ export class SqlStatements {
     return true;
   }
 
-  /** Its lines, up to the one that is `\.`. */
+  /** Copies lines up to `\.`. */
   #copy(): boolean {
     const all = this.#all;
     if (all[this.#at] === BACKSLASH) {
@@ -337,7 +337,7 @@ export class SqlStatements {
     return { text: this.#all.toString('utf8', this.#begin, end), line: this.#lineAt(this.#begin) };
   }
 
-  /** Keeps the number of lines, so that psql counts those of the file. */
+  /** Keeps the number of lines, so that psql reports those of the file. */
   #replace(text: string, instead: string): void {
     this.#passTo(this.#begin);
     const missing = text.split('\n').length - instead.split('\n').length;

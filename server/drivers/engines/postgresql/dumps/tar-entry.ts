@@ -1,4 +1,4 @@
-/** One plain file in an archive of tar (POSIX.1-1988, "ustar"). */
+/** One regular file in a tar archive (POSIX.1-1988, "ustar"). */
 
 const BLOCK = 512;
 
