@@ -154,6 +154,37 @@ describe('a load into MariaDB', { skip: noMysql }, () => {
     await client.query('CALL p()');
   });
 
+  test('of MySQL 8 leaves out indexes of expressions and compression, wherever they stand', async () => {
+    const begin = '-- MySQL dump 10.13  Distrib 8.4.3, for Linux (x86_64)\n';
+    const keys = {
+      // As SHOW CREATE TABLE of MySQL 8.4 writes them.
+      lower: '  KEY `lower` ((lower(`a`)))',
+      mixed: '  UNIQUE KEY `mi``xed` (`id`,`a`(3) DESC,(cast(`m` as unsigned array)))',
+      plain: '  KEY `plain` (`a`(3),`id`)',
+    };
+    const all = [keys.lower, keys.mixed, keys.plain];
+    for (const list of [all, all.toReversed(), [keys.lower, keys.plain, keys.mixed], [keys.lower]]) {
+      const elements = ["  `id` int DEFAULT '1'", "  `a` varchar(20) COMMENT 'KEY `x` ((a)),'", '  `m` json'];
+      const table = `CREATE TABLE \`t\` (\n${[...elements, ...list].join(',\n')}\n) ENGINE=InnoDB COMPRESSION='zlib' COMMENT='a COMPRESSION=b';\n`;
+      const data = 'INSERT INTO `t` (`id`) VALUES (7),\n(8);\n-- Dump completed on 2026-11-29 10:00:00\n';
+      for (const text of [begin + table + data, (begin + table + data).replaceAll('\n', '\r\n')]) {
+        const { notes } = await load(text);
+        const gone = list.filter((key) => key !== keys.plain).map((key) => key.trim());
+        assert.deepEqual(
+          notes.map((note) => note.text),
+          [...gone, "COMPRESSION='zlib'"],
+        );
+        for (const note of notes) assert.ok(text.split('\n')[(note.line ?? 0) - 1]?.includes(note.text));
+        const [made] = await rows('SHOW CREATE TABLE t');
+        const sql = String(made?.['Create Table']);
+        assert.match(sql, /COMMENT='a COMPRESSION=b'/);
+        assert.equal(sql.includes('KEY `plain`'), list.includes(keys.plain));
+        assert.deepEqual(await rows('SELECT id FROM t ORDER BY id'), [{ id: 7 }, { id: 8 }]);
+      }
+    }
+    await load(FOREIGN);
+  });
+
   test('takes a byte order mark and CRLF, and names UTF-16', async () => {
     assert.ok((await load(`\ufeff${FOREIGN.replaceAll('\n', '\r\n')}`, { pieceBytes: 7 })).count > 10);
     assert.deepEqual(await rows('SELECT * FROM goods ORDER BY id'), GOODS);

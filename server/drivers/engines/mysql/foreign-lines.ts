@@ -5,6 +5,7 @@
  */
 import { LoadFailed } from '../../../databases/engine.ts';
 import type { LeftOut } from '../../../databases/left-out.ts';
+import { TableLines } from './table-lines.ts';
 
 export interface LenientLoad {
   readonly leftOut: LeftOut;
@@ -77,12 +78,14 @@ export class ForeignLines {
   readonly #leftOut: LeftOut;
   readonly #collations: ReadonlySet<string>;
   readonly #told = new Set<string>();
+  readonly #tables: TableLines;
   #used: string | null = null;
   #isData = false;
 
   constructor({ leftOut, collations }: LenientLoad) {
     this.#leftOut = leftOut;
     this.#collations = collations;
+    this.#tables = new TableLines((line, text, reason) => leftOut.add({ line, text: shown(text), reason }));
   }
 
   /**
@@ -102,7 +105,9 @@ export class ForeignLines {
         return null;
       }
     }
-    return this.#isData ? text : this.#translated(text, line);
+    if (this.#isData && !isFirst) return text;
+    const here = this.#isData ? text : this.#translated(text, line);
+    return this.#tables.altered(here, { line, isFirst });
   }
 
   #whyNot(text: string): string | null {

@@ -1,0 +1,55 @@
+/**
+ * Lines of CREATE TABLE as mysqldump of MySQL 8 and 9 writes them, an element in each, without those that
+ * MariaDB cannot have. A comma goes before the next element, for the one after it may be left out.
+ */
+const HEADER = /^-- MySQL dump /;
+const BEGIN = /^CREATE TABLE /;
+const ELEMENT = /^( {2}\S.*?)(,?)(\r?\n)$/;
+const NAME = '`(?:[^`]|``)*`';
+/** An index of which a part is an expression, in parentheses of its own. */
+const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\\(\\d+\\))?(?: DESC)?,)*\\(`);
+const COMPRESSED = /( COMPRESSION=)'\w*'/;
+
+/** Takes what is left out, and why. */
+type Tell = (text: string, reason: string) => void;
+
+export class TableLines {
+  readonly #tell: (line: number, text: string, reason: string) => void;
+  #isMysql = false;
+  #isWithin = false;
+  #needsComma = false;
+
+  constructor(tell: (line: number, text: string, reason: string) => void) {
+    this.#tell = tell;
+  }
+
+  altered(text: string, { line, isFirst }: { readonly line: number; readonly isFirst: boolean }): string {
+    if (HEADER.test(text)) this.#isMysql = true;
+    if (isFirst) {
+      this.#isWithin = this.#isMysql && BEGIN.test(text);
+      this.#needsComma = false;
+      return text;
+    }
+    if (!this.#isWithin) return text;
+    const [, element, comma, end = ''] = ELEMENT.exec(text) ?? [];
+    const tell: Tell = (what, reason) => this.#tell(line, what, reason);
+    if (element === undefined) return this.#closed(text, tell);
+    if (OF_EXPRESSION.test(element)) {
+      tell(element.trim(), 'MariaDB has no indexes of expressions: index a generated column instead');
+      // The last one has none, and then none may stand before it.
+      if (comma === '') this.#needsComma = false;
+      return end;
+    }
+    const before = this.#needsComma ? ',' : '';
+    this.#needsComma = comma !== '';
+    return before + element + end;
+  }
+
+  #closed(text: string, tell: Tell): string {
+    this.#isWithin = false;
+    const found = text.startsWith(')') ? COMPRESSED.exec(text.replace(/ COMMENT='.*$/, '')) : null;
+    if (found === null) return text;
+    tell(found[0].trim(), 'MariaDB compresses tables in another way');
+    return text.replace(found[0], '');
+  }
+}
