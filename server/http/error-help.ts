@@ -315,8 +315,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The operator should check the disk and restart Cloudlet.',
   ),
   operation_interrupted: help(
-    'Cloudlet stopped before the outcome was stored.',
-    'Check whether the call took effect before you repeat it.',
+    'Cloudlet, or the node with the machines and databases, stopped before the outcome was told.',
+    'Check whether the call took effect, or repeat it with the same Idempotency-Key.',
   ),
   billing_inconsistent: help(
     'A check found an inconsistency in the ledger, so resources that cost credits cannot start.',

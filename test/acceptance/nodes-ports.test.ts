@@ -28,6 +28,7 @@ nc -ll -p ${ECHO} -e cat &
 const noMysql = globSync('build/programs/mariadb-*/usr').length > 0 ? false : NO_MARIADB;
 
 interface Credentials {
+  readonly database_id: string;
   readonly username: string;
   readonly password: string;
   readonly database: string;
@@ -56,7 +57,7 @@ describe('ports at a front node', { skip: noCluster }, () => {
   async function credentialsOf(engine: string): Promise<Credentials> {
     const { database_id: id } = await owner.expect(201, '/api/databases', { json: { name: engine, engine } });
     const { connection, ca } = await owner.expect(200, `/api/databases/${id}/credentials`);
-    const credentials = { ...connection, ca };
+    const credentials = { ...connection, ca, database_id: id };
     made.set(engine, credentials);
     return credentials;
   }
@@ -114,6 +115,29 @@ describe('ports at a front node', { skip: noCluster }, () => {
     const { public_port: port } = await owner.expect(201, `${vm}/ports`, { json: { port: ECHO } });
     await eventually('an echo by the front', async () => (await echoAt(PUBLISHED, port)) === 'hello');
     await owner.expect(200, `${vm}/stop?mode=force`, { method: 'POST' });
+  });
+
+  test('a host that stands still is not waited for', async (t) => {
+    const path = `/api/databases/${made.get('postgresql')?.database_id}`;
+    const call = () => owner.call(`${path}/query`, { json: { statement: 'SELECT 1' } });
+    assert.equal((await call()).status, 200);
+    process.kill(host.pid, 'SIGSTOP');
+    t.after(() => host.hasEnded || process.kill(host.pid, 'SIGCONT'));
+    const began = performance.now();
+    const waiting = [call(), owner.call(`${path}/tables`)];
+    const [asked, read] = await Promise.all(waiting);
+    t.diagnostic(`answered ${Math.round(performance.now() - began)} ms after the stop`);
+    assert.deepEqual([asked?.status, asked?.body.code], [503, 'operation_interrupted']);
+    assert.match(asked?.body.hint, /same Idempotency-Key/);
+    assert.deepEqual([read?.status, read?.body.code], [503, 'host_unreachable']);
+    assert.equal((await call()).body.code, 'host_unreachable');
+    await assert.rejects(postgresql(made.get('postgresql') as Credentials).connect());
+    process.kill(host.pid, 'SIGCONT');
+    // On a busy host it may have been ended by then, as lost.
+    await eventually('the host behind the front', async () => {
+      if (host.hasEnded) await host.start();
+      return (await call()).status === 200;
+    });
   });
 
   test('while the host is away log-ins are refused in the words of their protocol', async () => {

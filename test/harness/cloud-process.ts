@@ -141,6 +141,12 @@ export class CloudProcess {
     return this.#child?.pid ?? 0;
   }
 
+  /** It has been started, and runs no more. */
+  get hasEnded(): boolean {
+    const child = this.#child;
+    return child !== undefined && (child.exitCode !== null || child.signalCode !== null);
+  }
+
   /** SIGKILL to the process and its wrapper, now. */
   kill(): void {
     const child = this.#child;

@@ -32,6 +32,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'host_unreachable',
   'idempotency_in_flight',
   'idempotency_mismatch',
+  'operation_interrupted',
   'rate_limited',
   'internal_error',
   'shutting_down',
@@ -46,6 +47,8 @@ export function errorsOf(route: Route): ErrorCode[] {
   errors.add('internal_error');
   errors.add('shutting_down');
   if (route.livesOn !== undefined) errors.add('host_unreachable');
+  // The host got the call, and answered nothing.
+  if (route.livesOn !== undefined && route.method !== 'GET') errors.add('operation_interrupted');
   if (route.permission !== 'public') errors.add('missing_api_key');
   if (route.permission !== 'public' || route.knowsCaller) {
     for (const code of WRONG_CREDENTIAL) errors.add(code);
