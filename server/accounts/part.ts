@@ -24,6 +24,7 @@ import { Invitations, type InvitationsDeps } from './invitations/invitations.ts'
 import { InvitationStore } from './invitations/invitations-store.ts';
 import { AccessKeys } from './keys/access-keys.ts';
 import { ApiKeys } from './keys/api-keys.ts';
+import { RightsHolders } from './keys/rights-holders.ts';
 import { type LinkRoutesDeps, resetRoutes, setupRoutes } from './links/link-routes.ts';
 import { ResetLinkStore, SetupLinkStore } from './links/links-store.ts';
 import { ResetLinks, type ResetLinksDeps } from './links/reset-links.ts';
@@ -144,6 +145,7 @@ export async function accountsPart({
     setupLinks: byLink.setupLinks,
     authenticator,
     linkKeys,
+    rightsHolders: new RightsHolders({ store, clock, apiKeys }),
     directory: new AccountDirectory({ store }),
     routes: accountsRoutes({
       ...origin,

@@ -184,6 +184,7 @@ async function edgesOf(
   const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl });
   const s3 = s3Part(config, { ...accounts, storage: storage.services, clock, dataUrl });
   const needsSetup = () => accounts.setupLinks.needsSetup();
+  const holders = accounts.rightsHolders;
   const index = indexRoutes({ config, needsSetup, apiUrl, pages });
   const routes = [...parts.flatMap((part) => part.routes ?? []), ...s3.routes, ...index];
   return buildEdges(config, {
@@ -194,7 +195,7 @@ async function edgesOf(
     accounts: accounts.authenticator,
     tickets: base.tickets,
     audit: audit.trail,
-    apiRoutes: withDocuments(routes, { apiUrl, library: pages.referenceLibrary }),
+    apiRoutes: withDocuments(routes, { apiUrl, library: pages.referenceLibrary, holders }),
     pages: withPackages(pages, config.publicUrl),
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {

@@ -1,4 +1,5 @@
 /** Makes the edges: every route of the two origins, the API, the data origin, WebSockets. */
+import { accountIdOf } from '../accounts/account-id.ts';
 import { accountsRoutes } from '../accounts/part.ts';
 import { auditRoutes } from '../audit/routes.ts';
 import { billingRoutes } from '../billing/part.ts';
@@ -18,6 +19,7 @@ import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { apiCors, DATA_CORS } from '../http/origin-rules.ts';
 import type { OwnAddresses } from '../http/origins.ts';
+import { type RightsRoutesDeps, rightsRoutes } from '../http/rights-routes.ts';
 import type { Route } from '../http/route.ts';
 import { nodeRoutes } from '../nodes/routes.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
@@ -50,13 +52,18 @@ export function declaredRoutes(): Route[] {
   return withDocuments(DOMAINS.flatMap((routes) => routes({} as never)));
 }
 
-/** The routes and those that document them. */
+/** The routes, those that say who may call which, and those that document them all. */
 export function withDocuments(
   routes: readonly Route[],
-  deps: DocumentDeps = { apiUrl: () => '/', library: undefined },
+  deps: DocumentDeps & Pick<RightsRoutesDeps, 'holders'> = { apiUrl: () => '/', ...UNKNOWN },
 ): Route[] {
-  return [...routes, ...documentRoutes(routes, deps)];
+  const all: Route[] = [...routes, ...rightsRoutes({ ...deps, accountIdOf, allRoutes: () => all })];
+  all.push(...documentRoutes(all, deps));
+  return all;
 }
+
+/** For the documentation only. */
+const UNKNOWN = { library: undefined, holders: {} as RightsRoutesDeps['holders'] };
 
 /** Operations that are answered before their end, and the stream of updates. */
 export function callsRoutes(deps: OperationRoutesDeps): Route[] {

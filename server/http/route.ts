@@ -45,6 +45,8 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly summary: string;
   readonly description?: string;
   readonly permission: Permission;
+  /** Access keys are refused: it needs a session or the account's current key. The handler checks that. */
+  readonly needsOwner?: true;
   /** For a public route: checks an optional credential, so that the handler knows its holder. */
   readonly knowsCaller?: boolean;
   readonly params?: P;

@@ -12,6 +12,7 @@ export const ADMIN_OPERATIONS = {
   adminShowApiKey: {},
   adminCreateResetLink: {},
   adminGetAccount: {},
+  adminGetRights: {},
   adminChangeAccount: { json: {} },
   adminVerifyAudit: {},
   adminCreateInvitation: { json: {} },

@@ -28,6 +28,7 @@ const CASES: Readonly<Record<string, Case>> = {
   closeAccount: {},
   confirmPassword: { json: { current_password: 'not this' } },
   rotateApiKey: { json: {} },
+  getRights: {},
   listAccessKeys: {},
   createAccessKey: { json: { name: 'k', scopes: ['storage:read'] } },
   deleteAccessKey: { foreign: 'access_key_not_found' },

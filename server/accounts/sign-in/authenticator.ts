@@ -299,7 +299,8 @@ function isOver(entry: Entry, now: number): boolean {
   return entry.principal.via === 'session' && now - entry.lastSeenAt >= SESSION_IDLE_MS;
 }
 
-function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Principal {
+/** The caller of a credential. */
+export function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Principal {
   const scopes = JSON.parse(row.scopes) as Scope[];
   const bucketLimits = row.bucket_limits === null ? null : (JSON.parse(row.bucket_limits) as BucketLimit[]);
   return Object.freeze({

@@ -10,18 +10,19 @@ import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
+import { RightsDialog } from '../../parts/rights.tsx';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { NewAccessKeyForm } from './new-access-key-form.tsx';
-import { accessKeysQuery } from './queries.ts';
+import { accessKeysQuery, keyRightsQuery } from './queries.ts';
 
 const COLUMNS: readonly Column<AccessKey>[] = [
   { name: text.account.keyName, cell: ({ name }) => name },
   { name: text.account.scopes, cell: (key) => <Rights accessKey={key} /> },
   { name: text.account.lastUsed, cell: ({ last_used_at }) => <When at={last_used_at} /> },
   { name: text.account.ends, cell: ({ expires_at }) => <When at={expires_at} /> },
-  { name: text.account.actions, isActions: true, cell: (key) => <Revoke accessKey={key} /> },
+  { name: text.account.actions, isActions: true, cell: (key) => <KeyActions accessKey={key} /> },
 ];
 
 export function AccessKeys() {
@@ -72,6 +73,29 @@ function Rights({ accessKey: { scopes, buckets } }: { accessKey: AccessKey }) {
 }
 
 /** The button that ends a key, and its question. */
+function KeyActions({ accessKey }: { accessKey: AccessKey }) {
+  const [isShown, setShown] = useState(false);
+  return (
+    <Group gap="xs" justify="flex-end" wrap="nowrap">
+      <Button
+        size="compact-sm"
+        variant="subtle"
+        aria-label={text.account.rights.showOf(accessKey.name)}
+        onClick={() => setShown(true)}
+      >
+        {text.account.rights.short}
+      </Button>
+      <Revoke accessKey={accessKey} />
+      {isShown && <KeyRights accessKey={accessKey} onClose={() => setShown(false)} />}
+    </Group>
+  );
+}
+
+function KeyRights({ accessKey: { id, name }, onClose }: { accessKey: AccessKey; onClose: () => void }) {
+  const rights = useQuery(keyRightsQuery(id));
+  return <RightsDialog title={text.account.rights.of(name)} rights={rights} onClose={onClose} />;
+}
+
 export function Revoke({ accessKey: { id, name } }: { accessKey: AccessKey }) {
   const [isAsked, setAsked] = useState(false);
   const revoke = useMutation({

@@ -11,6 +11,9 @@ export const accessKeysQuery = queryOptions({
   queryFn: () => cloud.listAccessKeys().all(),
 });
 
+export const keyRightsQuery = (key: string) =>
+  queryOptions({ queryKey: ['access-keys', key, 'rights'], queryFn: () => cloud.getRights({ key }) });
+
 export const OUTCOMES = ['done', 'refused', 'failed'] as const;
 
 /** Empty: anything. */

@@ -12,6 +12,7 @@ import { CodeLine } from '../../parts/commands/code.tsx';
 import { Dialog, FormModal } from '../../parts/forms/dialog.tsx';
 import { Refused } from '../../parts/forms/warning.tsx';
 import { Loaded } from '../../parts/page.tsx';
+import { RightsDialog } from '../../parts/rights.tsx';
 import { sayCredits } from '../../parts/say.ts';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { When } from '../../parts/tables/when.tsx';
@@ -20,9 +21,9 @@ import { LedgerTable, lineOf } from '../billing/entry-table.tsx';
 import { MonthSelect } from '../billing/month-select.tsx';
 import { thisMonth } from '../billing/queries.ts';
 import { QuotaFields } from './plans.tsx';
-import { accountsQuery, plansQuery, statementQuery } from './queries.ts';
+import { accountsQuery, plansQuery, rightsQuery, statementQuery } from './queries.ts';
 
-type Form = 'credits' | 'suspend' | 'remove' | 'statement';
+type Form = 'credits' | 'suspend' | 'remove' | 'rights' | 'statement';
 
 interface FormProps {
   readonly account: AdminAccount;
@@ -59,6 +60,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
           <Menu.Item onClick={() => setForm('credits')}>{administration.giveCredits}</Menu.Item>
           <Menu.Item onClick={() => terms.mutate()}>{administration.changeTerms}</Menu.Item>
           <Menu.Item onClick={() => setForm('statement')}>{administration.statement.open}</Menu.Item>
+          <Menu.Item onClick={() => setForm('rights')}>{text.account.rights.show}</Menu.Item>
           <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
           {account.is_active && (
             <Menu.Item onClick={() => resetLink.mutate()}>{administration.resetLink}</Menu.Item>
@@ -87,6 +89,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
         <TermsForm account={account} present={terms.data} onClose={() => terms.reset()} />
       )}
       <SuspendForm {...shared} isOpen={form === 'suspend'} />
+      {form === 'rights' && <AccountRights {...shared} />}
       <RemoveForm {...shared} isOpen={form === 'remove'} />
       {form === 'statement' && <AccountStatement {...shared} />}
       <ShownKey made={showKey.data} onClose={() => showKey.reset()} />
@@ -154,6 +157,11 @@ function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) 
       <CallSample operation="adminSuspendAccount" args={[id, form.values]} />
     </FormModal>
   );
+}
+
+function AccountRights({ account: { id, username }, onClose }: Omit<FormProps, 'isOpen'>) {
+  const rights = useQuery(rightsQuery(id));
+  return <RightsDialog title={text.account.rights.of(username)} rights={rights} onClose={onClose} />;
 }
 
 function RemoveForm({ account: { id, username }, isOpen, onClose }: FormProps) {

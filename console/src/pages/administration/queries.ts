@@ -47,6 +47,12 @@ export const statementQuery = (id: number, month: string) =>
     queryFn: () => cloud.adminGetStatement(id, { month }),
   });
 
+export const rightsQuery = (id: number) =>
+  queryOptions({
+    queryKey: ['admin', 'accounts', id, 'rights'],
+    queryFn: () => cloud.adminGetRights(id),
+  });
+
 /** `month`: YYYY-MM. */
 export const revenueQuery = (month: string) =>
   queryOptions({

@@ -1,0 +1,130 @@
+/** "What may this person, or this key, do?": the edge's own decision about every operation. */
+import type { Principal } from '../calls/principal.ts';
+import { AppError, type ErrorCode } from '../platform/errors.ts';
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+import { assertPermitted } from './caller.ts';
+import { defineRoute, type Route } from './route.ts';
+
+/** A caller as the edge would see it. */
+export interface RightsHolder {
+  readonly principal: Principal;
+  /** A session, or the account's current key. */
+  readonly ownsAccount: boolean;
+  /** The error of each of its calls, such as of a suspended account; null: none. */
+  readonly refusal: ErrorCode | null;
+}
+
+export interface RightsRoutesDeps {
+  /** All operations of the API. */
+  readonly allRoutes: () => readonly Route[];
+  readonly holders: {
+    /** The account, or one of its keys. Throws `account_not_found`, `access_key_not_found`. */
+    of(accountId: number, keyId: string | undefined): Promise<RightsHolder>;
+    ofCaller(principal: Principal): Promise<RightsHolder>;
+  };
+  /** Throws `account_not_found`. */
+  readonly accountIdOf: (params: { readonly id: string }) => number;
+}
+
+const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+const OperationRight = namedObject('OperationRight', {
+  operation: Type.String({ description: 'operationId' }),
+  method: Type.String(),
+  path: Type.String(),
+  summary: Type.String(),
+  allowed: Type.Boolean(),
+  code: Nullable('The error of the call; null: it is allowed'),
+});
+
+const Rights = namedObject('Rights', {
+  username: Type.String(),
+  key: Nullable('Id of the access key; null: the account, as in a session or by its API key'),
+  is_admin: Type.Boolean({ description: 'Whether it has the rights of an administrator' }),
+  scopes: Type.Array(Type.String()),
+  buckets: Type.Union(
+    [Type.Array(Type.Object({ name: Type.String(), prefix: Type.String() })), Type.Null()],
+    {
+      description: 'The key reaches only these, and in each the names that begin with prefix; null: all',
+    },
+  ),
+  refused: Nullable('The error of each call, such as of a suspended account; null: none'),
+  operations: Type.Array(OperationRight),
+});
+
+const Query = Type.Object({
+  key: Type.Optional(Type.String({ maxLength: 64, description: 'Id of an access key of the account' })),
+});
+
+const DESCRIPTION =
+  'Decided for each operation by the function that decides about calls. What a call names can be refused beyond ' +
+  'that: things of others, and buckets outside the limits of a key. The S3 protocol checks the same scopes.';
+
+/** Rights of the caller and of its keys, and, for administrators, of everybody. */
+export function rightsRoutes({ allRoutes, holders, accountIdOf }: RightsRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/account/rights',
+      name: 'getRights',
+      tag: 'accounts',
+      summary: 'Show what you, or one of your access keys, may do',
+      description: `Without \`key\`: the credential of this call. ${DESCRIPTION}`,
+      permission: 'account:read',
+      query: Query,
+      responses: { 200: Rights },
+      errors: ['access_key_not_found', 'account_not_found'],
+      handler: async ({ principal, query: { key } }) => {
+        const { accountId } = principal;
+        const holder = key === undefined ? holders.ofCaller(principal) : holders.of(accountId, key);
+        return describe(await holder, allRoutes());
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/admin/accounts/{id}/rights',
+      name: 'adminGetRights',
+      tag: 'admin',
+      summary: 'Show what an account, or one of its access keys, may do',
+      description: DESCRIPTION,
+      permission: 'admin',
+      params: Type.Object({ id: Type.String({ $id: 'AccountId', description: 'Account id' }) }),
+      query: Query,
+      responses: { 200: Rights },
+      errors: ['access_key_not_found', 'account_not_found'],
+      handler: async ({ params, query: { key } }) =>
+        describe(await holders.of(accountIdOf(params), key), allRoutes()),
+    }),
+  ];
+}
+
+function describe(holder: RightsHolder, routes: readonly Route[]): Static<typeof Rights> {
+  const { principal, refusal } = holder;
+  const { username, isAdmin, scopes, bucketLimits, via, credentialId } = principal;
+  return {
+    username,
+    key: via === 'key' ? credentialId : null,
+    is_admin: isAdmin,
+    scopes: [...scopes],
+    buckets: bucketLimits?.map(({ bucket, prefix }) => ({ name: bucket, prefix })) ?? null,
+    refused: refusal,
+    operations: routes.map((route) => {
+      const { name: operation, method, path, summary } = route;
+      const code = refusalOf(holder, route);
+      return { operation, method, path, summary, allowed: code === null, code };
+    }),
+  };
+}
+
+function refusalOf(holder: RightsHolder, { permission, needsOwner }: Route): ErrorCode | null {
+  const { principal, ownsAccount, refusal } = holder;
+  if (permission === 'public') return null;
+  if (refusal !== null) return refusal;
+  try {
+    assertPermitted(principal, permission);
+  } catch (error) {
+    if (error instanceof AppError) return error.code;
+    throw error;
+  }
+  return needsOwner === true && !ownsAccount ? 'scope_required' : null;
+}

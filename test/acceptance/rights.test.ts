@@ -1,0 +1,87 @@
+/** "What may this key do?": the answer is held against the calls themselves. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+
+interface Right {
+  readonly operation: string;
+  readonly method: string;
+  readonly path: string;
+  readonly allowed: boolean;
+  readonly code: string | null;
+}
+
+let cloud: CloudProcess;
+let admin: CheckedClient;
+before(async () => {
+  cloud = await CloudProcess.start();
+  admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
+});
+after(() => cloud?.stop());
+
+/** Calls without a body that would end or change what the test needs, and streams that do not end. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  'closeAccount',
+  'rotateMasterKey',
+  'watchUpdates',
+  'adminScrub',
+]);
+const REFUSALS: ReadonlySet<string> = new Set(['scope_required', 'admin_required', 'account_suspended']);
+
+/**
+ * Makes every call with nothing right in it but the credential: the code of its refusal for lack of a right.
+ */
+async function tried(
+  client: CheckedClient,
+  { operation, method, path }: Right,
+  sessionId: string,
+): Promise<string | null> {
+  const url = path.replaceAll(/\{\w+\}/g, operation === 'endSession' ? sessionId : 'nothing');
+  // Its refusal comes from its handler, which sees no body that is malformed.
+  const text = operation === 'rotateApiKey' ? '{}' : '[';
+  const body = method === 'GET' || method === 'DELETE' ? {} : { body: text };
+  const headers = { 'content-type': 'application/json' };
+  const answer = await client.fetch(url, { method, headers, ...body });
+  const said = await answer.text();
+  const code = answer.status === 403 ? String(JSON.parse(said).code) : '';
+  return REFUSALS.has(code) ? code : null;
+}
+
+test('of keys with some scopes, each operation is allowed that is not refused', async () => {
+  const { api_key, id, username } = await admin.register();
+  const user = admin.as(api_key);
+  const login = { json: { username, password: 'correct horse battery' } };
+  await admin.as(undefined).expect(200, '/api/login', login);
+  const [session] = await user.expect(200, '/api/account/sessions');
+  const kinds = [['storage:read'], ['compute:*', 'billing:read'], ['account:write', 'databases:connect']];
+  for (const scopes of kinds) {
+    const key = await user.expect(201, '/api/account/access-keys', { json: { name: 'k', scopes } });
+    const rights = await user.expect(200, `/api/account/rights?key=${key.id}`);
+    assert.deepEqual([rights.scopes, rights.is_admin, rights.refused], [scopes, false, null]);
+    assert.deepEqual(await admin.expect(200, `/api/admin/accounts/${id}/rights?key=${key.id}`), rights);
+    const limited = user.as(key.api_key);
+    for (const right of rights.operations.filter(({ operation }: Right) => !LEFT_OUT.has(operation))) {
+      assert.equal(await tried(limited, right, session.id), right.code, `${scopes}: ${right.operation}`);
+      assert.equal(right.allowed, right.code === null);
+    }
+  }
+});
+
+test('of accounts: a user, an administrator, and one that is suspended', async () => {
+  const { api_key, id } = await admin.register();
+  const own = await admin.as(api_key).expect(200, '/api/account/rights');
+  const count = ({ operations }: { operations: readonly Right[] }, code: string | null) =>
+    operations.filter((one) => one.code === code).length;
+  assert.ok(count(own, 'admin_required') > 20 && count(own, 'scope_required') === 0);
+  const { paths } = await admin.expect(200, '/api/openapi.json');
+  const all = Object.values(paths as Record<string, object>).flatMap((path) => Object.keys(path));
+  assert.equal(own.operations.length, all.filter((word) => word !== 'parameters').length);
+  const whole = await admin.expect(200, '/api/account/rights');
+  assert.equal(count(whole, null), whole.operations.length);
+  await admin.expect(200, `/api/admin/accounts/${id}/suspend`, { json: { reason: 'test' } });
+  const shut = await admin.expect(200, `/api/admin/accounts/${id}/rights`);
+  assert.deepEqual([shut.refused, count(shut, 'admin_required')], ['account_suspended', 0]);
+  await admin.refused(404, 'access_key_not_found', [`/api/admin/accounts/${id}/rights?key=key-nothing`]);
+  await admin.refused(404, 'account_not_found', ['/api/admin/accounts/999999/rights']);
+});
