@@ -109,10 +109,11 @@ const cookie = `cloudlet_session=${'x'.repeat(43)}`;
 const work: Promise<void>[] = [];
 for (const attacker of attackers) {
   const { key, databases } = attacker;
-  for (const id of databases)
+  // One is left to the kept answers: behind endless statements none would ever come.
+  const [first = '', ...others] = databases;
+  for (const id of others)
     for (let i = 0; i < ENDLESS_EACH; i++)
       work.push(again('endless statements', () => ask(key, query(id), { json: { statement: ENDLESS } })));
-  const [first = ''] = databases;
   const kept = () => ({
     json: { statement: LARGE },
     headers: { 'idempotency-key': `kept-${process.pid}-${made++}` },

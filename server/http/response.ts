@@ -119,6 +119,14 @@ export const Reason = namedObject('Reason', {
   message: Type.String(),
 });
 
+/** From here on it is cheaper to encode a body before it is counted and sent than to do so twice. */
+const LARGE_CHARACTERS = 16 * 1024;
+
+function bodyOf(response: RouteResponse): string | Buffer {
+  const line = lineOf(response);
+  return line.length < LARGE_CHARACTERS ? line : Buffer.from(line);
+}
+
 /** The body as it is sent: JSON ends with a line end, so that a terminal's prompt starts on a new line. */
 function lineOf({ contentType, body }: RouteResponse): string {
   return /^application\/(?:problem\+)?json\b/.test(contentType) ? `${body}\n` : body;
@@ -133,7 +141,7 @@ export function sendResponse(
   response: RouteResponse,
 ): void {
   const { principal, responseHeaders } = reply.request;
-  const body = lineOf(response);
+  const body = bodyOf(response);
   const bytes = Buffer.byteLength(body);
   // Responses to callers without a credential are shared texts, which take no memory each.
   if (principal.via !== 'nobody') door.countUnread(bytes, reply.raw, principal.accountId);

@@ -27,6 +27,7 @@ import { failureOf } from './child-failures.ts';
 import { ChildHost, type ChildProgram } from './child-host.ts';
 import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
+import { parsedAnswer } from './json-answers.ts';
 import { assertUsable, type LoadedKind, receiveFile } from './load-file.ts';
 import { ChildStarts } from './spares/child-starts.ts';
 import type { SpareOptions } from './spares/spare-child.ts';
@@ -217,13 +218,13 @@ export class ChildEngine {
     const { timeoutMs } = rest;
     const head = { ...rest, kind: 'query', tell: true };
     const { body } = await this.ask(database, head, { timeoutMs, signal });
-    return JSON.parse(body.toString()) as QueryResult;
+    return (await parsedAnswer(body)) as QueryResult;
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
     const timeoutMs = database.limits.statementMs;
     const { body } = await this.ask(database, { kind: 'tables', tell: true }, { timeoutMs, signal });
-    return JSON.parse(body.toString()) as Table[];
+    return (await parsedAnswer(body)) as Table[];
   }
 
   async dump(database: EngineDatabase, _format: string, { signal }: DumpHow): Promise<Dump> {

@@ -71,6 +71,9 @@ test('a nice value that the operator gave stays', { skip }, async () => {
   const { main, named, started, group } = await afterComingFirst({ nice: 3, hasSession: true });
   assert.deepEqual({ main, named, started }, { main: 3, named: 3, started: 3 });
   assert.notEqual(group, -10);
+  const raised = await afterComingFirst({ nice: -4, hasSession: true });
+  assert.deepEqual([raised.main, raised.started], [-4, 0]);
+  if (existsSync('/proc/self/autogroup')) assert.equal(raised.group, -4);
 });
 
 test('Cloudlet asks for little of the processor at a time', { skip }, async () => {

@@ -68,13 +68,13 @@ export async function comeFirst(...names: readonly string[]): Promise<void> {
   const call = SET_ATTRIBUTES[process.arch];
   const perl = findHostProgram('perl');
   if (call === undefined || perl === null) return;
-  const isRaised = mayRaise && getPriority() === 0;
-  const nice = isRaised ? FIRST_NICE : getPriority();
+  const given = getPriority();
+  const nice = mayRaise && given === 0 ? FIRST_NICE : given;
   try {
     const numbers = [call, nice, SLICE_NS, process.pid, ...threadsOf(names)];
     const words = ['-e', ATTRIBUTES, '--', ...numbers.map(String)];
     await run(perl, words, { timeout: ASK_MS, env: { PATH: hostPath() } });
-    if (isRaised && leadsSession()) writeFileSync('/proc/self/autogroup', String(FIRST_NICE));
+    if (mayRaise && nice < 0 && leadsSession()) writeFileSync('/proc/self/autogroup', String(nice));
   } catch {
     // The kernel does not allow it, or has no autogroups.
   }
