@@ -104,6 +104,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/console-operator',
     'test/acceptance/console-part-uploads',
     'test/acceptance/console-parts',
+    'test/acceptance/console-policy',
     'test/acceptance/console-previews',
     'test/acceptance/console-recovery',
     'test/acceptance/console-restores',

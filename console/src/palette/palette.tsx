@@ -5,6 +5,7 @@ import {
   ComputerDesktopIcon,
   MagnifyingGlassIcon,
   MoonIcon,
+  QuestionMarkCircleIcon,
   SunIcon,
 } from '@heroicons/react/24/outline';
 import { useMantineColorScheme } from '@mantine/core';
@@ -35,7 +36,7 @@ const SOURCES: readonly PaletteSource[] = [
   recoveryPalette,
   administrationPalette,
 ];
-const { palette, scheme, signOut, apiDocs } = text.shell;
+const { palette, scheme, signOut, apiDocs, keys } = text.shell;
 /** Debounce, ms. */
 const TYPING_MS = 150;
 
@@ -44,16 +45,18 @@ export const openPalette = () => spotlight.open();
 interface PaletteProps {
   readonly areas: readonly (typeof AREAS)[number][];
   readonly isAdmin: boolean;
+  /** Shows the sheet of keys. */
+  readonly onKeys: () => void;
 }
 
-export function Palette({ areas, isAdmin }: PaletteProps) {
+export function Palette({ areas, isAdmin, onKeys }: PaletteProps) {
   const [words, setWords] = useState('');
   const sources = SOURCES.filter(({ isForAdmins }) => isAdmin || isForAdmins !== true);
   const found = useFound(words.trim(), sources);
   const shown = (entries: readonly PaletteEntry[]) =>
     entries.filter(({ label }) => matches(label, words.trim()));
   const pages = areas.map(({ to, label, icon }): PaletteEntry => ({ id: to, label, icon, open: { to } }));
-  const actions = [...sources.flatMap((source) => source.actions), ...useShellEntries()];
+  const actions = [...sources.flatMap((source) => source.actions), ...useShellEntries(onKeys)];
   const groups = [
     { label: palette.found, entries: found.entries },
     { label: palette.pages, entries: shown(pages) },
@@ -64,7 +67,8 @@ export function Palette({ areas, isAdmin }: PaletteProps) {
     <Spotlight.Root
       query={words}
       onQueryChange={setWords}
-      shortcut="mod + K"
+      // See shell/shortcuts.tsx: Mantine's does nothing in fields.
+      shortcut={null}
       scrollable
       maxHeight="min(480px, 70vh)"
       overlayProps={{ backgroundOpacity: 0.35, blur: 0 }}
@@ -136,7 +140,7 @@ const SCHEMES = [
 ] as const;
 
 /** Actions that lead nowhere: colour scheme, documentation, sign out. */
-function useShellEntries(): readonly PaletteEntry[] {
+function useShellEntries(onKeys: () => void): readonly PaletteEntry[] {
   const { setColorScheme } = useMantineColorScheme();
   const leave = useSignOut();
   return [
@@ -146,6 +150,7 @@ function useShellEntries(): readonly PaletteEntry[] {
       icon,
       open: () => setColorScheme(value),
     })),
+    { id: 'keys', label: keys.title, icon: QuestionMarkCircleIcon, open: onKeys },
     { id: 'docs', label: apiDocs, icon: BookOpenIcon, open: { to: '/reference' } },
     { id: 'sign-out', label: signOut, icon: ArrowRightStartOnRectangleIcon, open: () => leave.mutate() },
   ];

@@ -40,6 +40,7 @@ import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
 import { beginAnewAs, useOneAccount, useSignOut } from './one-account.ts';
 import classes from './shell.module.css';
+import { openKeySheet, Shortcuts } from './shortcuts.tsx';
 
 const UploadTray = lazyPart(() => import('../uploads/upload-tray.tsx').then((made) => made.UploadTray));
 
@@ -111,7 +112,8 @@ export function Shell() {
       </AppShell>
       {account !== undefined && <SignInAgain account={account} />}
       <AskPassword />
-      <Palette areas={areas} isAdmin={isAdmin} />
+      <Palette areas={areas} isAdmin={isAdmin} onKeys={openKeySheet} />
+      <Shortcuts />
       <DropZone />
       <UploadTray />
     </>

@@ -18,12 +18,22 @@ function timeOf(at: string): number {
 /** `3 minutes ago`, or the date when it is longer than a week ago or ahead. */
 function sayTime(ms: number, now = Date.now()): string {
   const seconds = Math.round((ms - now) / 1000);
-  const size = Math.abs(seconds);
-  if (size < MINUTE) return relative.format(0, 'second');
-  if (size < HOUR) return relative.format(Math.trunc(seconds / MINUTE), 'minute');
-  if (size < DAY) return relative.format(Math.trunc(seconds / HOUR), 'hour');
-  if (size < 7 * DAY) return relative.format(Math.trunc(seconds / DAY), 'day');
+  // To the nearest: a day that has just begun is a day.
+  const [minutes, hours, days] = [MINUTE, HOUR, DAY].map((unit) => Math.round(seconds / unit)) as [
+    number,
+    number,
+    number,
+  ];
+  if (Math.abs(seconds) < MINUTE) return relative.format(0, 'second');
+  if (Math.abs(minutes) < 60) return relative.format(minutes, 'minute');
+  if (Math.abs(hours) < 24) return relative.format(hours, 'hour');
+  if (Math.abs(days) < 7) return relative.format(days, 'day');
   return absolute.format(ms);
+}
+
+/** The moment itself, in the reader's zone. */
+export function sayMoment(at: string): string {
+  return absolute.format(timeOf(at));
 }
 
 /** Changes every half minute while the page is visible. */

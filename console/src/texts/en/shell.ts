@@ -24,6 +24,32 @@ export const shell = {
     asking: 'Searching…',
     colours: (name: string) => `Color scheme: ${name}`,
   },
+  keys: {
+    title: 'Keyboard shortcuts',
+    groups: [
+      {
+        name: 'Everywhere',
+        entries: [
+          { does: 'Go to a page, find something, run a command', press: ['Ctrl', 'K'] },
+          { does: 'Search in this list', press: ['/'] },
+          { does: 'This sheet', press: ['?'] },
+          { does: 'Close', press: ['Esc'] },
+        ],
+      },
+      {
+        name: 'Files',
+        entries: [
+          { does: 'Previous or next', press: ['↑', '↓'] },
+          { does: 'Open', press: ['Enter'] },
+          { does: 'Select', press: ['Space'] },
+          { does: 'Select a range', press: ['Shift', '↓'] },
+          { does: 'Select all', press: ['Ctrl', 'A'] },
+          { does: 'Rename', press: ['F2'] },
+          { does: 'Delete', press: ['Delete'] },
+        ],
+      },
+    ],
+  },
   signOut: 'Sign out',
   signedInAs: (name: string) => `Signed in as ${name}`,
   apiDocs: 'API reference',

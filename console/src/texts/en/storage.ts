@@ -191,5 +191,6 @@ export const storage = {
       : `${counted(links, 'link')} copied. They work for a day, without an account.`,
   ends: 'The link expires',
   linkLead: 'Anyone with the link can download this file without an account.',
+  linkOnlyHere: 'Only this computer reaches the link: the address of the cloud is local.',
   qrCode: 'QR code of the link',
 };

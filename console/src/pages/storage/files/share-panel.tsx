@@ -8,8 +8,9 @@ import type { StorageObjectDetails } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 import { CallSample } from '../../../parts/commands/call-sample.tsx';
 import { CopyIcon } from '../../../parts/commands/copy.tsx';
-import { Refused } from '../../../parts/forms/warning.tsx';
-import { When } from '../../../parts/tables/when.tsx';
+import { Refused, Warning } from '../../../parts/forms/warning.tsx';
+import { isLoopback } from '../../../parts/loopback.ts';
+import { sayMoment, When } from '../../../parts/tables/when.tsx';
 import { text } from '../../../texts/text.ts';
 import classes from '../storage.module.css';
 
@@ -54,8 +55,10 @@ export function SharePanel({ object }: { object: StorageObjectDetails }) {
             rightSection={<CopyIcon value={share.data.cdn_url} label={text.storage.copyLink} />}
           />
           <Text size="sm" c="dimmed">
-            {text.storage.ends} <When at={share.data.expires_at} />. {text.storage.linkLead}
+            {text.storage.ends} <When at={share.data.expires_at} /> ({sayMoment(share.data.expires_at)}).{' '}
+            {text.storage.linkLead}
           </Text>
+          {isLoopback(share.data.cdn_url) && <Warning title={text.storage.linkOnlyHere} />}
           <QrCode value={share.data.cdn_url} />
         </>
       )}

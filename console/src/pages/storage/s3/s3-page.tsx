@@ -8,6 +8,7 @@ import type { S3Endpoint } from '../../../../../sdk/index.ts';
 import { Prose } from '../../../parts/commands/code.tsx';
 import { CopyIcon } from '../../../parts/commands/copy.tsx';
 import { Warning } from '../../../parts/forms/warning.tsx';
+import { isLoopback } from '../../../parts/loopback.ts';
 import { Empty, Loaded, Page } from '../../../parts/page.tsx';
 import { Facts } from '../../../parts/tables/facts.tsx';
 import { AnchorLink } from '../../../parts/tables/links.tsx';
@@ -107,10 +108,6 @@ function Endpoint({ found: { endpoint, region, domains } }: { found: S3Endpoint 
       )}
     </Stack>
   );
-}
-
-function isLoopback(endpoint: string): boolean {
-  return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(endpoint).hostname);
 }
 
 function Copied({ value, label }: { value: string; label: string }) {
