@@ -1,4 +1,4 @@
-/** The interface of a command. Help, completion, and the table in docs/client.md are made from it. */
+/** The definition of a command. Help, completion, and the table in docs/client.md are made from it. */
 import type { ExitCode } from './failures.ts';
 import type { Output } from './output.ts';
 import type { Session } from './sign-in/session.ts';

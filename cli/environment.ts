@@ -49,7 +49,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** The home of the user. Throws ClientError where there is none: in a container, a number may be all. */
+/** The user's home. Throws ClientError if unknown: in a container the user may be only a number. */
 export function homeFolder(): string {
   const home = knownHome();
   if (home !== undefined && isAbsolute(home)) return home;

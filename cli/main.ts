@@ -54,7 +54,7 @@ async function runCommand(command: Command, args: readonly string[]): Promise<Ex
   }
 }
 
-/** Transfers go on where they were when the same command comes again, so nothing needs to be ended first. */
+/** Repeating the command continues its transfers, so nothing needs to finish first. */
 function endAfter(seconds: number): void {
   const end = () => {
     console.error(`cloudlet: timed out after ${seconds} s`);
@@ -76,7 +76,7 @@ function fail(error: unknown): ExitCode {
   return exitCode;
 }
 
-// `cloudlet ls | head` ends the reader first, which is no failure.
+// `cloudlet ls | head` closes the reader first, which is no failure.
 process.stdout.once('error', (error: NodeJS.ErrnoException) => {
   void leave(error.code === 'EPIPE' ? EXIT.ok : EXIT.failure);
 });

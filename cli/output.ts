@@ -1,4 +1,4 @@
-/** Output of commands: data to standard output, all else to standard error. */
+/** Output of commands: data to standard output, everything else to standard error. */
 
 export type Row = readonly (string | number | null | undefined)[];
 

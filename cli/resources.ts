@@ -17,7 +17,7 @@ export interface Kind<T> {
   readonly namesOf: (resource: T) => readonly [id: string, name: string];
 }
 
-/** The resource of that id or name. Throws ClientError if there is none, or more than one of that name. */
+/** The resource with that id or name. Throws ClientError for none, or several with that name. */
 export async function find<T>(
   list: Pages<T>,
   { noun, listedBy, namesOf }: Kind<T>,

@@ -20,7 +20,7 @@ export function readTextFile(path: string): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** What was given for a value: `@FILE` is the text of that file, `@-` that of standard input. */
+/** The value given: `@FILE` reads it from that file, `@-` from standard input. */
 export function givenText(value: string): string {
   return value.startsWith('@') ? readTextFile(value.slice(1)) : value;
 }

@@ -32,7 +32,7 @@ export function pageSession(): SessionToken {
         if (token === undefined) storage()?.removeItem(NAME);
         else storage()?.setItem(NAME, token);
       } catch {
-        // The session then ends with the page.
+        // The session then lasts as long as the page.
       }
     },
   };

@@ -1,4 +1,4 @@
-/** Parameters and results of the client's methods beyond the schemas of the API. */
+/** Parameters and results of the client's methods, besides the API's schemas. */
 import type { Operation } from '../build/sdk/schema.d.ts';
 
 /** Bytes sent and total bytes of the body. */

@@ -111,7 +111,7 @@ function withValue(names: readonly string[]) {
 async function find(name: string, first?: { name: string; rawName: string }): Promise<Command> {
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load !== undefined) return load();
-  // The value of an option that nobody knows was taken for the name of a command.
+  // An unknown option's value was taken for a command name.
   if (first !== undefined && !ANYWHERE.includes(first.name)) {
     const guess = guessOf(first.name, ANYWHERE, '--');
     throw new UsageError(`unknown option ${first.rawName}${guess}; see cloudlet --help`);
@@ -133,7 +133,7 @@ function read(name: string, { options = [], flags = [] }: Command, args: string[
     const texts = Object.entries(values).map(([option, value]) => [option, value === true ? 'yes' : value]);
     return { positionals, values: Object.fromEntries(texts) };
   } catch (error) {
-    // The rest of Node's sentence explains how to pass on what begins with a dash.
+    // The rest of Node's message explains how to pass arguments that start with a dash.
     const [reason = ''] = (error as Error).message.split('. ');
     const [, unknown = ''] = /^Unknown option '--([^']+)'/.exec(reason) ?? [];
     const guess = guessOf(unknown, [...valued, ...flags, 'help'], '--');
@@ -141,7 +141,7 @@ function read(name: string, { options = [], flags = [] }: Command, args: string[
   }
 }
 
-/** `--amount -9.99` as `--amount=-9.99`: Node takes what begins with a dash for an option. */
+/** `--amount -9.99` as `--amount=-9.99`: Node takes arguments with a leading dash for options. */
 function joinNegative(args: readonly string[], valued: readonly string[]): string[] {
   const joined: string[] = [];
   for (const word of args) {

@@ -140,7 +140,7 @@ async function signIn(url: string, { options, output }: Invocation): Promise<Mad
   goThroughProxies(url);
   if (key === undefined) {
     const cloud = createCloud({ baseUrl: url });
-    // A browser would show nothing of a mistyped address, and this program wait for it.
+    // With a mistyped address the browser would show nothing while this program waits.
     await cloud.getIndex();
     const asked = { url, cloud, name: KEY_NAME, scopes, days, output };
     const made = await (options.has('device') ? loginByCode(asked) : loginByBrowser(asked));

@@ -12,7 +12,7 @@ const findPoint = (cloud: Cloud, word: string) => cloud.getRecoveryPoint(word);
 const isWorking = ({ state, verifying_percent }: RecoveryPoint) =>
   state === 'creating' || verifying_percent !== null;
 
-/** Tells the point, once its work has ended if one waits; one that cannot be restored is a failure. */
+/** Prints the point, after its work has ended if waiting; one that cannot be restored is a failure. */
 async function tell(begun: RecoveryPoint, { output, options, session }: Invocation) {
   let point = begun;
   const { cloud } = session();

@@ -34,7 +34,7 @@ export function hasWildcards({ key }: RemoteLocation, { options }: Options): boo
   return isPattern(key) && !options.has('literal');
 }
 
-/** Whether the command is about what is below the location, not about the one object of that name. */
+/** Whether the command concerns everything below the location, not one object with that name. */
 export function isAboutMany(location: RemoteLocation, call: Options): boolean {
   return call.options.has('recursive') || hasWildcards(location, call);
 }
@@ -71,7 +71,7 @@ export async function* versionsAt(call: Invocation, location: RemoteLocation): A
   for await (const version of s3.versions(location.bucket, prefix)) if (has(version.key)) yield version;
 }
 
-/** The object of exactly this name, or undefined for a folder, a pattern, and where there is none. */
+/** The object with exactly this name; undefined for a folder, a pattern, or no match. */
 export async function objectNamed(
   call: Invocation,
   location: RemoteLocation,

@@ -1,4 +1,4 @@
-/** The type of a file by its ending; the cloud shows by it what a browser can open. */
+/** The content type of a file by its ending; the cloud uses it to show files in a browser. */
 
 const TYPES: Readonly<Record<string, string>> = {
   avif: 'image/avif',

@@ -15,7 +15,7 @@ export function remoteLocation(text: string): RemoteLocation | undefined {
   return text.startsWith(SCHEME) ? bucketAndKey(text, text.slice(SCHEME.length)) : undefined;
 }
 
-/** A remote location, where `s3://` may be left out since nothing else can be meant. */
+/** A remote location; `s3://` may be omitted since no local path is possible here. */
 export function remoteOnly(text: string): RemoteLocation {
   return remoteLocation(text) ?? bucketAndKey(text, text);
 }
@@ -27,7 +27,7 @@ export function remoteObject(text: string): RemoteLocation {
   return location;
 }
 
-/** A bucket alone. Throws UsageError for a name in it: the command would be about more than was meant. */
+/** A bucket alone. Throws UsageError for a name in it: the command would affect more than intended. */
 export function remoteBucket(text: string): string {
   const { bucket, key } = remoteOnly(text);
   if (key !== '') throw new UsageError(`${text} names an object; expected a bucket: s3://${bucket}`);

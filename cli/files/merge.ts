@@ -7,7 +7,7 @@ export interface Pair<A, B> {
   readonly target: B | undefined;
 }
 
-/** Each name of either list once, in UTF-8 byte order. Holds one entry of each list at a time. */
+/** Each name of either list once, in UTF-8 byte order. Keeps one entry of each list at a time. */
 export async function* merged<A extends { readonly name: string }, B extends { readonly name: string }>(
   sources: AsyncIterator<A>,
   targets: AsyncIterator<B>,

@@ -1,4 +1,4 @@
-/** Moves an object within the cloud in one commit, so nobody finds it at both places or at none. */
+/** Moves an object within the cloud in one commit, so that it is never at both places or at none. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cloud, CloudError } from '../../sdk/index.ts';
@@ -10,7 +10,7 @@ const LONGEST_PAUSE_MS = 60_000;
 const PAGE = 1000;
 
 export interface Movable extends RemoteLocation {
-  /** Saves a call where it is known. */
+  /** If known, saves a call. */
   readonly id?: string | undefined;
 }
 

@@ -11,7 +11,7 @@ export interface RemoteFile {
   readonly etag: string;
   /** When it was stored, at the earliest; in whole seconds. */
   readonly storedMs: number;
-  /** The time of the uploaded file, where it is known. */
+  /** The time of the uploaded file, if known. */
   readonly mtimeMs: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** `sync`: makes the target like the source, and goes on where it was when it is killed. */
+/** `sync`: makes the target like the source, and continues after being killed. */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command, Invocation } from '../command.ts';

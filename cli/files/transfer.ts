@@ -63,7 +63,7 @@ export class Transfer {
     return this.#failed;
   }
 
-  /** Runs the tasks as they come, some at a time. */
+  /** Runs tasks as they arrive, several at a time. */
   async run(tasks: AsyncIterable<Task> | Iterable<Task>): Promise<void> {
     await forEachOf(tasks, this.#jobs, async ({ title, bytes, run }) => {
       this.progress.expect(bytes);
@@ -131,7 +131,7 @@ export class Transfer {
     await this.s3.requests.call({ method: 'PUT', ...to, headers });
   }
 
-  /** A move that the cloud makes: one commit, or for what is another account's a copy and a deletion. */
+  /** A move by the cloud: one commit, or a copy and a deletion for another account's object. */
   async move(from: Movable, to: RemoteLocation): Promise<void> {
     if (await moveWithin(this.#cloud, from, to)) return;
     await this.copy(from, to);

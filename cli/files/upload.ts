@@ -227,7 +227,7 @@ function memoryOf({ path, to }: Upload, endpoint: string): string {
   return join(cacheFolder(), 'uploads', `${name.slice(0, 32)}.json`);
 }
 
-/** The upload of the file as it is now; undefined: none is known. */
+/** The upload of the file in its current state; undefined: none known. */
 function readMemory(memory: string, { size, mtimeMs }: Upload): Remembered | undefined {
   try {
     const known = JSON.parse(readFileSync(memory, 'utf8')) as Remembered;
@@ -237,7 +237,7 @@ function readMemory(memory: string, { size, mtimeMs }: Upload): Remembered | und
   }
 }
 
-/** Uploads what comes, of any length; only one part is in memory for each request at a time. */
+/** Uploads a stream of any length; each request keeps only one part in memory. */
 export async function uploadStream(
   input: AsyncIterable<Buffer>,
   { to, headers }: Pick<Upload, 'to' | 'headers'>,

@@ -1,4 +1,4 @@
-/** Checksums, in base64, of what is sent and received, and that of a whole from those of its parts. */
+/** Checksums, in base64, of transferred bytes, and that of a whole from its parts. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -19,7 +19,7 @@ const LONGEST_ASKED_MS = 60_000;
 /** A connection without traffic for this long is aborted. */
 const IDLE_MS = 60_000;
 const READ_BYTES = 512 * 1024;
-/** A page has 1,000 entries with names of at most 1 KiB, each byte of which may be three characters. */
+/** A page has 1,000 entries with names of at most 1 KiB, each byte of which may take three characters. */
 const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 
 /** Bytes `start` to `end` of a file, `end` exclusive. */
@@ -159,7 +159,7 @@ async function answerTo(request: ClientRequest, { body, onSent }: S3Request): Pr
     const { path, start, end } = body;
     const file = createReadStream(path, { start, end: end - 1, highWaterMark: READ_BYTES });
     if (onSent !== undefined) file.on('data', (chunk) => onSent(chunk.length));
-    // A file that ends early leaves the request without its end; the error of the file says more.
+    // If a file ends early, the request stays incomplete; the file's error says more.
     file.on('error', (error) => request.destroy(error));
     request.on('close', () => file.destroy());
     file.pipe(request);

@@ -100,7 +100,7 @@ export class S3Client {
     }
   }
 
-  /** Headers of an object, or undefined if there is none. */
+  /** Headers of an object; undefined: not found. */
   async head(
     bucket: string,
     key: string,

@@ -39,7 +39,7 @@ function errorIn(body: string): XmlElement | undefined {
   }
 }
 
-/** The document of an answer that is 2xx. Throws ClientError where it is none. */
+/** The document of a 2xx answer. Throws ClientError for any other. */
 export function readAnswer(text: string): XmlElement {
   try {
     return readXml(text.trim());

@@ -65,7 +65,7 @@ export async function loginByBrowser(asked: AskedLogin): Promise<LoginKey> {
   }
 }
 
-/** The code that a request to the loopback brings, or why there is none; undefined: it is not the one. */
+/** The code in a loopback request, or why there is none; undefined: an unrelated request. */
 function codeOf(
   { method, url = '', headers }: IncomingMessage,
   { port, state }: { readonly port: number; readonly state: string },

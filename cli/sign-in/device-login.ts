@@ -41,7 +41,7 @@ function within(value: unknown, least: number, most: number): number {
   return typeof value === 'number' && value >= least ? Math.min(value, most) : least;
 }
 
-/** True while it may still be granted; a short absence of the cloud ends nothing. */
+/** True while approval is still possible; a short outage of the cloud ends nothing. */
 function canWait({ code, status }: CloudError): boolean {
   return code === 'authorization_pending' || code === 'no_answer' || status === 429 || status === 503;
 }

@@ -12,7 +12,7 @@ const HOST = '127.0.0.1';
 
 export interface Forwarded {
   readonly port: number;
-  /** Ends its connections too. */
+  /** Closes its connections too. */
   close(): void;
 }
 

@@ -1,4 +1,4 @@
-/** The ssh of this computer through a tunnel: host keys are known beforehand, and a key of ours is made. */
+/** This computer's ssh through a tunnel: host keys are known beforehand, and a key pair is created. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -116,7 +116,7 @@ export async function sshSettings(session: Session, vm: Vm): Promise<readonly [s
     ['ProxyCommand', proxyCommand(session, vm)],
     ['HostKeyAlias', vm.vm_id],
     ['UserKnownHostsFile', quotedPath(knownHosts())],
-    // The key of an image that prints none is taken at the first connection, and held to then.
+    // If an image prints no host key, the first connection accepts its key, and later ones require it.
     ['StrictHostKeyChecking', isKnown ? 'yes' : 'accept-new'],
     ['HashKnownHosts', 'no'],
     // A server hangs up after so many keys, and an agent may hold more, which ssh would offer first.
@@ -128,7 +128,7 @@ export async function sshSettings(session: Session, vm: Vm): Promise<readonly [s
 
 const quotedPath = (path: string) => `"${path.replaceAll('%', '%%')}"`;
 
-/** Runs ssh or scp; resolves with its exit code. Throws ClientError where it is missing. */
+/** Runs ssh or scp; resolves with its exit code. Throws ClientError if it is missing. */
 export async function runSsh(
   program: 'ssh' | 'scp',
   settings: readonly [string, string][],

@@ -43,7 +43,7 @@ export const router = createRouter({
   // Instead of the page that fails: the frame around it stays.
   defaultErrorComponent: PageFailed,
   defaultPreload: 'intent',
-  // The query client knows what is there: a preload always asks it, and a page that is shown never again.
+  // The query client knows the cache: a preload always asks it, and a shown page never asks again.
   defaultPreloadStaleTime: 0,
   defaultStaleTime: Number.POSITIVE_INFINITY,
   scrollRestoration: true,

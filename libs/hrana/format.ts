@@ -23,7 +23,7 @@ export interface Description {
   readonly writes: boolean;
 }
 
-/** Text or bytes of a message, or of a part of one. */
+/** Text or bytes of a message, or a part of one. */
 export type Piece = string | Uint8Array;
 
 /** The answer to one request of a stream, without the envelope that HTTP and WebSocket put around it. */
@@ -45,7 +45,7 @@ export type CursorEntry =
   | { readonly type: 'step_error'; readonly step: number; readonly error: unknown }
   | { readonly type: 'error'; readonly error: unknown };
 
-/** Writes the answers of one call. The pieces that a method takes were written by the same object. */
+/** Writes the answers of one call. Pieces passed to a method were written by the same object. */
 export interface Output {
   /** Lets the next row be as long as a whole response. */
   renew(): void;

@@ -39,7 +39,7 @@ interface Shape {
   readonly fields: Readonly<Record<number, Field>>;
   /** A member that is a list, there without any field too. */
   readonly list?: string;
-  /** Values that are sent as no field: zeros and empty texts, as proto3 has it for what is not `optional`. */
+  /** Values sent as no field: zeros and empty texts, as in proto3 for fields that are not `optional`. */
   readonly unsent?: Readonly<Members>;
 }
 

@@ -34,7 +34,7 @@ export interface HranaLimits {
   readonly streamIdleMs: number;
   /** Limit of a response, and of a cursor's row, in characters. */
   readonly responseLength: number;
-  /** Limit of the WAL; beyond it, streams that prevent a checkpoint are ended. */
+  /** WAL limit; above it, streams that prevent a checkpoint are ended. */
   readonly logBytes: number;
 }
 
@@ -161,7 +161,7 @@ export class HranaSessions {
     }
   }
 
-  /** Ends the streams of a WebSocket that was closed. */
+  /** Ends the streams of a closed WebSocket. */
   closeSocket(id: string): void {
     this.#sockets.get(id)?.close();
     this.#sockets.delete(id);
@@ -224,7 +224,7 @@ export class HranaSessions {
     return this.#readCursor(stream, steps, output);
   }
 
-  /** The client may use the baton from the first line on; its requests wait until the cursor ends. */
+  /** The client may use the baton after the first line; its requests wait until the cursor ends. */
   async *#readCursor(stream: Stream, steps: readonly unknown[], output: Output): AsyncGenerator<Piece> {
     let messages = [output.cursor(this.#remember(stream))];
     let length = 0;

@@ -228,7 +228,7 @@ export class HranaSocket {
 
 const answerOf = (request: JsonObject, output: Output) => (stream: Stream) => stream.answer(request, output);
 
-/** Ends a cursor after what was asked of it before; one that could not be opened is over. */
+/** Ends a cursor after earlier requests for it; one that failed to open is already over. */
 async function finish(begun: Promise<OpenCursor>): Promise<void> {
   const cursor = await begun.catch(() => null);
   if (cursor === null) return;

@@ -47,7 +47,7 @@ export function readSql(sql: string): readonly SqlStatement[] {
   return found;
 }
 
-/** Whether the text ends where a statement does: in no string, comment or body of a trigger. */
+/** Whether a statement ends at the end of the text: not in a string, comment or trigger body. */
 export function endsStatement(sql: string): boolean {
   let reader = new StatementReader(sql, 0);
   let last = '';

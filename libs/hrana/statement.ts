@@ -63,7 +63,7 @@ export class Execution {
     return { affected, lastRowid: BigInt(rowid) };
   }
 
-  /** Ends it at any row. */
+  /** May stop at any row. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -30,7 +30,7 @@ const MAX_STORED_SQL = 1_000;
 export class Stream {
   readonly #deps: StreamDeps;
   readonly connection: Connection;
-  /** SQL texts by the client's number; those of a WebSocket are shared by its streams. */
+  /** SQL texts by the client's number; a WebSocket's streams share them. */
   readonly #stored: Map<number, string>;
   readonly userTransaction = new UserTransaction();
   #execution: Execution | undefined;

@@ -1,4 +1,4 @@
-/** Cuts what a client sends into messages, one at a time: what follows waits in its own socket. */
+/** Cuts a client's bytes into messages, one at a time: the rest waits in the socket. */
 import type { Socket } from 'node:net';
 import { Malformed } from '../mongo/index.ts';
 import { HEADER_BYTES, MAX_MESSAGE_BYTES } from './wire-messages.ts';
@@ -13,11 +13,11 @@ const UNAUTHENTICATED_RECEIVE_MS = 5000;
 
 export interface ReaderOptions {
   readonly isKnown: () => boolean;
-  /** Resolves when a large message may come; what it resolves with is called when it was dealt with. */
+  /** Resolves when a large message may come, with a function to call when it was handled. */
   readonly takeTurn: () => Promise<() => void>;
 }
 
-/** Ends when the client does. Throws Malformed; destroys the socket when it is left. */
+/** Ends with the client. Throws Malformed; destroys the socket on exit. */
 export async function* readMessages(socket: Socket, options: ReaderOptions): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = [];
   let length = 0;

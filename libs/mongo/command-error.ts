@@ -72,7 +72,7 @@ export type CodeName = keyof typeof CODES;
 export class CommandError extends Error {
   readonly code: number;
   readonly codeName: string;
-  /** Beside code and message: `keyPattern` and `keyValue` of a duplicate. */
+  /** Besides code and message: `keyPattern` and `keyValue` of a duplicate. */
   readonly more: Document;
 
   constructor(code: CodeName | number, message: string, more: Document = {}) {

@@ -11,7 +11,7 @@ export const DOCUMENT_STEPS = 300;
 /** Cost of writing a key of an index. */
 export const KEY_STEPS = 50;
 
-/** The command's time is over. It ends the command as a whole, whatever else it would go on with. */
+/** The command's time limit. Ends the whole command, whatever remains. */
 export class OutOfTime extends CommandError {
   constructor(what?: string) {
     super('MaxTimeMSExpired', `operation exceeded time limit${what === undefined ? '' : `: ${what}`}`);
@@ -31,7 +31,7 @@ export function withinCommandTime<T>(remainingMs: (() => number) | null, work: (
   }
 }
 
-/** Throws OutOfTime when the command that runs now has none left. */
+/** Throws OutOfTime when the current command's time is over. */
 export function spend(steps = 1): void {
   left -= steps;
   if (left > 0) return;

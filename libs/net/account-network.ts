@@ -71,7 +71,7 @@ export class AccountNetwork {
     this.#gateway.tick();
   }
 
-  /** Questions are answered here and never reach another machine, so that none can lie to another. */
+  /** Questions are answered here and never reach another machine, so that none can spoof another. */
   #answerArp(port: SwitchPort, frame: Buffer): void {
     const question = arpQuestionIn(frame);
     if (question === null || question.sender !== port.ip || port.mac.compare(question.senderMac) !== 0)

@@ -6,7 +6,7 @@
 import type { Writable } from 'node:stream';
 
 const BLOCK_BYTES = 16 * 1024;
-/** Pieces of so many bytes wait as they are: to copy them costs more than their object. */
+/** Pieces this large are queued uncopied: copying costs more than an object. */
 const LARGE_BYTES = 8 * 1024;
 
 export class GatheredWrites {

@@ -1,4 +1,4 @@
-/** Answers one HTTP request of a guest for the SSH keys that are lent to it, and ends. */
+/** Answers one HTTP request of a guest for its temporary SSH keys, then closes. */
 import { Duplex } from 'node:stream';
 
 const MAX_REQUEST_BYTES = 4096;

@@ -3,7 +3,7 @@
 export const ARP = 0x0806;
 export const IPV4 = 0x0800;
 export const PROTOCOL = { icmp: 1, tcp: 6, udp: 17 } as const;
-/** Where parts of a frame begin, and the length of what comes before a frame on the wire to QEMU. */
+/** Offsets of a frame's parts, and the length of the prefix on the wire to QEMU. */
 export const LENGTH_BYTES = 4;
 export const ETHERNET_BYTES = 14;
 const IP_BYTES = 20;

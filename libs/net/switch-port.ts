@@ -1,4 +1,4 @@
-/** The end of one guest's wire: cuts its bytes into frames, and takes frames for it while there is room. */
+/** One end of a guest's wire: cuts bytes into frames, and queues frames for it while there is room. */
 import { connect, type Socket } from 'node:net';
 import { LENGTH_BYTES } from './packets.ts';
 
@@ -25,7 +25,7 @@ export interface SwitchPortDeps {
 const CONNECT_MS = 5000;
 /** A guest whose QEMU names a longer frame is broken; the device has an MTU of 9000. */
 const MAX_FRAME_BYTES = 65_550;
-/** Frames of neighbours beyond this are dropped, as a switch does. */
+/** Frames from neighbours above this are dropped, as a switch does. */
 const FULL_BYTES = 512 * 1024;
 /** Services pause above this many pending bytes. */
 const BUSY_BYTES = 256 * 1024;

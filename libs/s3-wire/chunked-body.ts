@@ -116,7 +116,7 @@ export class ChunkedBody {
     this.#hashesHere = false;
   }
 
-  /** Whether a chunk ends with that part, which push() gave. Asked once. */
+  /** Whether a chunk ends with that part, which push() returned. Call once. */
   ends(part: Uint8Array): boolean {
     return this.#lastParts.delete(part);
   }
@@ -155,7 +155,7 @@ export class ChunkedBody {
     this.#state = 'data-end';
   }
 
-  /** Goes on with the line under way, and acts on it when it is whole. Returns where reading goes on. */
+  /** Continues the current line, and handles it when complete. Returns where reading continues. */
   #readLine(chunk: Uint8Array, at: number): number {
     const feed = chunk.indexOf(LF, at);
     const end = feed < 0 ? chunk.length : feed + 1;

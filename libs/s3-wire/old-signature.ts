@@ -143,7 +143,7 @@ function* textsToSign(
   const query = signed.toSorted(([a], [b]) => (a < b ? -1 : 1)).map((pair) => pair.join('='));
   const host = hostBucket === null ? '' : `/${hostBucket}`;
   const [md5, type] = [textOf(headers, 'content-md5'), textOf(headers, 'content-type')];
-  // Clients sign `/bucket/` where they ask for `/bucket`.
+  // Clients sign `/bucket/` when they request `/bucket`.
   const isBare = hostBucket === null && /^\/[^/]+$/.test(rawPath);
   for (const path of [...canonicalPaths(rawPath), ...(isBare ? canonicalPaths(`${rawPath}/`) : [])]) {
     const resource = `${host}${path}${query.length === 0 ? '' : `?${query.join('&')}`}`;
@@ -177,7 +177,7 @@ function queryPairs(rawQuery: string): Pair[] {
     });
 }
 
-/** The headers that Signature Version 2 covers in a presigned URL: those sent, and those of its query. */
+/** Headers that Signature Version 2 covers in a presigned URL: those sent, and those in its query. */
 function withRawQueryHeaders(headers: RawHeaders, rawQuery: string): RawHeaders {
   const added = amzPairs(rawQuery).filter(([name]) => !headers.has(name));
   if (added.length === 0) return headers;

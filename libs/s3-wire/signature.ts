@@ -145,7 +145,7 @@ export function anonymousPayload(head: RequestHead): Payload {
   throw new S3Error('AccessDenied', 'Signed chunks need a signed request');
 }
 
-/** A presigned URL must do what its signer meant: no header that S3 acts on may be added to it. */
+/** A presigned URL must do what its signer intended: no header that S3 acts on may be added. */
 function checkAllSigned(headers: RawHeaders, signedHeaders: readonly string[]): void {
   const mustBeSigned = (name: string) =>
     name === 'host' || (name.startsWith('x-amz-') && name !== 'x-amz-content-sha256');

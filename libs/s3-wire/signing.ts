@@ -33,13 +33,13 @@ function encoded(text: string): string {
   );
 }
 
-/** The path of an object or a bucket. `bucket`: empty where the name of the host has it. */
+/** The path of an object or a bucket. `bucket`: empty if it is part of the host name. */
 export function pathOf(bucket: string, key = ''): string {
   const parts = [bucket, key.split('/').map(encoded).join('/')];
   return `/${parts.filter((part) => part !== '').join('/')}`;
 }
 
-/** Sorted, as it is signed and sent. */
+/** Sorted, as signed and sent. */
 export function queryText(query: Readonly<Record<string, string>>): string {
   return Object.entries(query)
     .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)

@@ -91,7 +91,7 @@ function makeEngine(polynomial: bigint): Engine {
   };
 }
 
-/** The CRC of all bytes, of which `before` is that of those before `bytes`; 0n at the beginning. */
+/** The CRC of all bytes; `before`: the CRC of the bytes before `bytes`, 0n at the start. */
 export type Crc = (bytes: Uint8Array, before: bigint) => bigint;
 
 /** A reflected CRC with this many bits, initialized and finalized with all ones. */

@@ -4,7 +4,7 @@ import { isDiskError, isFull } from './sqlite-error.ts';
 
 /** Below this SQLite may fail anywhere, whatever the reserve is. */
 const SCARCE_BYTES = 1024 * 1024;
-/** The space for growth is rounded down to this fraction of the reserve, so that it changes rarely. */
+/** The space for growth is rounded down to this fraction of the reserve, so that it rarely changes. */
 const STEPS = 8;
 /** Data is written to the log, and from there to the file. */
 const TIMES_WRITTEN = 2;

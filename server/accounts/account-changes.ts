@@ -11,7 +11,7 @@ import { EXPIRED, setAdministrator, setExpiry, setMustChange } from './expiries-
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
-/** Members that are left out stay as they are. */
+/** Members that are missing stay as they are. */
 export interface WantedChange {
   readonly email?: string | undefined;
   readonly is_admin?: boolean | undefined;
@@ -83,7 +83,7 @@ export class AccountChanges {
     });
   }
 
-  /** An account that is suspended because its end had come goes on, if the end is put off. */
+  /** An account suspended because its end had come is resumed when the end is moved later. */
   #setEnd(change: Change, row: AccountRow, end: string | null): void {
     const { store, clock, reactivation } = this.#deps;
     const at = end === null ? null : readTime('expires_at', end);

@@ -58,7 +58,7 @@ export interface CreateOptions {
   readonly precede?: (change: Change) => void;
   /** Used as the key instead of a new one. */
   readonly apiKey?: string;
-  /** The account is made on the terms of an invitation. */
+  /** The invitation's terms apply to the new account. */
   readonly invited?: Invited;
   /** false: the address is shown but not claimed, and cannot be used to log in. */
   readonly claimEmail?: boolean;

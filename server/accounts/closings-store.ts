@@ -33,7 +33,7 @@ export function condemnAccount(id: number, to: { readonly at: number; readonly r
   };
 }
 
-/** The account goes on as before. Refused if it is not to be removed, or has been. */
+/** Keeps the account. Refused unless its removal is scheduled and not yet done. */
 export function keepAccount(id: number): Statement {
   return {
     sql: `UPDATE accounts SET removal_at = NULL, is_active = 1, suspended_reason = NULL

@@ -1,4 +1,4 @@
-/** The SQL of what administrators set of accounts, such as their end; and of when they were last seen. */
+/** SQL of the account fields that administrators set, such as the end, and of the time of last use. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 /** The last use of the account by a session or a key, or its last login; null: never. */
@@ -47,7 +47,7 @@ export function setAdministrator(id: number, isAdmin: boolean): Statement {
   };
 }
 
-/** A new password ends it. */
+/** Setting a new password clears it. */
 export function setMustChange(id: number, must: boolean): Statement {
   return {
     sql: 'UPDATE accounts SET must_change = ? WHERE id = ? AND closed_at IS NULL',

@@ -94,7 +94,7 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
       handler: async (call) => {
         const { body, request } = call;
         const { address, headers } = request;
-        // A page of another site must not sign its visitor in as somebody else.
+        // Another site's page must not sign its visitor in to another account.
         assertSameSite(request.raw, publicUrl);
         const userAgent = headers['user-agent'] ?? '';
         const login = { name: loginName(body), password: body.password, address, userAgent };
@@ -305,7 +305,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
   ];
 }
 
-/** A key that reads its own account is shown what it has. */
+/** A session that reads its own account sees its key. */
 function showsKeyToSession({ via }: Principal, answer: unknown): boolean {
   return via !== 'key' && (answer as { readonly api_key: string | null }).api_key !== null;
 }

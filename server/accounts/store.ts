@@ -27,7 +27,7 @@ export interface AccountRow {
   readonly removal_at: number | null;
   /** The account is suspended from then on; null: it does not expire. */
   readonly expires_at: number | null;
-  /** The invitation that made it; null: made otherwise. */
+  /** The invitation used at registration; null: none. */
   readonly invitation_id: string | null;
   /** 1: a login only leads to a new password. */
   readonly must_change: number;

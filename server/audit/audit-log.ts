@@ -17,7 +17,7 @@ export interface AuditFilter {
   readonly to: number;
 }
 
-/** Administrators may name another account, or `all`; the operator has none of its own. */
+/** Administrators may name another account, or `all`; the operator has no account. */
 export function accountAsked(principal: Principal, asked: string | undefined): number | null {
   const { accountId, isAdmin, scopes } = principal;
   if (asked === undefined) return accountId === 0 ? null : accountId;

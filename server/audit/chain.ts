@@ -1,9 +1,9 @@
-/** The chain of sealed ranges of the audit log: how its hashes are made, and how it is verified. */
+/** The hash chain of the audit log: how its ranges are sealed and verified. */
 import { createHash } from 'node:crypto';
 import type { Reads } from '../metadata/metadata.ts';
 import { type AuditRow, AuditStore, type SealRow } from './store.ts';
 
-/** Bytes of a row beside its texts: numbers, and its entries in indexes. */
+/** Bytes of a row besides its texts: numbers and index entries. */
 const ROW_BYTES = 120;
 const SEALS_AT_ONCE = 500;
 /** The head before the first range. */

@@ -20,7 +20,7 @@ export interface TrailDeps {
 
 /** A burst of entries, then this many per minute. */
 const ALLOWANCES = {
-  /** In commits, of an account about itself: of each operation apart, so that a flood hides no other. */
+  /** Events about the account itself: limited per operation, so that a flood hides no other. */
   committed: { burst: 1000, perMinute: 20 },
   /** Entries stored without a commit, like the following kinds. */
   account: { burst: 300, perMinute: 30 },

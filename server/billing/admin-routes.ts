@@ -124,7 +124,7 @@ function accountIdOf(text: string): number {
 
 export interface PlanRoutesDeps {
   readonly plans: Plans;
-  /** Adds what else of an account changes to the commit of its terms (accounts). */
+  /** Adds the account's other changes to the commit that changes its terms. */
   readonly changeAccount: (
     change: Change,
     call: Call,

@@ -191,7 +191,7 @@ export function billingPart(
         : []),
       every('charge usage', () => rating.rateHour()),
       every('check billing', () => checks.check(), { raises: [BILLING_ALARM] }),
-      // A short grace must be noticed when it ends.
+      // A short grace period must be noticed when it ends.
       every('check credits', () => creditStates.tick(), {
         everyMs: Math.min(graceMs, MINUTE_MS),
         per: 'host',
@@ -201,7 +201,7 @@ export function billingPart(
     start: () => {
       checks.startVerification();
       if (!membership.isHost) return;
-      // Machines and databases stop and start where they are.
+      // Machines and databases stop and start in their own domains.
       creditStates.serve();
       if (membership.isShared)
         bus.onForget('account', (id) => id !== null && creditStates.accountChanged(id));

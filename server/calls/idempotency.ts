@@ -306,7 +306,7 @@ export class Attempt {
     }
     const first = await this.#keep(response);
     if (first === undefined || first.status < 400) return first;
-    // The other one was refused while this one had its effect, which is what a retry must be told.
+    // The other attempt was refused while this one took effect, which a retry must be told.
     await this.#deps.metadata.commit([...this.withdraw(), ...this.record(response)]);
     return undefined;
   }

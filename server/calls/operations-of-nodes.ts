@@ -9,7 +9,7 @@ import type { Membership } from '../platform/membership.ts';
 import type { OperationRow, OperationsStore } from './operations-store.ts';
 import type { Progress } from './principal.ts';
 
-/** Time between two looks of a node at what it was asked, and two notes of its progress. */
+/** How often a node reads requests from others and reports its progress. */
 const TELL_MS = 1000;
 /** Time between two looks at the row of an operation that another node runs. */
 const LOOK_MS = 500;

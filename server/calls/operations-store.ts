@@ -14,7 +14,7 @@ export interface OperationRow {
   /** The node that runs or ran it; '': a cloud of one process, or a node that has begun anew since. */
   readonly node: string;
   readonly is_cancellable: number;
-  /** JSON, of another node's; null: it does not tell. */
+  /** JSON from another node; null: it reports none. */
   readonly progress: string | null;
 }
 

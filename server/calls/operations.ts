@@ -65,7 +65,7 @@ export interface Operation {
   readonly state: 'running' | 'ended' | 'interrupted';
   /** The response that the call would have had; null until it has ended. */
   readonly response: StoredResponse | null;
-  /** null: it does not tell, or does not run. */
+  /** null: it reports none, or is not running. */
   readonly progress: Progress | null;
   readonly isCancellable: boolean;
 }
@@ -211,7 +211,7 @@ export class Operations {
     return { ...common, state: isRunning ? 'running' : 'failed' };
   }
 
-  /** Accepts no more calls and ends all waiting. Resolves when none is running, after `ms` at the latest. */
+  /** Accepts no more calls and ends all waiting. Resolves when none is running, or after `ms`. */
   async drain(ms: number): Promise<void> {
     this.#stopping.abort();
     const done = new AbortController();
@@ -222,12 +222,12 @@ export class Operations {
     done.abort();
   }
 
-  /** To be called before the first one begins: those of an earlier process of this node were interrupted. */
+  /** Call before the first operation begins: those of an earlier process of this node were interrupted. */
   async start(): Promise<void> {
     await this.#nodes.start();
   }
 
-  /** To be called with each that has changed, here or at another node, as far as that is told. */
+  /** Call with each operation that changed, here or (as far as known) at another node. */
   changed(operationId: string): void {
     this.#nodes.changed(operationId);
   }

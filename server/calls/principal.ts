@@ -72,7 +72,7 @@ export interface Principal {
   /** null: no limit. */
   readonly bucketLimits: readonly BucketLimit[] | null;
   readonly via: 'nobody' | 'key' | 'session' | 'control';
-  /** When the key ends, ms since 1970; null: never, or it is no key. */
+  /** When the key expires, ms since 1970; null: never, or it is not a key. */
   readonly keyExpiresAt: number | null;
   /** Stable name of the credential, for rate limits and logs; never the secret. */
   readonly credentialId: string;

@@ -24,7 +24,7 @@ export interface NewToken extends ShortTokenName {
 /** Limits of open tokens; beyond, a new one replaces an open one. */
 export interface Room {
   readonly maxAll: number;
-  /** Beyond, the owner's oldest ends. */
+  /** Beyond it, the owner's oldest ends. */
   readonly maxPerOwner: number;
   /** Chooses the token to replace when the total is reached. Default: the oldest. */
   readonly displaced?: (open: readonly OpenToken[]) => OpenToken | undefined;
@@ -54,7 +54,7 @@ export class ShortTokens {
     return this.#store.findByOther(otherHash, this.#deps.clock.now());
   }
 
-  /** Makes room for it, if it is to, and adds it. False: one of its secrets is known already. */
+  /** Makes room if asked to, and adds the token. False: one of its secrets is already known. */
   async add({ lifeMs, ...token }: NewToken, room?: Room): Promise<boolean> {
     const createdAt = this.#deps.clock.now();
     const dropped = room === undefined ? [] : await this.#makeRoom(token, room, createdAt);

@@ -101,7 +101,7 @@ export class Tickets {
     return content.holder;
   }
 
-  /** Opens it, until it ends. */
+  /** Opens the token until it expires. */
   #open(ticket: string): Content | undefined {
     const { clock, sealer } = this.#deps;
     if (ticket.length > MAX_LENGTH) return undefined;

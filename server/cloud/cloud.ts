@@ -1,4 +1,4 @@
-/** The composition root: every part is made here and in the files beside, in start order. */
+/** The composition root: all parts are built here and in the files beside it, in start order. */
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -94,7 +94,7 @@ export interface Cloud {
   countRunning(): Promise<number>;
   /** Moves an engine's data to its newest version here, while nothing runs; null: there was nothing to do. */
   upgradeEngine(name: EngineName): Promise<{ readonly from: string; readonly to: string } | null>;
-  /** Parts that a restore drill tries beside the API. */
+  /** Parts that a restore drill tests besides the API. */
   readonly within: { readonly base: Foundations } & Pick<Domains, 'databases' | 'compute'>;
   /** Stops background work and closes the stores; the edges must be closed before. */
   close(): Promise<void>;
@@ -314,12 +314,12 @@ function linkKeysBy(accounts: () => Pick<AccountsPart, 'linkKeys'>): AccountsPar
   };
 }
 
-/** Accounts are made after machines, and asked once both run. */
+/** Accounts are built after machines, and used once both run. */
 function isCurrentBy(accounts: () => Pick<AccountsPart, 'authenticator'>) {
   return (principal: Principal) => accounts().authenticator.isCurrent(principal);
 }
 
-/** Databases are made after machines, and reached once both run. */
+/** Databases are built after machines, and reached once both run. */
 function servicesOf(databases: () => NetworkServices): NetworkServices {
   return {
     find: (...of) => databases().find(...of),

@@ -23,7 +23,7 @@ import { buildCloud, type Cloud } from './cloud.ts';
 import { targetAt } from './recovery-target.ts';
 import { prepareDirectory, withMetadata } from './restored-directory.ts';
 
-/** Everything that the process of a drill needs besides the request. */
+/** What a drill's process needs besides the request. */
 export interface DrillMeans {
   /** Settings of the live cloud. */
   readonly config: Config;

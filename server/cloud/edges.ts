@@ -103,7 +103,7 @@ export function buildEdges(
     routeLimiters: doors.routeLimiters,
     routes: deps.apiRoutes,
     pages: deps.pages,
-    // For clients that reach this port alone. Links stay on the data origin: what they show may be script.
+    // For clients that reach only this port. Links stay on the data origin: they may open scripts.
     beside: [...ofData.beside, { takes: isAwsSigned, handle: s3.handle.bind(s3) }],
     own: { addresses, origin: 'apiUrl' },
     cors: apiCors(config),

@@ -46,7 +46,7 @@ export function isS3(location: string): boolean {
   return location.startsWith('s3:');
 }
 
-/** The credentials are those of the URL, else those of the file. */
+/** Credentials come from the URL, else from the file. */
 function addressOf(url: string, { recoveryCredentialsFile }: TargetConfig): S3Address {
   const file = url.includes('@') ? '' : recoveryCredentialsFile;
   return addressIn({

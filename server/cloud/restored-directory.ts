@@ -20,7 +20,7 @@ import {
 import { type FirstStart, prepareFirstStart } from '../recovery/points/first-start.ts';
 import type { OpenedFolder, OpenedPointsDeps } from '../recovery/points/opened-points.ts';
 
-/** The metadata of a directory as they are, while `work` runs. */
+/** The metadata of a directory, unchanged, while `work` runs. */
 export async function withMetadata<T>(
   directory: string,
   work: (metadata: ComparedMetadata) => Promise<T>,

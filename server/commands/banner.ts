@@ -50,7 +50,7 @@ export async function bannerNotes(cloud: Cloud, isTerminal: boolean): Promise<st
 
 const ELSEWHERE = 'From other machines, use the name or address of this host instead of localhost.';
 
-/** Only of a choice that the settings leave to us: it differs from that of a cloud on loopback. */
+/** Only for our own default: it differs from a cloud on loopback. */
 function registrationNotes(config: Config): string[] {
   if (config.registration !== 'auto' || registrationOf(config) === 'open') return [];
   return [`${BY_INVITATION}. To let everyone register, set CLOUDLET_REGISTRATION=open.`];
@@ -94,7 +94,7 @@ async function setupLines({ config, addresses, setupLinks }: Cloud, isTerminal: 
   ];
 }
 
-/** To be copied: in full, unless who reads it is where it is short. */
+/** For copying: in full, unless a short form is enough for the reader. */
 function commandLine(verb: readonly string[], dataDir: string, isTerminal: boolean): string {
   const isHere = isTerminal && resolve() === resolve(ROOT);
   const launcher = isHere ? 'bin/cloudlet' : join(ROOT, 'bin/cloudlet');

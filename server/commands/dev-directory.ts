@@ -1,4 +1,4 @@
-/** The data directory of `cloudlet dev`: a temporary one that goes with it, unless one is named or kept. */
+/** The data directory of `cloudlet dev`: temporary and removed at the end, unless named or kept. */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -137,7 +137,7 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** The name has the process that made it. */
+/** The name contains the pid of the process that made it. */
 function isAbandoned(name: string): boolean {
   const [, pid] = NAME.exec(name) ?? [];
   return pid !== undefined && !existsSync(`/proc/${pid}`);

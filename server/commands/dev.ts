@@ -1,4 +1,4 @@
-/** `cloudlet dev`: a cloud for one run of a program or of its tests, and nothing of it afterwards. */
+/** `cloudlet dev`: a cloud for one run of a program or its tests, removed afterwards. */
 import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -53,7 +53,7 @@ const KEY = 'cloudlet-development-key';
 const DATABASE = 'dev';
 const ACCESS_KEY = 'cloudlet dev';
 const LOOK_MS = 50;
-/** A database that takes longer is reported. */
+/** A database that takes longer is mentioned. */
 const SOON_MS = 2000;
 const COMMAND_NOT_FOUND = 127;
 const BY_SIGNAL = 128;
@@ -184,7 +184,7 @@ async function variablesOf(call: Call, { apiUrl, key, wanted }: Access): Promise
   return Object.assign({ CLOUDLET_URL: apiUrl, CLOUDLET_API_KEY: key }, s3, ...databases);
 }
 
-/** A new access key takes the place of the one of the run before, whose secret nobody has. */
+/** A new access key replaces the previous run's, whose secret is lost. */
 async function s3Variables(call: Call): Promise<Variables> {
   const earlier = await call<{ id: string; name: string }[]>('GET', '/api/account/access-keys');
   for (const { id, name } of earlier)

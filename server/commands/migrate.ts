@@ -77,7 +77,7 @@ async function moveRows({ dataDir: directory, metadataUrl: url }: Config, to: En
   console.log(tables === null ? `The metadata is already in ${where}.` : `Moved to ${where}. ${how}`);
 }
 
-/** `engine`: where the metadata are. */
+/** `engine`: of the current metadata. */
 async function moveBytes(config: Config, engine: Engine, to: Place): Promise<number> {
   const alarms = new Alarms(clock);
   const diskSpace = new DiskSpace({ clock, alarms, directory: config.dataDir });
@@ -127,7 +127,7 @@ function openMetadata(
   alarms: Alarms,
 ): Promise<Metadata> {
   if (engine === 'postgresql') {
-    // Each write is refused from then on, which ends the move.
+    // Every write is refused from then on, which ends the move.
     return PostgresqlMetadata.open({ url, clock, alarms, onTakenOver: () => {} });
   }
   assertNotMoved(directory);

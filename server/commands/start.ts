@@ -75,14 +75,14 @@ interface RunningCloud {
   stop(): Promise<number>;
 }
 
-/** Builds the cloud and listens on both ports and the control socket. `step` tells of each part. */
+/** Builds the cloud and listens on both ports and the control socket. `step` reports each part. */
 export async function startCloud(
   config: Config,
   step: BuildOptions['step'],
   { log = openLog(config), isWorker = false }: { readonly log?: Logger; readonly isWorker?: boolean } = {},
 ): Promise<RunningCloud> {
   const { host, port, dataPort, workers } = config;
-  // With workers any process may take a connection.
+  // With workers any process may accept a connection.
   const shared = { host, reusePort: isWorker || workers > 0 };
   const onFenced = () => {
     log.flush(() => process.exit(FENCED));

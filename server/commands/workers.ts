@@ -64,7 +64,7 @@ export class Workers {
         CLOUDLET_COMPUTE: 'off',
         CLOUDLET_WORKERS: '0',
       },
-      // Closed when this process ends, in whatever way: see parentEnded().
+      // Closed when this process ends, however it ends: see parentEnded().
       stdio: ['pipe', 'ignore', 'inherit'],
     });
     this.#children.add(child);

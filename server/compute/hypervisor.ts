@@ -19,7 +19,7 @@ export interface HypervisorCapabilities {
   readonly filesToStart: number;
 }
 
-/** A guest of a recovery point whose disk a new guest begins with. */
+/** A guest of a recovery point whose disk a new guest starts from. */
 export interface GuestOrigin {
   readonly vmId: string;
   /** By the paths of GuestFiles. Throws `data_corrupted`, `target_unavailable`. */
@@ -287,7 +287,7 @@ export interface Hypervisor {
   /** All images of this cloud stored in the engine, including unfinished ones and those without a row. */
   listImages(): Promise<readonly string[]>;
 
-  /** Begins to monitor guests that already run (after a start of Cloudlet), so that their end is reported. */
+  /** Monitors guests that already run (after a restart of Cloudlet), so that their end is reported. */
   adopt(facts: readonly GuestFact[]): Promise<void>;
 
   /** Releases everything; guests keep running. */

@@ -23,7 +23,7 @@ export interface PrivateSwitch {
    * Connects exactly these machines. One that is not reached is tried again by the next call. Never rejects.
    */
   sync(members: readonly NetworkMember[]): Promise<void>;
-  /** Ends a sync() that is under way; there are no more. */
+  /** Ends a sync() in progress; no more follow. */
   stop(): void;
   /** Disconnects all machines. */
   close(): Promise<void>;
@@ -31,7 +31,7 @@ export interface PrivateSwitch {
 
 /** The port to an account's other resources in its network. */
 export interface NetworkServices {
-  /** The number of the account's database of that name; null: it has none. */
+  /** The number of the account's database with that name; null: none. */
   find(accountId: number, name: string): Promise<number | null>;
   /**
    * A connection to a port of the account's database with that number, or `data`: it answers at the data
@@ -42,7 +42,7 @@ export interface NetworkServices {
     readonly number: number;
     readonly port: number;
   }): Promise<Duplex | 'data' | null>;
-  /** The URI, with its password, of the account's database of that name; null: it has none. */
+  /** The URI, with password, of the account's database with that name; null: none. */
   uri(accountId: number, name: string): Promise<string | null>;
 }
 

@@ -45,7 +45,7 @@ const PATH = '/api/vms/{vm_id}/tunnel';
 const MAX_PORT = 65_535;
 const SSH = 22;
 
-/** Only the state is asked of the machine. */
+/** Only needs the machine's state. */
 export interface VmTunnelRouteDeps {
   readonly find: (principal: Principal, vmId: string) => Awaitable<{ readonly state: string }>;
 }

@@ -12,7 +12,7 @@ export function databaseLimits(config: Limits) {
   return { limits: { connections, statementMs: seconds * 1000 }, serverConnections };
 }
 
-/** How large databases become, and for how long, and how much of, what is left of them is kept. */
+/** Size limits of databases, and how long and how much of deleted ones is kept. */
 export function databaseKeeping(config: Config) {
   return {
     ...databaseLimits(config),

@@ -4,7 +4,7 @@
  */
 import type { EngineName } from './engine.ts';
 
-/** Common grammars of SQL, by the system that is known for it; `standard`: nothing beyond the standard. */
+/** Common SQL grammars, named after a well-known system; `standard`: only the standard. */
 export const SQL_DIALECTS = ['standard', 'sqlite', 'postgresql', 'mysql'] as const;
 export type SqlDialect = (typeof SQL_DIALECTS)[number];
 
@@ -20,9 +20,9 @@ export interface EngineTraits {
   readonly transport: (typeof TRANSPORTS)[number];
   /** Whether its servers write a log of each database. */
   readonly hasLog: boolean;
-  /** Whether drivers may ask for TLS also where it is not required. */
+  /** Whether drivers may use TLS where it is not required. */
   readonly offersTls: boolean;
-  /** Whether programs can make databases for tests beside their own. */
+  /** Whether programs can create test databases beside it. */
   readonly hasTestDatabases: boolean;
   /** Whether the databases of an account share a server of the account's own, where Cloudlet runs it. */
   readonly hasAccountServer: boolean;
@@ -45,7 +45,7 @@ export interface EngineDescription {
   /** The usual port of its drivers, which it has in the private network of an account. */
   readonly port: number;
   readonly traits: EngineTraits;
-  /** null: it has none. */
+  /** null: no client. */
   readonly client: EngineClient | null;
   /** Codes of its errors (QueryFailed.engineCode) that mean damaged data. */
   readonly damageCodes: readonly string[];

@@ -51,7 +51,7 @@ export interface Readiness {
   readonly fix: string | null;
   /** The host is still installing the engine: databases can be created, and wait for it. */
   readonly preparing?: Preparing;
-  /** Extensions that tenants may create; missing where the engine has none. */
+  /** Extensions that tenants may create; missing if the engine has none. */
   readonly extensions?: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export interface Endpoint {
   readonly ca: string | null;
   /** The same over TLS that drivers verify by its `ca`, where `tls` is false and the server offers it. */
   readonly verified?: Endpoint | undefined;
-  /** Connection URI for drivers; `password` is inserted as it is, URL-safe. */
+  /** Connection URI for drivers; `password` is inserted unescaped and must be URL-safe. */
   uri(password: string): string;
 }
 
@@ -105,7 +105,7 @@ export interface Query {
 
 export interface QueryResult {
   readonly columns: readonly { readonly name: string; readonly type: string | null }[];
-  /** Values as JSON; values that JSON cannot hold (64-bit integers beyond 2^53, bytes) are text. */
+  /** Values as JSON; values that JSON cannot represent (64-bit integers beyond 2^53, bytes) are text. */
   readonly rows: readonly (readonly unknown[])[];
   /** Rows changed by the statement; null when it changes none. */
   readonly affected: number | null;
@@ -138,11 +138,11 @@ export interface Table {
   readonly size_bytes: number | null;
 }
 
-/** A database that programs of an account made on its server, for tests or as a shadow. */
+/** A database that an account's programs created on its server, for tests or as a shadow. */
 export interface TestDatabase {
   readonly name: string;
   readonly sizeBytes: number;
-  /** The database of Cloudlet (`database`) whose user made it; null: any of the account may have. */
+  /** The Cloudlet database (`database`) whose user created it; null: any of the account's. */
   readonly madeBy: string | null;
 }
 
@@ -164,7 +164,7 @@ export interface DumpHow {
   readonly hasTests?: boolean;
 }
 
-/** `host_disk_full`: it cannot grow for now, and all else works; `engine_unavailable`: nothing does. */
+/** `host_disk_full`: it cannot grow now, all else works; `engine_unavailable`: nothing works. */
 export interface Trouble {
   readonly code: 'engine_unavailable' | 'host_disk_full';
   readonly message: string;
@@ -172,7 +172,7 @@ export interface Trouble {
 
 export interface Engine {
   readonly name: EngineName;
-  /** Its first database of an account may have to wait for a server of the account's own to be made. */
+  /** An account's first database may have to wait until the account's server is created. */
   readonly startsServers?: boolean;
   /** Formats of dump(), the default first. load() takes the default. */
   readonly dumpFormats: readonly string[];
@@ -223,7 +223,7 @@ export interface Engine {
   load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void>;
   /** Copies the present content of `from` into `to`, which was provisioned; sessions of `from` continue. */
   fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void>;
-  /** Databases that programs made on the server of the account; missing where they cannot. */
+  /** Databases that programs created on the account's server; missing where they cannot. */
   testDatabases?(database: EngineDatabase): Promise<readonly TestDatabase[]>;
   /** Latest log lines of this database, complete lines only; missing where the engine has no log. */
   log?(database: EngineDatabase, maxBytes: number): Promise<string>;
@@ -231,7 +231,7 @@ export interface Engine {
   drop(database: string): Promise<void>;
   /** Names (`database`) of all databases in the engine; the sweeper removes those without a row. */
   list(): Promise<readonly string[]>;
-  /** Restarts the server of the database's account; missing where there is none. */
+  /** Restarts the server of the database's account; missing if it has none. */
   restart?(database: EngineDatabase): Promise<void>;
   /**
    * Moves databases from the layout of an earlier version; `all`: those of this engine. They are unavailable

@@ -1,4 +1,4 @@
-/** Unpacks dumps that were compressed as a whole, which their first bytes tell. */
+/** Unpacks dumps that were compressed as a whole, recognized by their first bytes. */
 import type { Duplex, Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { LoadFailed } from './engine.ts';
@@ -69,7 +69,7 @@ export async function* unpacked(
   yield* unpacked(through(whole, await opened(whole, unpack), name), layers - 1);
 }
 
-/** Nobody reads on in the file where there is no unpacker. */
+/** Nothing more is read from the file if no unpacker exists. */
 async function opened(
   whole: AsyncGenerator<Uint8Array>,
   unpack: () => Duplex | Promise<Duplex>,
@@ -120,7 +120,7 @@ async function* through(
   }
 }
 
-/** Resolves when it takes more, or is gone. */
+/** Resolves when it accepts more, or is gone. */
 function emptied(stream: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {

@@ -1,4 +1,4 @@
-/** The passwords of databases: made, sealed, and compared by their hash. */
+/** Database passwords: creation, sealing, and comparison by hash. */
 import { createHash } from 'node:crypto';
 import { randomBase62 } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';

@@ -22,7 +22,7 @@ function isUnmarkedUtf16(head: Buffer): boolean {
   return nul === '0101' || nul === '1010';
 }
 
-/** Says of a dump without its last line what is to be done. `by`: the program that writes the line. */
+/** The error for a dump without its last line. `by`: the program that writes this line. */
 export function cutOff({ last, by }: { readonly last: string; readonly by: string }): string {
   return (
     `The dump is cut off: its last line, which ${by} writes (\`${last}\`), is missing. Make it again, and look at ` +

@@ -1,4 +1,4 @@
-/** Unpacks xz by the program of that name: Node has none, and one in WebAssembly would need a thread. */
+/** Unpacks xz with the `xz` program: Node has no decoder, and a WebAssembly one would need a thread. */
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { startProgram } from '../platform/host/child-process.ts';
@@ -11,7 +11,7 @@ const WORDS = ['--decompress', '--stdout', '--threads=1', '--memlimit-decompress
 const NOBODY = 65_534;
 const MOST_SAID = 500;
 
-/** A stream of packed bytes in and plain ones out. Throws LoadFailed where the host has no `xz`. */
+/** A stream from packed to plain bytes. Throws LoadFailed where the host has no `xz`. */
 export async function xzUnpacker(program: string | null = findHostProgram('xz')): Promise<Duplex> {
   if (program === null)
     throw new LoadFailed(

@@ -21,7 +21,7 @@ export async function dialed(host: string, port: number): Promise<Socket> {
   }
 }
 
-/** Two ends of one connection that nobody else can join: the listener takes the one whose port it knows. */
+/** Two ends of a private connection: the listener accepts only the port it expects. */
 export async function socketPair(): Promise<readonly [Socket, Socket]> {
   const server = createServer(OPTIONS);
   server.listen({ port: 0, host: LOOPBACK });

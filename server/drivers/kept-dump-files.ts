@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import type { KeptDumps } from '../databases/creation/database-deleter.ts';
 import { syncFolderAsync } from '../platform/durable-file.ts';
 
-/** Ends the name of a dump that is not whole yet. */
+/** Suffix of an unfinished dump. */
 const PART = '.part';
-/** Anything else in the directory, such as the mark of the cloud, is no dump, and is left alone. */
+/** Other files in the directory, such as the cloud's mark, are no dumps and are left alone. */
 const DUMP = /^db-[^.]+$/;
 
 export interface KeptDumpFilesOptions {
@@ -54,7 +54,7 @@ export class KeptDumpFiles implements KeptDumps {
       }
     };
     try {
-      // Opened first: a pipeline that fails at once does not wait until a stream has made its file.
+      // Opened first: a pipeline that fails at once might not have created the file yet.
       const file = await open(path + PART, 'w', 0o600);
       await pipeline(dump, counted, file.createWriteStream({ flush: true }));
       await rename(path + PART, path);

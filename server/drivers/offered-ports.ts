@@ -11,9 +11,9 @@ import { rangesOf } from '../platform/port-ranges.ts';
 export interface OfferedPort {
   /** A name that the nodes know; see server-proxy/login-watch.ts. */
   readonly protocol: string;
-  /** Addresses of this host where it listens; `*`: all. */
+  /** Addresses of this host on which it listens; `*`: all. */
   readonly addresses: readonly string[];
-  /** Serves a client of that address, which may have said something already. */
+  /** Serves a client from that address, which may have sent bytes already. */
   take(client: Socket, address: string): void;
 }
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { randomSecret } from '../platform/ids.ts';
 
 const derive = promisify(pbkdf2);
-/** The least that drivers take; our passwords have 190 bits and need no slowness. */
+/** The minimum that drivers accept; our passwords have 190 bits and need no slow hash. */
 const ITERATIONS = 4096;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;

@@ -70,7 +70,7 @@ export class UnauthenticatedConnections {
     this.#take(connection, entry);
   }
 
-  /** Ends one: of the first kind that has more than its third, and of the address with most of these. */
+  /** Ends one: of the first kind that exceeds its third, from the address with most of them. */
   evict(): void {
     const third = this.#entries.size / KINDS.length;
     const kind = KINDS.find((each) => this.#counts[each] >= third);

@@ -51,7 +51,7 @@ export interface HranaEdgeDeps {
     exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
     /** The answer to a message; null: it is none of the protocol. Throws AppError. */
     receive(database: EngineDatabase, message: HranaMessage): Promise<Uint8Array | null>;
-    /** Ends the streams of a WebSocket. */
+    /** Ends the streams of a closed WebSocket. */
     closeSocket(database: EngineDatabase, socket: string): Promise<unknown>;
     readonly egress: Pick<Egress, 'count' | 'counted'>;
   };

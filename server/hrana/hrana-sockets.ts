@@ -54,7 +54,7 @@ interface Client {
   readonly databaseId: string | null;
   /** Password of the last `hello`. */
   password: string;
-  /** Aborted when the connection ends. */
+  /** Aborted when the connection closes. */
   readonly left: AbortController;
   database: EngineDatabase;
   /** Resolves when the last password was checked: messages are processed in order. */
@@ -147,7 +147,7 @@ export class HranaSockets implements Upgrades {
     };
     webSocket.on('error', () => {}); // A frame too large or broken: ws closes with the right code.
     webSocket.once('close', known);
-    // Drivers send their first requests at once: what comes in the same packet is read despite the pause.
+    // Drivers send their first requests at once: bytes in the same packet are read despite the pause.
     const early: Buffer[] = [];
     const wait = (data: Buffer) => early.push(data);
     webSocket.once('message', (data: Buffer) => {

@@ -6,7 +6,7 @@ import { HranaSockets } from './hrana-sockets.ts';
 
 type Settings = Pick<Config, 'databaseCalls' | 'databaseCallMb'>;
 
-/** Serves Hrana on a server that does not listen yet. The result takes the upgrades to its WebSockets. */
+/** Serves Hrana on a server that does not listen yet. Returns the handler of its WebSocket upgrades. */
 export function serveHrana(
   app: FastifyInstance,
   { databaseCalls: maxCalls, databaseCallMb }: Settings,

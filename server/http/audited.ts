@@ -79,7 +79,7 @@ export class AuditedCall {
     };
   }
 
-  /** The call has been done; `answer` is its answer, where it is no stream. */
+  /** The call is done; `answer`: its answer, unless streamed. */
   async answered(status: number, answer: unknown): Promise<void> {
     if (this.#isRecorded) return;
     const { kind, isShown = () => true } = this.#rule;
@@ -172,7 +172,7 @@ function schemaMembers(schema: object): Readonly<Record<string, unknown>> {
   return 'properties' in schema ? (schema.properties as Record<string, unknown>) : {};
 }
 
-/** A caller who was let in nowhere: without a right, or with a key that does not count. */
+/** A caller without permission, or with a key that is not valid here. */
 export function noteTurnedAway(
   trail: AuditTrail | undefined,
   exchange: Given,

@@ -24,7 +24,7 @@ import { endWith, rawProblem } from './response.ts';
 export interface Exchange {
   readonly id: string;
   readonly raw: IncomingMessage;
-  /** The client's when the request arrived: a closed connection has none. */
+  /** The client's at arrival: a closed connection has none. */
   address: string;
   /** On the monotonic clock. */
   startedAt: number;
@@ -48,7 +48,7 @@ export interface DoorDeps {
   readonly headers: Readonly<Record<string, string>>;
   /** Headers with the id; default: `x-request-id`. */
   readonly idHeaders?: readonly string[];
-  /** Allowed `Host` names while the server listens on loopback only, besides its own. */
+  /** Allowed `Host` names, besides its own, while the server listens only on loopback. */
   readonly hostNames: readonly string[];
   /** See ConnectionGuard.isReserve. */
   readonly isReserve: (socket: Socket) => boolean;
@@ -82,7 +82,7 @@ function levelOf(status: number): Level {
   return status >= 400 ? 'info' : 'debug';
 }
 
-/** The entrance of one protocol's requests. */
+/** The entry point for one protocol's requests. */
 export class Door {
   readonly #deps: DoorDeps;
   #checkHost: HostCheck = () => {};
@@ -213,7 +213,7 @@ export class Door {
 /** The caller who is limited, with the request. */
 export type Sender = Pick<Exchange, 'principal' | 'address' | 'raw'>;
 
-/** The owner of bytes that wait: an account, or else the sender of a request. */
+/** The owner of waiting bytes: an account, or else the sender of a request. */
 export type Owner = number | Pick<Exchange, 'principal' | 'address'>;
 
 /** The key under which slots are shared between owners. */
@@ -223,7 +223,7 @@ export function ownerName(owner: Owner): number | string {
   return principal.via === 'nobody' ? sourceOf(address) : principal.accountId;
 }
 
-/** Smaller responses are not counted: the requests for them take as much memory. */
+/** Smaller responses are not counted: their requests take as much memory. */
 const COUNTED_BYTES = 64 * 1024;
 
 export class UnreadResponses {

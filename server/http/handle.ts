@@ -198,7 +198,7 @@ async function replay(
   return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
 }
 
-/** Temporary refusals, so that a retry may succeed. */
+/** Temporary refusals, for which a retry may succeed. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'write_conflict',
   'idempotency_in_flight',

@@ -37,7 +37,7 @@ export async function* jsonTexts(items: Iterable<unknown> | AsyncIterable<unknow
   for await (const item of items) yield JSON.stringify(item);
 }
 
-/** The row id after which a page begins, 0 for the first page. Throws `invalid_cursor`. */
+/** The row id after which a page starts, 0 for the first page. Throws `invalid_cursor`. */
 export function rowIdCursor(cursor: string | undefined): number {
   const after = cursor === undefined ? 0 : Number(cursor);
   if (!Number.isSafeInteger(after)) throw invalidCursor();

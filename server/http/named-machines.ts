@@ -208,7 +208,7 @@ const UNREACHABLE = {
 const NO_BODY = { title: 'Bad request', text: 'A protocol upgrade request must not have a body.' };
 const STOPPED = { title: 'Not running', text: 'The virtual machine with this name is not running.' };
 
-/** Refuses in the words of an error; of what else failed nothing is known but that nobody answers. */
+/** Refuses with the error's message; any other failure means only that nobody answers. */
 function refuseFor(visit: Visit, error: unknown): void {
   if (!isAppError(error)) {
     refuse(visit, 502, UNREACHABLE);

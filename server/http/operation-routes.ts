@@ -210,7 +210,7 @@ const COMMON = { path: PATH, name: 'watchUpdates', permission: 'authenticated' }
 /** Browsers do not expose pings, so a dead connection would go unnoticed. */
 const HEARTBEAT_MS = 20_000;
 
-/** The address as it is documented, for callers without WebSocket. */
+/** The documented address, for callers without WebSocket. */
 export function updateRoutes(): Route[] {
   return [
     defineRoute({

@@ -110,7 +110,7 @@ function readPackage(file: string): Package | null {
   }
 }
 
-/** The built packages, and the pages beside them. */
+/** The built packages, and the pages about them. */
 export function withPackages(pages: StaticFiles, publicUrl: string): StaticFiles {
   const packages = new Packages({ files: PACKAGES, publicUrl });
   return { answer: (...call) => packages.answer(...call) || pages.answer(...call) };

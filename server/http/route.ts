@@ -96,9 +96,9 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly usesReserve?: boolean;
   /** The operation can be cancelled: the handler heeds `work.signal`. */
   readonly isCancellable?: boolean;
-  /** The answer holds a secret that is stored nowhere, so the call is never an operation. */
+  /** The answer contains a secret stored nowhere, so the call is never an operation. */
   readonly isKeptNowhere?: boolean;
-  /** The call ends the caller's credential, so an operation could not be read afterwards. */
+  /** The call ends the caller's credential, so that an operation could not be read later. */
   readonly endsCredential?: boolean;
   /** Its entries in the audit log; default: all but reads are changes. See calls/audit.ts. */
   readonly audit?: AuditKind | AuditRule;
@@ -201,7 +201,7 @@ function fill(routePath: string, segments: readonly string[]): string | undefine
   return filled.slice(1).includes('') ? undefined : filled.join('/');
 }
 
-/** Tests whether a URL has the prefix of no route, so that pages may be shown there: `/api/x` never has. */
+/** Whether no route has the URL's prefix, so that a page may be shown: never for `/api/x`. */
 export function freePaths(routes: readonly Route[]): (url: string) => boolean {
   const taken = new Set(routes.map(({ path }) => firstSegment(path)).filter((segment) => segment !== ''));
   return (url) => !taken.has(firstSegment(url));

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../platform/errors.ts';
 
-/** Both secrets of a session, as they were sent. */
+/** Both secrets of a session, as sent. */
 export interface SentSession {
   readonly cookies: readonly string[];
   readonly token: string | undefined;
@@ -81,7 +81,7 @@ interface SessionCookie {
   readonly maxAgeSeconds: number;
 }
 
-/** The value of Set-Cookie that begins a session. */
+/** The Set-Cookie value that starts a session. */
 export function renderSessionCookie({ value, secure, maxAgeSeconds }: SessionCookie): string {
   const name = secure ? SECURE_NAME : NAME;
   const flags = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;

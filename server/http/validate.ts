@@ -122,7 +122,7 @@ function memberSorter(schema: TSchema) {
   };
 }
 
-/** At most the first eight. The items of a too long array are not checked: that could take seconds. */
+/** At most the first eight. Items of a too long array are not checked: that could take seconds. */
 function problemsOf(name: string, value: unknown, { schema, validator }: Member): FieldProblem[] {
   const { maxItems = Number.POSITIVE_INFINITY } = schema as { maxItems?: number };
   if (Array.isArray(value) && value.length > maxItems) {

@@ -50,7 +50,7 @@ export class Ages {
   }
 }
 
-/** For one process, and for reads that no other node can change, such as those of a snapshot. */
+/** For one process, and for reads that no other node can change, such as from a snapshot. */
 export const AGELESS = new Ages({ membership: ALONE, clock: { monotonic: () => 0 } });
 
 interface Reading<V> {

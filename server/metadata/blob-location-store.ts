@@ -1,4 +1,4 @@
-/** The place where this cloud keeps the bytes of its objects, so that no start looks for them elsewhere. */
+/** Where this cloud stores its objects, so that no start looks for them elsewhere. */
 import type { Awaitable, Metadata } from './metadata.ts';
 
 const NAME = 'blobs';

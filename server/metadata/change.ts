@@ -37,13 +37,13 @@ export interface Recorder {
 /** For background work without a caller: timers, and repairs at start. */
 export const BACKGROUND: Recorder = { record: () => [] };
 
-/** Recorders that were used: a call makes one change only, so that a crash cannot leave half of it. */
+/** Used recorders: a call makes only one change, so that a crash cannot leave half of it. */
 const spent = new WeakSet<Recorder['record']>();
 
 /** Maximum attempts to build a change when other commits come first. */
 const MAX_TRIES = 50;
 
-/** Changes tell here what to read again. */
+/** Changes announce here what must be read again. */
 type ForgetBus = Pick<Bus, 'forgets'>;
 
 /** A change, filled by `build`, which may run several times and must have no other effect. */

@@ -16,7 +16,7 @@ export interface WaitingCommit {
 
 const MAX_BATCH_COMMITS = 128;
 const MAX_BATCH_BYTES = 8 * 2 ** 20;
-/** Limits of the queue behind a slow disk; beyond them calls are refused. */
+/** Limits of the queue for a slow disk; beyond them calls are refused. */
 const MAX_QUEUED_COMMITS = 20_000;
 const MAX_QUEUED_BYTES = 128 * 2 ** 20;
 

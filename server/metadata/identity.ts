@@ -43,7 +43,7 @@ export interface IdentityDeps {
   readonly releaseReserve: () => Promise<unknown>;
 }
 
-/** Left where the metadata of a cloud were. */
+/** Left in the former place of a cloud's metadata. */
 export interface Moved {
   /** Where the metadata are now: the database, without a password, or the data directory. */
   readonly to: string;

@@ -33,7 +33,7 @@ export class Listed<Row extends ListRow, Entry> {
 
 const STEP = 1000;
 
-/** The rows of a page in the order of `read`, which gets at most `step` of them at a time. */
+/** The rows of a page in the order of `read`, which fetches at most `step` of them at a time. */
 export async function* listRows<Row extends ListRow>(
   { after, limit }: Page,
   read: (after: number, limit: number) => Awaitable<Row[]>,

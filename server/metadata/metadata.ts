@@ -158,7 +158,7 @@ export function withReserve(metadata: Metadata, releaseReserve: () => Promise<bo
   );
 }
 
-/** Reports changed resources to watchers once a commit is stored. `tell` must not throw. */
+/** Reports changed resources to watchers after a commit. `tell` must not throw. */
 export function withWatchers(metadata: Metadata, tell: (changed: ResourceChange) => void): Metadata {
   return withCommit(metadata, async (statements) => {
     const results = await metadata.commit(statements);

@@ -63,7 +63,7 @@ export class RestingNamesStore {
     return { sql: 'DELETE FROM resting_names WHERE kind = ? AND name = ?', params: [kind, name] };
   }
 
-  /** Before the bucket is deleted. One that others do not reach by its name has none to rest. */
+  /** Call before deleting the bucket. A name that others cannot reach is not reserved. */
   restBucket(
     { id, account_id }: { readonly id: number; readonly account_id: number },
     at: number,
@@ -89,13 +89,13 @@ export class RestingNamesStore {
     return [{ sql: REST_MACHINE, params: [at + REST_MS, vm_id] }, trim('host', account_id)];
   }
 
-  /** Ends rests that are over. */
+  /** Ends expired reservations. */
   sweep(at: number): Statement {
     return { sql: 'DELETE FROM resting_names WHERE ends_at <= ?', params: [at] };
   }
 }
 
-/** Ends the oldest rests of an account beyond the most. */
+/** Drops an account's oldest reservations above the maximum. */
 function trim(kind: RestingKind, accountId: number): Statement {
   return {
     sql: `DELETE FROM resting_names WHERE account_id = ? AND kind = ? AND name IN (

@@ -62,7 +62,7 @@ export class SampleUpkeep<Figure extends string> {
    */
   due(now: number): { readonly statements: readonly Statement[]; readonly isQuiet: boolean } {
     const to = endOfStep(now);
-    // After a start everything left is aggregated: the last steps before the stop may not have been made.
+    // After a start everything is aggregated again: the last steps before the stop may be missing.
     let from = this.#aggregatedTo ?? 0;
     // After the wall clock was set back, steps are aggregated again, from rows that still exist.
     if (from > to) from = to - FINE_KEPT_MS;

@@ -76,7 +76,7 @@ export class SamplesStore<Figure extends string> {
     };
   }
 
-  /** Aggregates each owner's fine rows into one coarse row per coarse step that begins in the span. */
+  /** Aggregates each owner's fine rows into one coarse row per coarse step in the span. */
   aggregate(span: Span): Statement {
     const { table } = this;
     const ms = COARSE_STEP * 1000;

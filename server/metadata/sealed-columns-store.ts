@@ -8,7 +8,7 @@ export interface SealedColumn {
   readonly key: readonly string[];
   /** The sealing context, from the values of `key` or of `contextFrom`. */
   readonly context: (row: SealedRow) => string;
-  /** A column the context needs beyond the key. */
+  /** A column that the context needs besides the key. */
   readonly contextFrom?: string;
 }
 

@@ -12,7 +12,7 @@ export class StoreFigures {
   retries = 0;
   /** Lost connections; they are reopened on demand. */
   lostConnections = 0;
-  /** Batches whose connection was lost, so that the outcome was asked. */
+  /** Batches with a lost connection, whose outcome was read afterwards. */
   outcomesAsked = 0;
   /** Outcomes that stayed unknown. */
   outcomesUnknown = 0;

@@ -1,4 +1,4 @@
-/** Work that repeats at the same moments as all other such work, so that an idle process seldom wakes up. */
+/** Periodic work, run at shared moments so that an idle process seldom wakes up. */
 import { systemClock } from './clock.ts';
 
 /** Work that is due so soon is done now: one timer comes a little early, or late, against another. */
@@ -52,7 +52,7 @@ function run(): void {
   const now = [...all].filter(({ at }) => at <= until);
   for (const due of now) due.at = nextAt(due.everyMs);
   arm();
-  // An error of one ends the process, as from a timer, and keeps no other from its work.
+  // An error of one ends the process, as in a timer, but the others still run.
   for (const due of now)
     queueMicrotask(() => {
       if (all.has(due)) due.work();

@@ -166,7 +166,7 @@ export class AppError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly extra: Readonly<Record<string, unknown>> | undefined;
-  /** Private, so that no rendering of the error tells whether an account exists. */
+  /** Private, so that no printed error reveals whether an account exists. */
   readonly #accountId: number | undefined;
 
   /** `detail` is the public sentence that names the violated rule. */

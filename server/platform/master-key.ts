@@ -31,7 +31,7 @@ export interface Sealer {
 }
 
 interface KeyFile {
-  /** Id of the cloud whose secrets they seal; files of earlier versions have none. */
+  /** Id of the cloud whose secrets the keys seal; files of earlier versions have none. */
   readonly cloud?: string;
   readonly current: string;
   /** Key id (16 hex digits) → 32 bytes, base64. */
@@ -102,7 +102,7 @@ function readCopy(path: string): KeySet {
 
 export interface MasterKeysOptions {
   readonly dataDir: string;
-  /** False if the database has sealed values already, so that a lost file is not replaced by a new one. */
+  /** False if the database already has sealed values, so that a lost file is not replaced. */
   readonly mayCreate: boolean;
   /** Id of the cloud that the keys belong to. */
   readonly cloudId: string;

@@ -56,17 +56,17 @@ export interface NodeView extends NodeReport {
 }
 
 export interface Membership {
-  /** This run of this node: after a restart it is another. '' for a cloud of one process. */
+  /** This run of this node, different after a restart. '' for a cloud of one process. */
   readonly runId: string;
   /** Other nodes may change cached data. */
   readonly isShared: boolean;
   /** This node has the machines, the images and the servers of databases. */
   readonly isHost: boolean;
-  /** False while the metadata take no beat of this node: what it remembers may be out of date. */
+  /** False while the metadata accept no heartbeat of this node: its caches may be out of date. */
   isCurrent(): boolean;
   /** True once that run of a node can store nothing more, or has left. */
   isGone(runId: string): boolean;
-  /** `own`, with the time of the metadata's server, so that the hosts' clocks do not matter. */
+  /** `own`, corrected to the metadata server's time, so that the hosts' clocks do not matter. */
   clock(own: Clock): Clock;
   /**
    * Whether this node may begin work under the lease: takes it where this is the node to have it and no other
@@ -77,9 +77,9 @@ export interface Membership {
   nodes(): readonly NodeView[];
   /** Stops taking leases, and announces that this node is about to end. */
   drain(): Promise<void>;
-  /** This node takes no leases, as of the last beat, and proxies are to send it nothing new. */
+  /** This node takes no leases, as of the last heartbeat, and proxies must send it no new requests. */
   isDraining(): boolean;
-  /** From now on each beat tells the others what this returns; alarms beyond 16 KiB are left out. */
+  /** Each heartbeat then reports this to the others; alarms above 16 KiB are left out. */
   report(of: () => NodeReport): void;
   /**
    * Changes another node, or this one, by its `nod-…`: from `up` to `draining`, back, or out of the list once

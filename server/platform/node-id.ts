@@ -7,7 +7,7 @@ import { newId } from './ids.ts';
 
 const FILE = 'node.json';
 
-/** `nod-…`; made at the first call. Throws an Error with a one-line message if the file cannot be read. */
+/** `nod-…`; created on first use. Throws an Error with a one-line message if the file is unreadable. */
 export function nodeIdIn(dataDir: string, clock: Pick<Clock, 'now'>): string {
   const path = join(dataDir, FILE);
   try {

@@ -9,7 +9,7 @@ export interface OutboundRequest {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** A larger response ends with an error. */
+  /** A larger response fails. */
   readonly maxBytes: number;
   /** Timeout of the whole request, ms. */
   readonly totalMs: number;
@@ -43,6 +43,6 @@ export interface Outbound {
    * is known now. A name that does not resolve, or not soon, passes: it may by the time of the request.
    */
   assertAllowed(url: string): Promise<void>;
-  /** Follows redirects of a GET. Resolves when the response begins. Rejects with OutboundRefused. */
+  /** Follows redirects of a GET. Resolves when the response starts. Rejects with OutboundRefused. */
   fetch(request: OutboundRequest): Promise<OutboundResponse>;
 }

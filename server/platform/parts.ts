@@ -1,4 +1,4 @@
-/** The life of a program's parts: what they start, and how they end. */
+/** The lifecycle of a program's parts: what they start, and how they stop. */
 import type { Logger } from 'pino';
 import type { Job, Jobs } from './jobs.ts';
 

@@ -25,7 +25,7 @@ export interface SweepGuardDeps {
   readonly placeOf?: (folder: string) => string | undefined;
 }
 
-/** A crash leaves a few; more than this many, and more than this share of all, is no crash. */
+/** A crash leaves a few; more than this number and share is no crash. */
 const MOST = 100;
 const SHARE = 0.2;
 

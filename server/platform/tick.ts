@@ -6,7 +6,7 @@
 
 let turn: Promise<void> | undefined;
 
-/** Resolves at the end of this turn of the event loop, at once for all callers in it. */
+/** Resolves at the end of this event-loop turn, for all callers at once. */
 export function endOfTick(): Promise<void> {
   turn ??= new Promise((resolve) => {
     setImmediate(() => {

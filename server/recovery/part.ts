@@ -65,7 +65,7 @@ export interface RecoveryDeps {
   readonly createAccount: AccountRestoresDeps['createAccount'];
 }
 
-/** The sources of points, and the places where they are kept. */
+/** The sources of points, and where they are stored. */
 export interface RecoveryPlaces extends RecoveryTargets {
   readonly snapshots: Snapshots;
   readonly files: DataFiles;
@@ -137,7 +137,7 @@ export function recoveryPart(deps: RecoveryDeps) {
   const { metadata, blobs } = base;
   const { target, reading } = places;
   const onEnd = () => {
-    // The schedule notes the end of its point first, so that the alarm is its own.
+    // The schedule records the end of its point first, because it raises its own alarm.
     const noted = scheduler.tick().catch((error) => shared.onError('', error));
     void noted.then(() => watch.check()).catch((error) => shared.onError('', error));
   };

@@ -75,7 +75,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       handler: async (call) => {
         const { wait } = call.query;
         const isAsync = prefersAsync(call.request);
-        // An operation ends with the point, not with its beginning.
+        // The operation ends with the point, not when it starts.
         const point = await points.create(isAsync ? { ...call, ...BACKGROUND } : call);
         if (isAsync) return points.wait(point.point_id, FOR_GOOD);
         return wait === undefined ? point : points.wait(point.point_id, wait * 1000);

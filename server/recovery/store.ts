@@ -26,7 +26,7 @@ export interface PointRow {
   readonly target: string;
   readonly percent: number;
   readonly created_at: number;
-  /** When it was due; null: it was not made by the schedule. */
+  /** When it was due; null: not made by the schedule. */
   readonly scheduled_at: number | null;
   readonly completed_at: number | null;
   readonly verified_at: number | null;
@@ -338,7 +338,7 @@ export class RecoveryStore {
     return rows.map(({ name }) => name);
   }
 
-  /** Bytes of all files of a point except the metadata; databases count with their size in the engine. */
+  /** Bytes of all files of a point except the metadata; databases count their size in the engine. */
   async sumOfBytes(): Promise<number> {
     const row = await this.#reads.get<{ bytes: number }>(
       `SELECT coalesce((SELECT sum(size_bytes) FROM blobs WHERE name IS NOT NULL AND refs > 0), 0)

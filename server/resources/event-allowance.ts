@@ -1,4 +1,4 @@
-/** Events that an account writes by calls that cost it nothing: each is stored and told to its webhooks. */
+/** Events that cost an account nothing: each is stored and sent to its webhooks, so they are limited. */
 import type { Clock } from '../platform/clock.ts';
 
 /** Events added per second. */

@@ -8,7 +8,7 @@ const DELAYS_MS = [
   ...[5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
   ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],
 ];
-/** Maximum share added at random, so that deliveries that failed together are not retried together. */
+/** Maximum random share added, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 /** Maximum Retry-After that is honoured. */
 const MAX_RETRY_AFTER_MS = 24 * HOUR_MS;

@@ -48,7 +48,7 @@ export interface Failure {
 /** Wait after a failure, ms; doubled after each further one. */
 const RETRY_MS = 15_000;
 const MAX_RETRY_MS = 15 * 60_000;
-/** Wait after an orphan that could not be removed, beside the grace, ms. */
+/** Wait after a failure to remove an orphan, besides the grace period, ms. */
 const ORPHAN_RETRY_MS = 60 * 60_000;
 
 export class Supervision {

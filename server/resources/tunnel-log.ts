@@ -30,7 +30,7 @@ export interface TunnelLogDeps {
 const BURST = 100;
 /** Reserved for openings: closings wait, and later tunnels join the open entry. */
 const RESERVE = 50;
-/** Events of an account whose end is not told; more than the tunnels that it may have at once. */
+/** Unreported ends per account; more than the tunnels it may have at once. */
 const MAX_UNTOLD = 300;
 
 interface Entry {
@@ -84,7 +84,7 @@ export class TunnelLog {
     };
   }
 
-  /** Writes the ends that had to wait. To be called every second or two. */
+  /** Writes the delayed ends. Call every second or two. */
   check(): void {
     for (const [key, entry] of this.#entries) this.#close(key, entry);
     this.#allowance.forget();

@@ -123,7 +123,7 @@ export class Tunnels {
     }
   }
 
-  /** Ends tunnels whose target is gone, and those that are idle. To be called every second or two. */
+  /** Ends idle tunnels and those whose target is gone. Call every second or two. */
   async check(): Promise<void> {
     const now = this.#deps.clock.monotonic();
     const isOpen = new Map<string, boolean>();

@@ -43,7 +43,7 @@ export class Turns<Row, Action extends string = never> extends KeyedMutex {
     return this.#isClosing;
   }
 
-  /** Runs `work` on the row as it is after the work in progress. Does nothing when there is none then. */
+  /** Runs `work` on the row after the work in progress. Does nothing if none is in progress. */
   async withRow(id: string, work: (row: Row) => Promise<unknown>): Promise<void> {
     await this.run(id, async () => {
       const row = await this.#deps.find(id);

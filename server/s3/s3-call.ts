@@ -113,7 +113,7 @@ export function accessOf({ who: { access } }: Pick<S3Call, 'who'>): Access {
   return access;
 }
 
-/** The bucket that the request names, as it was when access was decided. */
+/** The requested bucket, as it was when access was decided. */
 export async function bucketOf(call: S3Call): Promise<BucketRow> {
   return accessOf(call).bucket;
 }
@@ -209,7 +209,7 @@ export function send(
   response.writeHead(status, all).end(body);
 }
 
-/** Lets the client read the refusal: it may be sending still. */
+/** Lets the client, which may still be sending, read the refusal. */
 export function dropBody(request: IncomingMessage, response: ServerResponse): void {
   if (request.readableEnded || request.complete) return void request.resume();
   // A client that waits for the interim response sends either nothing or everything.

@@ -66,7 +66,7 @@ export interface S3EdgeDeps {
   readonly audit?: AuditTrail;
 }
 
-/** The headers that tell the id of a request. */
+/** Headers with the id of a request. */
 export const ID_HEADERS = ['x-amz-request-id', 'x-amz-id-2'];
 
 /** Every operation, more specific ones first. */
@@ -261,7 +261,7 @@ export class S3Edge {
     this.#send(visit, preflight(request, target, bucket));
   }
 
-  /** Lets scripts of the request's origin read the answer, refusals too, where the bucket's rules say so. */
+  /** Lets scripts of the request's origin read the answer, also refusals, if the bucket's rules allow it. */
   async #allowOrigin({ exchange, request, response }: Visit, target: Target): Promise<void> {
     if (request.headers.origin === undefined) return;
     allowOrigin(request, response, await this.#bucketOf(target, exchange.principal));
@@ -364,7 +364,7 @@ function operationOf(
   throw new S3Error('MethodNotAllowed');
 }
 
-/** Checks a request of an unknown key, with a made-up secret. Throws what else is wrong about the request. */
+/** Checks a request with an unknown key against a made-up secret. Throws other errors of the request. */
 function assertMade(verify: () => unknown): void {
   try {
     verify();

@@ -9,7 +9,7 @@ import { readHostMemory } from '../platform/host/host-memory.ts';
 import type { Meters } from '../platform/prometheus.ts';
 
 export interface HostUsage {
-  /** Share of all cores that was busy during the last ten seconds, 0–100, one decimal. */
+  /** Busy share of all cores in the last ten seconds, 0–100, one decimal. */
   readonly cpu: number;
   /**
    * Memory that no program can allocate without swapping or exceeding one of our limits, 0–100, one decimal.

@@ -141,7 +141,7 @@ export class Status<Scrub, Recovery extends WithFailure> {
     }
   }
 
-  /** While the metadata store is away, its figures are the last that were read: the status must be told. */
+  /** While the metadata store is unreachable, its last figures are used: the status must be available. */
   async #lastOf<Name extends 'scrub' | 'recovery'>(
     name: Name,
   ): Promise<{ scrub: Scrub; recovery: Recovery }[Name]> {

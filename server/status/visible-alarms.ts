@@ -12,7 +12,7 @@ export interface CloudAlarm extends ToldAlarm {
   readonly node: string | null;
 }
 
-/** Alarms of this process as they are now, of the other nodes that live as of their last beats. */
+/** Current alarms of this process, and those of other live nodes as of their last heartbeats. */
 export function alarmsOfAll(alarms: Pick<Alarms, 'told'>, membership: Membership): CloudAlarm[] {
   const nodes = membership.nodes();
   const own = nodes.find(({ runId }) => runId === membership.runId)?.name ?? null;
@@ -31,7 +31,7 @@ export interface Viewer {
   readonly seesAll: boolean;
 }
 
-/** Alarms whose words count things and name nothing that is an account's. A new one is not told at first. */
+/** Alarms whose text has only counts and nothing of an account. New ones are private by default. */
 const OF_THE_HOST: ReadonlySet<string> = new Set([
   'blob_fsync_failed',
   'blob_thread_died',
@@ -55,10 +55,10 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
   'recovery_points_damaged',
 ]);
 
-/** A code that ends with the name of a database. */
+/** A code that ends with a database name. */
 const NAMED = /^(mongodb_login_damaged)_.*$/;
 
-/** The alarms as the caller may see them. Names of nodes, often those of hosts, are for administrators. */
+/** The alarms as the caller may see them. Node names, often host names, are for administrators. */
 export function toldTo({ accountId, seesAll }: Viewer, alarms: readonly CloudAlarm[]) {
   return alarms.map(({ accounts = {}, ...alarm }) => {
     if (seesAll) return alarm;

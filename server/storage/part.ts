@@ -213,13 +213,13 @@ function sizesOf({ maxObjectBytes, inlineBytes: maxInlineBytes }: StorageDeps['c
   return { maxObjectBytes, maxInlineBytes };
 }
 
-/** A listing of millions of objects costs requests: where orphans must be old, it is made less often. */
+/** Listing millions of objects costs requests: where orphans must be old, it runs less often. */
 function orphansJob(sweeper: { sweepOrphans(): Promise<unknown> }, everyMs: number): Job {
   const raises = [stopCode('blobs')];
   return { name: 'sweep orphans', everyMs, per: 'cluster', raises, run: () => sweeper.sweepOrphans() };
 }
 
-/** Ends the rests of names that are over. */
+/** Ends expired reservations of names. */
 function restJob({ base, clock }: StorageDeps, changes: Changes): Job {
   const resting = new RestingNamesStore(base.metadata);
   const run = () => changes.store([resting.sweep(clock.now())]);

@@ -12,7 +12,7 @@ export interface BilledBucket {
 }
 
 export interface StorageBilling {
-  /** Throws `insufficient_credits` when the account has none left. */
+  /** Throws `insufficient_credits` when the account has no credits left. */
   assertCredit(accountId: number): Awaitable<void>;
   /**
    * The statements that a new bucket adds to its commit. Throws `quota_exceeded`. The commit is refused if

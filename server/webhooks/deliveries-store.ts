@@ -270,7 +270,7 @@ export class DeliveryStore {
     };
   }
 
-  /** Fails the oldest pending deliveries beyond the `kept` newest. `+id`: the index of all is far longer. */
+  /** Fails the oldest pending deliveries above the `kept` newest. `+id`: the index of all is far longer. */
   giveUpBeyond(webhook: number, kept: number, reason: string): Statement {
     return {
       sql: `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = ?
@@ -300,7 +300,7 @@ export class DeliveryStore {
     return rows.map(({ webhook }) => webhook);
   }
 
-  /** The oldest deliveries beyond the `kept` newest that are not pending. */
+  /** The oldest non-pending deliveries above the `kept` newest. */
   beyond(
     webhook: number,
     { kept, limit }: { readonly kept: number; readonly limit: number },

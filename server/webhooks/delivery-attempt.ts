@@ -77,6 +77,6 @@ async function readBeginning(bytes: AsyncIterable<Uint8Array>, signal: AbortSign
     signal.throwIfAborted();
   }
   const kept = Buffer.concat(pieces).subarray(0, KEPT_BYTES);
-  // Decoded as a stream, so that a character cut in two is left out; SQLite's texts end at a NUL.
+  // Decoded as a stream, so that a cut character is left out; SQLite's texts end at a NUL.
   return new TextDecoder().decode(kept, { stream: true }).replaceAll('\0', '\ufffd');
 }

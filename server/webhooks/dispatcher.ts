@@ -28,7 +28,7 @@ export interface DispatcherDeps {
   readonly sealer: Sealer;
   readonly outbound: Outbound;
   readonly retention: Pick<Retention, 'added'>;
-  /** Whether this node of a cluster delivers; `isBusy`: attempts of it are under way. */
+  /** Whether this node of a cluster delivers; `isBusy`: attempts are in progress. */
   readonly mayBegin: (isBusy: boolean) => Promise<boolean>;
   /** Default: MAX_PENDING. */
   readonly maxPending?: number;

@@ -47,7 +47,7 @@ export const ALL_EVENTS = '*';
 export interface NewEvent {
   readonly accountId: number;
   readonly type: EventType;
-  /** JSON data, small; sent as it is to every subscribed webhook. */
+  /** Small JSON data, sent unchanged to every subscribed webhook. */
   readonly data: Readonly<Record<string, unknown>>;
   /** Time of the event, ms since 1970. */
   readonly at: number;

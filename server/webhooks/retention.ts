@@ -15,7 +15,7 @@ export interface RetentionDeps {
   readonly keptOfAccount?: number;
 }
 
-/** Pending deliveries of a webhook; an event beyond them has the oldest fail. */
+/** Maximum pending deliveries of a webhook; one more event fails the oldest. */
 export const MAX_PENDING = 1000;
 const KEPT_MS = 30 * 24 * 3_600_000;
 const KEPT_DELIVERIES = 10_000;

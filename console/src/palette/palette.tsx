@@ -117,7 +117,7 @@ function Entry({ entry: { label, note, icon: Icon, open } }: { entry: PaletteEnt
   );
 }
 
-/** Entries of all sources for these words. */
+/** Entries of all sources that match the typed words. */
 function useFound(typed: string, sources: readonly PaletteSource[]) {
   const [words] = useDebouncedValue(typed, TYPING_MS);
   const isAsked = typed.length > 1;

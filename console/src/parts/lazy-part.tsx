@@ -1,4 +1,4 @@
-/** Parts of pages that are loaded when they are shown: one that fails says so in its place. */
+/** Lazily loaded parts of pages: a failure is shown in place. */
 
 import { Component, type ComponentType, lazy, type ReactNode, Suspense, useReducer } from 'react';
 import { Refused } from './forms/warning.tsx';

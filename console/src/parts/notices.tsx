@@ -1,4 +1,4 @@
-/** Short messages in the corner: what was refused and why, what was done and how to undo it. */
+/** Notifications in the corner: what was refused and why, what was done and how to undo it. */
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { text } from '../texts/text.ts';

@@ -1,4 +1,4 @@
-/** Bytes, counts, credits, names and shell words as they are shown. */
+/** Formats bytes, counts, credits, names and shell words. */
 import { readerLocales } from '../texts/reader-locales.ts';
 import { text } from '../texts/text.ts';
 
@@ -59,7 +59,7 @@ export function sayHourly(amount: number | string): string {
 /** Marks that turn the direction of a text: behind them `exe.gpj` may look like `jpg.exe`. */
 const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** A name of a file as it is shown: what would make it look like another one is seen. */
+/** A file name as shown: characters that disguise it are made visible. */
 export function sayName(name: string): string {
   return name.replace(TURNING, '\ufffd');
 }

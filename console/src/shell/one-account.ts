@@ -1,4 +1,4 @@
-/** A browser has one session: its tabs begin anew when another tab signs out, or in as somebody else. */
+/** A browser has one session: its tabs restart when another tab signs out or in as somebody else. */
 
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';

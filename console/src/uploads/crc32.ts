@@ -20,7 +20,7 @@ for (let byte = 0; byte < 256; byte++) {
   }
 }
 
-/** The CRC of what had the CRC `before`, and these bytes after it; 0 is the CRC of nothing. */
+/** The CRC after these bytes, from the CRC `before`; 0 is the CRC of nothing. */
 export function crc32(bytes: Uint8Array, before = 0): number {
   const [t0, t1, t2, t3] = TABLES;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

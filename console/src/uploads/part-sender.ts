@@ -15,7 +15,7 @@ const PART_BYTES = 16 * MIB;
 const MOST_PARTS = 9000;
 /** Bytes read at a time: their checksum must not hold up the page. */
 const PIECE_BYTES = 4 * MIB;
-/** Unfinished uploads of one name that are looked at. */
+/** Maximum unfinished uploads of one name to check. */
 const MOST_CANDIDATES = 3;
 
 export interface LargeUpload {
@@ -38,7 +38,7 @@ export interface PartListener {
 /** Uploads that this page sends parts of. */
 const sending = new Set<string>();
 
-/** Throws CloudError, and Error in the reader's words when the file is not the one that was begun. */
+/** Throws CloudError, and a translated Error if the file is not the one that was begun. */
 export async function sendInParts(upload: LargeUpload, listener: PartListener): Promise<void> {
   const { file, bucket } = upload;
   const { signal, onBegun, onProgress, onPart } = listener;
@@ -73,7 +73,7 @@ export async function sendInParts(upload: LargeUpload, listener: PartListener): 
   }
 }
 
-/** How far the parts that have arrived are those of the file. */
+/** How many of the arrived parts match the file. */
 interface Kept {
   readonly at: number;
   readonly parts: number;
@@ -133,7 +133,7 @@ async function begin({ bucket, name, file }: LargeUpload, signal: AbortSignal): 
   return (await cloud.beginUpload(bucket, wanted, { signal })).upload_id;
 }
 
-/** The CRC of a piece, and that of the file until its end. */
+/** The CRC of a piece, and of the file up to its end. */
 async function sumsOf(
   piece: Blob,
   before: number,

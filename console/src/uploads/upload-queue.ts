@@ -30,7 +30,7 @@ interface NewUpload {
   readonly bucket: string;
   /** The name of the object. */
   readonly name: string;
-  /** The upload in parts of a large file, once it is known: it goes on with that. */
+  /** The multipart upload of a large file, once known: it continues that one. */
   readonly uploadId?: string | undefined;
 }
 
@@ -229,7 +229,7 @@ class UploadQueue {
         signal,
         onProgress,
         onBegun: (begun) => {
-          // Cancelled while it was begun: nobody else knows of it.
+          // Cancelled while starting: nobody else knows of it.
           if (this.#item(id)?.state === 'cancelled') void cloud.abortUpload(bucket, begun).catch(() => {});
           else this.#set(id, { uploadId: begun });
         },
@@ -322,14 +322,14 @@ export function isOpen({ state }: UploadItem): boolean {
   return state === 'waiting' || state === 'sending' || state === 'paused';
 }
 
-/** The connection broke, or what stands before the cloud has none. */
+/** The connection broke, or a proxy in front of the cloud lost its own. */
 function isLost(error: unknown): boolean {
   if (!(error instanceof CloudError)) return false;
   const { code, status } = error;
   return code === 'no_answer' || code === 'shutting_down' || (code === 'not_understood' && status > 500);
 }
 
-/** The cloud has too much to do at this moment, or still reads what was sent before. */
+/** The cloud is overloaded now, or still reads earlier bytes. */
 function isBusy(error: unknown): error is CloudError {
   if (!(error instanceof CloudError)) return false;
   return error.status === 429 || error.code === 'overloaded' || error.code === 'idempotency_in_flight';

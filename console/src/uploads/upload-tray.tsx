@@ -130,7 +130,7 @@ function UploadList({ items }: { items: readonly UploadItem[] }) {
   );
 }
 
-/** Nobody finds what is sent now, or what failed, among thousands. */
+/** Active and failed items first: nobody finds them among thousands. */
 function inOrder(items: readonly UploadItem[]): readonly UploadItem[] {
   const isFirst = ({ state }: UploadItem) => state === 'sending' || state === 'paused';
   const isSecond = ({ state }: UploadItem) => state === 'failed';

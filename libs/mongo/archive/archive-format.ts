@@ -77,7 +77,7 @@ class ArchiveReader {
     return !this.#has(1);
   }
 
-  /** The next document; null: a list of documents ends. Throws BrokenArchive. */
+  /** The next document; null: end of a list. Throws BrokenArchive. */
   next(): Buffer | null {
     if (!this.#has(TERMINATOR.length)) throw new BrokenArchive('the archive is truncated');
     if (this.#bytes.subarray(0, TERMINATOR.length).equals(TERMINATOR)) {

@@ -79,7 +79,7 @@ function readCapped({ capped, size, max }: Document): Document {
   return { capped: true, size: roundedSize(bytes as number), ...(max === undefined ? {} : { max: most }) };
 }
 
-/** A size as a server rounds it: at least 4 KiB, else a multiple of 256 bytes. */
+/** A size rounded like a server's: at least 4 KiB, else a multiple of 256 bytes. */
 function roundedSize(bytes: number): number {
   return Math.max(4096, Math.ceil(bytes / 256) * 256);
 }
@@ -374,6 +374,6 @@ export const CATALOG_CHANGES: Readonly<Record<string, Command>> = {
 export const CATALOG_QUESTIONS: Readonly<Record<string, Command>> = {
   listCollections,
   listIndexes,
-  // Drivers get it from their connection; queries over HTTP have none.
+  // Drivers get it from their connection; queries over HTTP do not.
   ping: () => ({ ok: 1 }),
 };

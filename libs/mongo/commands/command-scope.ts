@@ -121,7 +121,7 @@ export function readerOf(scope: CommandScope): CollectionReader {
   };
 }
 
-/** The collation of a command or statement: its own, else that of the collection. Throws CommandError. */
+/** The collation of a command or statement, or else of the collection. Throws CommandError. */
 export function collationOf({ collation }: Document, collection: Collection | undefined): Collation | null {
   if (collation !== undefined) return readCollation(collation);
   return collection?.indexes[0]?.collation ?? null;

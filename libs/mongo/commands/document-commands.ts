@@ -24,7 +24,7 @@ import { assertNoView } from './views.ts';
 import { WRITE_COMMANDS } from './write-commands.ts';
 
 export interface DatabaseOptions {
-  /** Path of the database's file; made if it is not there. */
+  /** Path of the database file; created if missing. */
   readonly file: string;
   /** The only `$db` that commands may name. */
   readonly databaseName: string;

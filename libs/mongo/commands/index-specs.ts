@@ -11,7 +11,7 @@ import { assertWildcard } from '../wildcard/wildcard-index.ts';
 import { collationOf } from './command-scope.ts';
 
 const MAX_INDEX_FIELDS = 32;
-/** Options of an index that are accepted, besides its key and name. */
+/** Accepted options of an index, besides its key and name. */
 const INDEX_OPTIONS = new Set(
   'v key name unique sparse partialFilterExpression expireAfterSeconds background collation hidden ns'.split(
     ' ',

@@ -66,7 +66,7 @@ interface Tailing {
   readonly collation: Collation | null;
 }
 
-/** A cursor that waits at the end of a capped collection for what is written later. Throws CommandError. */
+/** A cursor that waits at the end of a capped collection for new documents. Throws CommandError. */
 function tail(command: Document, scope: CommandScope, { name, sort, show, ...more }: Tailing): Document {
   const { filter = {}, batchSize, awaitData, tailable, singleBatch } = command;
   if (!tailable)

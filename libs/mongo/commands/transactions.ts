@@ -1,4 +1,4 @@
-/** Transactions of sessions: which is under way, which is over, and what a command may do in one. */
+/** Transactions of sessions: their state, and which commands one allows. */
 import { Binary, type Document, type Long } from 'bson';
 import { isBusy } from '../../sqlite/index.ts';
 import type { Clock } from '../clock.ts';
@@ -102,7 +102,7 @@ export class Transactions {
     });
   }
 
-  /** Ends those whose time is over. */
+  /** Ends expired ones. */
   endExpired(): void {
     const now = this.#deps.clock.monotonic();
     for (const session of this.#sessions.values())

@@ -60,7 +60,7 @@ export function tooDeep(): CommandError {
   );
 }
 
-/** The collection that a view shows in the end, and the stages of all views before. Throws CommandError. */
+/** The collection under a view, and the stages of all views on the way. Throws CommandError. */
 export function resolveView(name: string, store: DocumentsStore): { base: string; pipeline: Document[] } {
   let base = name;
   let pipeline: Document[] = [];

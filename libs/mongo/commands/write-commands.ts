@@ -28,7 +28,7 @@ import {
 } from './command-scope.ts';
 
 const MAX_STATEMENTS = 100_000;
-/** Errors that a reply tells in full, bytes; those after them have their code alone, as a server's. */
+/** Bytes of errors reported in full; later ones have only their code, like a server's. */
 const MAX_TOLD_BYTES = 2 ** 20;
 
 /** Runs the statements of a command in order; errors of single statements go into the reply. */

@@ -153,7 +153,7 @@ function turnsBack([a, b]: Edge, [, c]: Edge): boolean {
 function assertSimple(ring: Ring): void {
   const edges = [...ring.arcs()].map((arc, i) => {
     const [a, b] = arc;
-    // An arc reaches over its ends by less than this.
+    // An arc extends beyond its ends by less than this.
     const over = ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2) / 4 + 1e-13;
     const [low, high] = [Math.min(a[0], b[0]) - over, Math.max(a[0], b[0]) + over];
     const [left, right] = [Math.min(a[1], b[1]) - over, Math.max(a[1], b[1]) + over];

@@ -24,7 +24,7 @@ export function sideOf(a: Vector, b: Vector, c: Vector): number {
   return stableSide(a, b, c) || exactSide(a, b, c);
 }
 
-/** 0: it cannot tell. The two shorter sides of the triangle, from the corner between them, lose least. */
+/** 0: unknown. Uses the triangle's two shorter sides, from their corner, to lose least precision. */
 function stableSide(a: Vector, b: Vector, c: Vector): number {
   const [ab, bc, ca] = [distance(a, b), distance(b, c), distance(c, a)];
   const [from, to, corner, product] =

@@ -18,7 +18,7 @@ export interface Polygon {
   readonly holes: readonly Ring[];
 }
 
-/** Edges of lines and rings; with more of them a shape is found by the circle around it. */
+/** Edges of lines and rings; shapes with more are found by their bounding circle. */
 const MOST_COVERED = 5000;
 
 export interface Parts {
@@ -134,7 +134,7 @@ export class Shape {
     return this.encloses(p) ? 0 : this.angleToEdge(p);
   }
 
-  /** Whether a point is in one of its polygons; of points on an edge either may be said. */
+  /** Whether a point is in one of its polygons; for points on an edge either answer is allowed. */
   encloses(p: Vector): boolean {
     return this.polygons.some(
       ({ outer, holes }) => outer.encloses(p) && !holes.some((hole) => hole.encloses(p)),
@@ -170,7 +170,7 @@ function polygonHolds(polygon: Polygon, p: Vector): boolean {
 function polygonHoldsArc(polygon: Polygon, [a, b]: Arc): boolean {
   const middle = unit([a[0] + b[0], a[1] + b[1], a[2] + b[2]]);
   if (![a, b, middle].every((p) => polygonHolds(polygon, p))) return false;
-  // Rounding lets arcs cross that have an end in common, or of which one ends on the other.
+  // Rounding makes arcs seem to cross that share an end, or where one ends on the other.
   const isCrossed = (arc: Arc) => arcsCross(a, b, arc) && !arcsTouch(a, b, arc);
   return !ringsOf(polygon).some((ring) => ring.arcs().some(isCrossed));
 }

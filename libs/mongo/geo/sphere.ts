@@ -95,7 +95,7 @@ function turnLeft(vertices: readonly Vector[]): number {
   return sum;
 }
 
-/** Points whose place relative to a ring is known; one of them is far from antipodal to any other point. */
+/** Points with known positions relative to a ring; for any point, one is far from antipodal. */
 const ORIGINS: readonly Vector[] = [unit([0.00457, 1, 0.0321]), unit([0.71, -0.5, -0.4997])];
 
 /** A closed ring and its interior. */
@@ -142,7 +142,7 @@ export class Ring {
     let isLeft = sideOfWay(a) >= 0;
     for (let i = 0; i < vertices.length; i++) {
       const b = vertices[i] as Vector;
-      // A vertex on the way belongs to its left, so that it counts once for both of its edges.
+      // A vertex on the path counts as left of it, so that its two edges count once.
       const isNextLeft = sideOfWay(b) >= 0;
       if (isLeft !== isNextLeft && (corner === null || (i !== corner && i !== corner + 1))) {
         const [fromSide, toSide] = [sideOf(a, b, from), sideOf(a, b, to)];
@@ -166,7 +166,7 @@ export class Ring {
   }
 }
 
-/** Whether one that turns left around a point passes `p` on the way from one direction to another. */
+/** Whether turning left around a point from one direction to another passes `p`. */
 function isTurnedBetween(
   p: Vector,
   { from, to, around }: { from: Vector; to: Vector; around: Vector },

@@ -115,7 +115,7 @@ const deviation = (isSample: boolean) => (): Gatherer => {
   };
 };
 
-/** The numbers of which so many parts of all are not larger. Each value is a document with the operands. */
+/** Percentiles: such a share of the numbers is no larger. Each value is a document with the operands. */
 const ranked =
   (isMedian: boolean) =>
   (budget: MemoryBudget): Gatherer => {
@@ -167,7 +167,7 @@ interface Kept<Key> {
   readonly bytes: number;
 }
 
-/** The first or last so many of all, in their order. Few more are held than are kept. */
+/** The first or last N values, in order. Keeps few more than N. */
 class Ends<Key> {
   readonly #compare: (one: Key, other: Key) => number;
   readonly #isFirst: boolean;
@@ -238,7 +238,7 @@ const extremes =
     };
   };
 
-/** The output of the documents that come first or last by a sort. `isOne`: of one, and no list. */
+/** The outputs of the first or last documents by a sort. `isOne`: one output, not a list. */
 const best =
   (isFirst: boolean, isOne: boolean): MakeGatherer =>
   (budget, collation) => {

@@ -3,7 +3,7 @@ import { Binary } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isNumber, plainNumber, wholeNumber } from '../values/numbers.ts';
 
-/** Numbers have 64 bits; those beyond are the bit of its sign. */
+/** Numbers have 64 bits; higher positions repeat the sign bit. */
 const SIGN_BIT = 63;
 /** The highest bit position that a server accepts. */
 const MOST_POSITION = 2 ** 31 - 1;
@@ -55,7 +55,7 @@ function positionOf(operator: string, value: unknown): number {
   );
 }
 
-/** Reads bits of a value, the lowest at position 0; null: it has none. */
+/** Reads bits of a value, the lowest at position 0; null: it has no bits. */
 function bitsOf(value: unknown): ((position: number) => boolean) | null {
   if (value instanceof Binary) {
     const bytes = value.value();

@@ -1,10 +1,10 @@
-/** The variables that a command has for its expressions: `let`. */
+/** The variables of a command's expressions: `let`. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
 
-/** The values of `let`, by name: expressions that know no document. Throws CommandError. */
+/** The values of `let`, by name: expressions without a document. Throws CommandError. */
 export function readVariables(given: unknown): Document {
   if (given === undefined) return {};
   if (!isDocument(given))
@@ -26,7 +26,7 @@ function assertName(name: string): void {
     throw new CommandError(16868, `'${name}' contains an invalid character for a variable name`);
 }
 
-/** Fields of documents: none has been looked at when the values are made. */
+/** Document fields: no document exists when the values are computed. */
 function assertConstant(value: unknown): void {
   if (Array.isArray(value)) for (const each of value) assertConstant(each);
   if (typeof value === 'string' && /^\$(?:[^$]|\$(?:ROOT|CURRENT)\b)/.test(value))

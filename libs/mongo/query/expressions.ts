@@ -131,7 +131,7 @@ function gathered(name: string): Accumulator {
   };
 }
 
-/** Accumulators for the values of one document: of its operands, or of a list that is the only one. */
+/** Accumulators over the values of one document: its operands, or a single list. */
 function ofOneDocument(name: string): Expression {
   const ofGroup = gathered(name);
   return (document, argument, options) => {

@@ -16,13 +16,13 @@ import { compileRegex, readRegex } from './regular-expressions.ts';
 
 export type Filter = (document: Document) => boolean;
 
-/** Inputs of conditions besides the document. */
+/** Inputs of conditions, besides the document. */
 export interface FilterScope {
   /** Values of `let` variables. */
   readonly variables?: Document;
   /** Collation of text comparisons; null: binary. */
   readonly collation?: Collation | null;
-  /** There for a query that an index may serve: takes the name of an operator that needs one. */
+  /** Set for a query that an index may serve: receives the name of an operator that requires one. */
   readonly special?: { name: string | null } | undefined;
 }
 

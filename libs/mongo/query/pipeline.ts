@@ -167,7 +167,7 @@ const OWN: Readonly<Record<string, Stage>> = {
   $sample: sample,
 };
 
-/** Stages of mingo, as they are. */
+/** Stages of mingo, used unchanged. */
 const AS_THEY_ARE = ['$documents'];
 /** Stages of mingo that know plain numbers only and hold all documents in memory. */
 const PLAIN = ['$bucketAuto'];

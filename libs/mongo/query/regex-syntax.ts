@@ -10,7 +10,7 @@ export function withoutQuotes(pattern: string): string {
   );
 }
 
-/** The pattern for JavaScript: `\A`, `\z` and `\Z` are the ends of the text, at each line too (`m`). */
+/** The pattern for JavaScript: `\A`, `\z` and `\Z` match the ends of the text, also in line mode (`m`). */
 export function asJavaScript(pattern: string, flags: string): string {
   const start = flags.includes('m') ? '(?<![^])' : '^';
   return withoutQuotes(pattern).replace(/\\.|\[(?:\\.|[^\]\\])*\]/gs, (all) =>

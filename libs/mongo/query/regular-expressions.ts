@@ -1,4 +1,4 @@
-/** Regular expressions of clients: of PCRE, what JavaScript has too, and none that never ends. */
+/** Regular expressions of clients: PCRE features that JavaScript shares, with a time limit. */
 import { type Context, createContext, Script } from 'node:vm';
 import { BSONRegExp } from 'bson';
 import { CommandError } from '../command-error.ts';
@@ -53,7 +53,7 @@ export function mayTakeLong(pattern: string, options: unknown): boolean {
 let watched: Context | null = null;
 const SCRIPT = new Script('work()');
 
-/** V8's own watchdog interrupts regular expressions, and nothing else does; it costs a tenth of a ms. */
+/** Only V8's own watchdog can interrupt regular expressions; it costs a tenth of a ms. */
 export function withinTime<T>(work: () => T): T {
   watched ??= createContext();
   watched.work = work;

@@ -11,7 +11,7 @@ import { isNumber, plainNumber } from '../values/numbers.ts';
 /** Memory limit of a command, bytes; same as a real server's stage. */
 const MAX_MEMORY_BYTES = 100 * 2 ** 20;
 
-/** Throws CommandError when a command holds more than it may. */
+/** Throws CommandError when a command exceeds its memory. */
 export class MemoryBudget {
   readonly #name: string;
   #bytes = 0;

@@ -113,7 +113,7 @@ export class Cursors {
     const cursor = this.#open.get(key);
     if (cursor === undefined || cursor.namespace !== namespace)
       throw new CommandError('CursorNotFound', `cursor id ${key} not found`);
-    // It ends when the next part cannot be read.
+    // It ends if the next part cannot be read.
     this.#open.delete(key);
     const { batch, rest } = take(
       cursor.documents,

@@ -30,7 +30,7 @@ export interface KeyRange {
   readonly high: Uint8Array | null;
 }
 
-/** The first that is larger than every key that begins so. */
+/** The smallest key above all with this prefix. */
 export function afterPrefix(prefix: Uint8Array): Uint8Array {
   return Buffer.concat([prefix, Buffer.from([255])]);
 }
@@ -42,12 +42,12 @@ export class DocumentsStore {
   readonly #changed = new Set<Collection>();
   /** The current transaction has changed the catalog. */
   #isCatalogChanged = false;
-  /** A transaction of many commands is under way, and has written. */
+  /** A multi-command transaction is open, and has written. */
   #isHeld = false;
   #isWriting = false;
   #collections = new Map<string, Collection>();
   #limit: number | null | undefined;
-  /** By which the host let it grow when that was taken into force. */
+  /** Growth that the host allowed when last applied. */
   #growth = 0;
 
   /** Its catalog is read by load() or begin(). */
@@ -66,7 +66,7 @@ export class DocumentsStore {
     this.#isCatalogChanged = false;
   }
 
-  /** Reads again what a transaction changed that was rolled back. */
+  /** Reads again everything that a rolled-back transaction changed. */
   #reload(): void {
     if (this.#isCatalogChanged) this.load();
     for (const collection of this.#changed) {
@@ -135,7 +135,7 @@ export class DocumentsStore {
     }
   }
 
-  /** Begins a transaction of many commands, of what there is now; `isWriting`: nobody else may write. */
+  /** Begins a multi-command transaction on the current state; `isWriting`: it is the only writer. */
   begin(isWriting: boolean): void {
     this.#begin(isWriting ? 'IMMEDIATE' : 'DEFERRED');
     this.#isHeld = true;
@@ -228,7 +228,7 @@ export class DocumentsStore {
     this.#changed.delete(collection);
   }
 
-  /** Drops all. The last page of the file goes first: then SQLite moves no other table to where it was. */
+  /** Drops everything. The file's last page goes first: then SQLite moves no table into freed pages. */
   dropAll(): void {
     this.#isCatalogChanged = true;
     const tables = this.#all(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB '[ci][0-9]*'
@@ -278,7 +278,7 @@ export class DocumentsStore {
     collection.indexes = collection.indexes.filter(({ id }) => id !== index.id);
   }
 
-  /** Gives an index other options, under which its keys stay what they are. */
+  /** Changes an index's options, where its keys stay the same. */
   setSpec(collection: Collection, { id, isMultikey }: Index, spec: Document): void {
     this.#isCatalogChanged = true;
     this.#run('UPDATE indexes SET spec = ? WHERE id = ?', encodeDocument(spec), id);
@@ -351,7 +351,7 @@ export class DocumentsStore {
     return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE n = ?`).get(rowNumber));
   }
 
-  /** All documents after a row, in natural order. What is written while it goes on may be seen or not. */
+  /** All documents after a row, in natural order. Concurrent writes may or may not be seen. */
   scan(collection: Collection, isReverse: boolean, after = -1): Generator<Row> {
     const [compare, order, start] = isReverse ? ['<', 'DESC', Number.MAX_SAFE_INTEGER] : ['>', 'ASC', after];
     const sql = `SELECT n, k AS own, d, s FROM c${collection.id} WHERE n ${compare} ? ORDER BY n ${order} LIMIT ?`;
@@ -383,7 +383,7 @@ export class DocumentsStore {
     );
   }
 
-  /** Throws CommandError when what a cursor reads was dropped meanwhile. */
+  /** Throws CommandError if a cursor's source was dropped meanwhile. */
   #read(sql: string): StatementSync {
     try {
       return this.#prepare(sql);

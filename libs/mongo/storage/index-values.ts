@@ -4,7 +4,7 @@ import { CommandError } from '../command-error.ts';
 import type { Filter } from '../query/filter.ts';
 import type { Collation } from '../values/collations.ts';
 
-/** An index holds the values of a field: they themselves, or what a special index makes of them. */
+/** An index stores a field's values, or what a special index derives from them. */
 export type IndexKind = 'plain' | '2dsphere' | '2d' | 'hashed' | 'text' | 'wildcard';
 
 export interface IndexField {

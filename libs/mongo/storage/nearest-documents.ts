@@ -1,4 +1,4 @@
-/** Documents by their distance from a point: those of ever larger circles, read by an index of cells. */
+/** Documents by distance from a point: in ever larger circles, read from an index of cells. */
 import type { Document } from 'bson';
 import { DOCUMENT_STEPS, spend } from '../command-time.ts';
 import { type CellRange, rangesOfBox, rangesOfCap } from '../geo/cells.ts';
@@ -78,7 +78,7 @@ function boxAround([x, y]: Pair, width: number, height: number): readonly [Pair,
   ];
 }
 
-/** The nearest of a document's locations; null: it has none that is near enough. */
+/** The nearest of a document's locations; null: none near enough. */
 function distanceOf(document: Document, path: readonly string[], near: Near): Distance | null {
   let best: Distance | null = null;
   for (const location of leavesAt(document, path).flatMap(locationsOf)) {

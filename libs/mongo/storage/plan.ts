@@ -42,7 +42,7 @@ export interface Plan {
   readonly used?: Used | undefined;
   /** The index of each branch of `$or`, read in order; duplicates are dropped. */
   readonly branches?: readonly Scan[];
-  /** Without an index: the row after which the scan begins. */
+  /** Without an index: the row after which the scan starts. */
   readonly after?: number;
   /** The ranges are chosen while documents are read, nearest first. */
   readonly nearest?: Nearest;

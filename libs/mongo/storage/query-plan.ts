@@ -50,7 +50,7 @@ function bestOf(indexes: readonly Index[], query: Query): Found | null {
   return best;
 }
 
-/** The index of a hint; null: there is no hint. Throws CommandError for one that is not there. */
+/** The index of a hint; null: no hint. Throws CommandError if it does not exist. */
 function hintedIndex({ indexes }: Collection, hint: unknown): Index | 'natural' | null {
   if (hint === undefined || (isDocument(hint) && Object.keys(hint).length === 0)) return null;
   if (isDocument(hint) && '$natural' in hint) return 'natural';
@@ -249,7 +249,7 @@ function isOrdered(index: Index, { collation }: Query, demand: Demand | undefine
   return isPlain || ![demand?.low?.value, demand?.high?.value].some(holdsText);
 }
 
-/** Values and beginnings by which keys of the field are read; null: there are none for this index. */
+/** Values and prefixes to read a field's keys by; null: none for this index. */
 function spansFor(
   index: Index,
   query: Query,

@@ -8,7 +8,7 @@ import type { Collection, DocumentsStore } from './documents-store.ts';
 import type { DocumentsWriting } from './documents-writing.ts';
 import type { Index } from './index-values.ts';
 
-/** To be called before any command. A collection where two documents are now one key stays as it is. */
+/** Call before any command. A collection where two documents would now share a key stays unchanged. */
 export function renewCollations(store: DocumentsStore, writing: DocumentsWriting): void {
   for (const { name, indexes } of store.collections()) {
     if (!indexes.some(isStale)) continue;

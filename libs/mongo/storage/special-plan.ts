@@ -54,7 +54,7 @@ function* operatorsOf(filter: Document, path: string): Generator<Document> {
   if (Array.isArray(all)) for (const each of all) yield* operatorsOf(each, path);
 }
 
-/** The equal values that a query has for the fields before a special one; null: not for all of them. */
+/** The query's equal values for the fields before a special one; null: some are missing. */
 export function prefixesOf(index: Index, { demands, collation }: Query, at: number): unknown[][] | null {
   let prefixes: unknown[][] = [[]];
   for (const { path } of index.fields.slice(0, at)) {

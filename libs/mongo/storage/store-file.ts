@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 const FORMAT = 2;
 /** Kept of the log once it was written back, bytes. */
 const LOG_KEPT_BYTES = 8 * 2 ** 20;
-/** Most pages that are kept in memory, KiB; the cache fills as they are used. */
+/** Maximum pages kept in memory, KiB; the cache fills with use. */
 const CACHE_KIB = 8192;
 const TRANSACTION_CACHE_KIB = 2048;
 
@@ -47,7 +47,7 @@ function addChecksums(database: DatabaseSync): string {
 /** Maximum remembered commits, so that a repeated one gets the same reply. */
 const KEPT_COMMITS = 1000;
 
-/** Notes a commit, in the transaction that it ends. `at`: ms. */
+/** Records a commit, in the same transaction. `at`: ms. */
 export function noteCommit(
   database: DatabaseSync,
   { session, number, at }: { session: string; number: bigint; at: number },

@@ -1,4 +1,4 @@
-/** Documents as they are read back from the file: in pages, each checked against its checksum. */
+/** Reads documents from the file: in pages, each document checked against its checksum. */
 import type { SQLOutputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { Document } from 'bson';

@@ -1,4 +1,4 @@
-/** The end of a capped collection, as tailable cursors read it: what is written later comes after it. */
+/** The end of a capped collection, for tailable cursors: new documents come after it. */
 import type { UUID } from 'bson';
 import { CommandError } from '../command-error.ts';
 import type { RawDocument } from '../values/bson-documents.ts';

@@ -1,4 +1,4 @@
-/** Words of a text as an index of them has them: stems in small letters, without stop words and accents. */
+/** Words of a text as indexed: lower-case stems, without stop words and accents. */
 import { createRequire } from 'node:module';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';

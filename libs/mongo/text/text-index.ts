@@ -11,7 +11,7 @@ const WILDCARD = '$**';
 const MAX_WEIGHT = 99_999;
 const MAX_TERMS = 400_000;
 const MAX_TERMS_BYTES = 4 * 2 ** 20;
-/** Bytes of a server's key beside its term, about. */
+/** Approximate bytes of a server's key besides its term. */
 const TERM_BYTES = 25;
 /** Words and phrases of a search. */
 const MAX_WANTED = 10_000;

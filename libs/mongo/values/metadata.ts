@@ -1,4 +1,4 @@
-/** Values that are known of a document beside its fields, for `$meta`: how it was found. */
+/** Values known of a document besides its fields, for `$meta`: how it was found. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 

@@ -48,7 +48,7 @@ export function asDouble(value: number): number | Double {
   return isInt(value) ? new Double(value) : value;
 }
 
-/** An Int32 where it fits, else a Long. Throws CommandError beyond 64 bits. */
+/** An Int32 if it fits, else a Long. Throws CommandError beyond 64 bits. */
 export function asInteger(value: bigint, isLong: boolean): number | Long {
   if (!isLong && BigInt.asIntN(32, value) === value) return Number(value);
   if (BigInt.asIntN(64, value) === value) return Long.fromBigInt(value);
@@ -66,7 +66,7 @@ const INTEGERS: Readonly<Record<Operation, (a: bigint, b: bigint) => bigint>> = 
   multiply: (a, b) => a * b,
 };
 
-/** `a` + `b` and the like. Whole numbers beyond 64 bits become a Double, as in aggregations. */
+/** `a` + `b` etc. Whole numbers beyond 64 bits become a Double, as in aggregations. */
 export function calculate(operation: Operation, a: BsonNumber, b: BsonNumber): BsonNumber {
   const types = [numberTypeOf(a), numberTypeOf(b)];
   if (types.includes('decimal')) return calculateDecimal(operation, a, b);

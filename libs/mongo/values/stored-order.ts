@@ -32,7 +32,7 @@ const DOCUMENT = 3;
 const ARRAY = 4;
 const REGEX = 11;
 
-/** Gives a decoded document, and those in it, the order of the bytes that it was decoded from. */
+/** Gives a decoded document, and nested ones, the field order of its bytes. */
 export function keepStoredOrder(document: Document, bytes: Uint8Array): void {
   orderAt(document, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
 }

@@ -15,7 +15,7 @@ const NEVER = ['unique', 'sparse', 'expireAfterSeconds', 'clustered'];
 
 const refuse = (why: string) => new CommandError('CannotCreateIndex', why);
 
-/** Whether a field of a key stands for all fields below it. `$**` of a text index is another thing. */
+/** Whether a key's field stands for all fields below it. `$**` of a text index is different. */
 export function isWildcard(path: string, kind: unknown): boolean {
   return path.includes(ALL) && typeof kind !== 'string';
 }
@@ -67,7 +67,7 @@ const isIncluded = (value: unknown) =>
   typeof value === 'boolean' ? value : plainNumber(value as number) !== 0;
 const isBelow = (path: string, root: string) => path === root || path.startsWith(`${root}.`);
 
-/** Whether the values of that field are in the index. `_id` is only where the projection names it. */
+/** Whether the index has that field's values. `_id` only if the projection names it. */
 export function isInWildcard({ key, wildcardProjection: projection }: Document, path: string): boolean {
   const [name = ''] = Object.keys(key);
   const root = name.slice(0, -ALL.length - 1);

@@ -9,7 +9,7 @@ import { Registration } from '../schema.ts';
 import * as shapes from './invitation-schema.ts';
 import type { Invitations } from './invitations.ts';
 
-/** A table of the most rows, each of some hundred bytes. */
+/** The table with the most rows, each of a few hundred bytes. */
 const TABLE_MAX_BYTES = 2 * 2 ** 20;
 
 export interface InvitationRoutesDeps {

@@ -3,7 +3,7 @@ import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
 export interface InvitationRow {
   readonly id: string;
-  /** The host name of its link, which is good nowhere else; empty: any. */
+  /** The only host name for which its link is valid; empty: any. */
   readonly host: string;
   readonly label: string;
   /** null: chosen when joining, as is the address. */

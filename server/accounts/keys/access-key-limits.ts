@@ -6,12 +6,12 @@ import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import type { AccessKeyBody } from '../schema.ts';
 
-/** True when every permission of `scope` is among those of `held`. */
+/** True when `held` includes every permission of `scope`. */
 export function coversScope(held: readonly Scope[], scope: Scope): boolean {
   return held.some((own) => covers(own, scope));
 }
 
-/** True when every object that `limits` lets through is let through by `held` as well. null: no limit. */
+/** True when `held` allows every object that `limits` allows. null: no limit. */
 export function coversLimits(
   held: readonly BucketLimit[] | null,
   limits: readonly BucketLimit[] | null,

@@ -107,7 +107,7 @@ export class ApiKeys {
       const now = this.#clock.now();
       const endsAt = overlapSeconds === 0 ? null : now + overlapSeconds * 1000;
       if (endsAt !== null) await this.#assertSpace(accountId, now);
-      // Another rotation may be first. A session goes on with its key; the key that it ended does not.
+      // Another rotation may come first.
       change.expect(this.#store.endMainKeyAt(old.key_id, endsAt ?? now), 'retry');
       if (endsAt === null) change.add(this.#store.deleteMainKeys(accountId));
       const issued = this.issue(accountId);

@@ -1,7 +1,7 @@
-/** The SQL of one-time links: the one that makes the first administrator, and those that set a password. */
+/** SQL of one-time links: for the first administrator, and for setting passwords. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
-/** A link, as it is stored: never its token. */
+/** A link as stored, without its token. */
 interface NewLink {
   readonly tokenHash: string;
   readonly expiresAt: number;
@@ -86,7 +86,7 @@ export class ResetLinkStore {
   }
 }
 
-/** A password that was set otherwise ends the links that would set another. */
+/** Setting a password another way deletes the links for setting it. */
 export function deleteResetLinks(accountId: number): Statement {
   return { sql: 'DELETE FROM setup_links WHERE account_id = ?', params: [accountId] };
 }

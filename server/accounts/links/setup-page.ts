@@ -19,7 +19,7 @@ form > button { margin-top: 1rem; width: 100%; padding: .65rem; } button:disable
 [hidden] { display: none; }
 `;
 
-/** `{address}` and `{key}` are filled in by the page. Each command runs as it is. */
+/** The page fills in `{address}` and `{key}`. Each command can be run as it stands. */
 const NEXT_STEPS: readonly (readonly [string, string])[] = [
   [
     'In a terminal, set the address of your cloud and your key:',

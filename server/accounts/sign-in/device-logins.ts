@@ -15,7 +15,7 @@ import { hashSecret } from '../keys/api-key-text.ts';
 export const DEVICE_CODE_MS = 10 * 60_000;
 /** Least time between two polls, at first; RFC 8628 §3.5 adds as much for each poll that came too soon. */
 export const POLL_INTERVAL_MS = 5000;
-/** 20 letters without vowels, so that no code is a word, and nothing looks like a digit (RFC 8628 §6.1). */
+/** 20 letters without vowels, so that codes spell no words, and none looks like a digit (RFC 8628 §6.1). */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 /** 20^8, about 2^34. */
 const CODE_LENGTH = 8;
@@ -45,7 +45,7 @@ interface Content<Grant> extends DeviceRequest {
 
 interface Found {
   readonly hash: string;
-  /** The row's content as it is. */
+  /** The row's content, unchanged. */
   readonly text: string;
   readonly login: DeviceLogin;
 }
@@ -90,7 +90,7 @@ export class DeviceLogins<Grant> {
     }
   }
 
-  /** The undecided log-in of a code as it was typed: in small letters, with or without the dash. */
+  /** The undecided login of a typed code: case and dash do not matter. */
   async undecided(typed: string): Promise<DeviceLogin | undefined> {
     return (await this.#undecided(typed))?.login;
   }

@@ -26,7 +26,7 @@ import { deleteSessionsExcept, type SessionRow, type SessionStore } from './sess
 
 /** Maximum lifetime of a session, even when it is in use. */
 export const SESSION_MAX_MS = 30 * 24 * 3600_000;
-/** Beyond it the account's oldest session ends. */
+/** The maximum; beyond it the account's oldest session ends. */
 const MAX_SESSIONS = 100;
 /** Time to set a password that has to be changed. */
 const CHANGE_MS = 3600_000;

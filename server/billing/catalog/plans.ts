@@ -280,7 +280,7 @@ export class Monthly {
   }
 }
 
-/** The host figures that a plan's limits are derived from: no account can take all of the host. */
+/** The host figures from which a plan's limits are derived: no account can use the whole host. */
 export interface HostSize {
   /** Size of the disk with the data directory. */
   readonly diskBytes: number;

@@ -131,7 +131,7 @@ export class PriceList {
     const { meter, plan, price, effective_from } = wanted;
     const variant = this.#variantOf(wanted);
     if (plan !== undefined && !(await reports.hasPlan(plan))) throw invalidField('plan', 'unknown plan');
-    // Not in the last moments of an hour: it must be stored and loaded before its own hour begins.
+    // Not in the last moments of an hour: prices must be stored and loaded before their hour begins.
     const nextHour = hourOf(clock.now() + STORED_WITHIN_MS) + HOUR_MS;
     const from = effective_from === undefined ? nextHour : readDayOrTime('effective_from', effective_from);
     if (from % HOUR_MS !== 0) throw invalidField('effective_from', 'must be a whole hour');

@@ -68,7 +68,7 @@ export class Prices {
     return row === undefined ? BigInt(this.#builtIn(meter, variant)) : BigInt(row.price_nano);
   }
 
-  /** Like priceNano(), to be shown where nobody waits: the first after a while may be the former price. */
+  /** Like priceNano(), for display without waiting: the first answer may be the previous price. */
   shownNano(question: PriceQuestion): bigint {
     Promise.resolve(this.load()).catch(() => {});
     return this.priceNano(question);

@@ -119,7 +119,7 @@ export class BillingAccountStore {
     return row !== undefined;
   }
 
-  /** Memory of running machines of all accounts that are not trusted, MiB. */
+  /** Memory of running machines of all untrusted accounts, MiB. */
   async untrustedMemoryMb(): Promise<number> {
     const row = await this.#reads.get<{ mb: Int }>(`SELECT (${UNTRUSTED_MEMORY}) AS mb`);
     return Number(row?.mb ?? 0);
@@ -131,7 +131,7 @@ export class BillingAccountStore {
     return Number(row?.mb ?? 0);
   }
 
-  /** Refuses if they, or this one of them, have more than the limits with what this commit starts for it. */
+  /** Refuses if their memory, or that of this account, exceeds the limits with this commit. */
   expectUntrustedMemory(accountId: number, { allMb, eachMb }: MemoryShares): Statement {
     return {
       sql: `UPDATE billing_accounts SET account_id = account_id WHERE account_id = ?

@@ -210,7 +210,7 @@ export class Spendable {
     });
   }
 
-  /** Half of the time that the credits last, so that what else begins meanwhile is seen in time. */
+  /** Half the time that the credits last, so that new usage is noticed in time. */
   #note(row: BillingRow, { free, burnNano }: { readonly free: bigint; readonly burnNano: bigint }): void {
     if (free <= 0n) return void this.#sure.delete(row.account_id);
     if (this.#sure.size >= MOST_KNOWN) this.#sure.clear();

@@ -249,7 +249,7 @@ function nameOf({ text }: HashedRow): string {
 
 /** Sums of transfers on one side of an account, and the part of them that paid for usage. */
 class Moved {
-  /** Doubles as long as they are exact, which is nearly always and much faster. */
+  /** Doubles while they are exact, which is nearly always and much faster. */
   #micro = 0;
   #used = 0;
   #largeMicro = 0n;

@@ -1,4 +1,4 @@
-/** The whole ledger of a cloud that nobody uses now: of a restored one, or of a recovery point. */
+/** The whole ledger of an idle cloud: a restored one or a recovery point. */
 import type { Reads } from '../../metadata/metadata.ts';
 import { LedgerWalk } from './checks-walk.ts';
 import { LedgerStore } from './ledger-store.ts';

@@ -32,7 +32,7 @@ export const METERS: Readonly<Record<MeterName, Meter>> = {
     tickMs: 1,
     perUnit: BigInt(HOUR_MS),
   },
-  // Level: GB of its disk, as long as it exists.
+  // Level: GB of its disk, while it exists.
   'vm.disk': {
     name: 'vm.disk',
     service: 'compute',

@@ -85,7 +85,7 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credi
     assertCredit: ({ account_id, plan, instance_type }: WantedVm) =>
       credit.assertCredit(account_id, holds.hourMicro(plan, instance_type) || undefined),
 
-    /** '' if the account does not exist. The prices that are asked for next are those of now. */
+    /** '' if the account does not exist. Later requests for prices then use the current ones. */
     async planOf(accountId: number): Promise<string> {
       await prices.load();
       return (await accounts.find(accountId))?.plan ?? '';
@@ -300,7 +300,7 @@ export class Usage {
     return [store.close(line, this.#databaseTicks()), store.closeEgress(databaseId)];
   }
 
-  /** Ends the charge for a last dump, if there is one. */
+  /** Ends the charge for a last dump, if any. */
   dumpRemoved(databaseId: string): Statement {
     const line = { meter: 'database.storage', resourceId: databaseId } as const;
     const { sql, params } = this.#deps.store.close(line, this.#databaseTicks());

@@ -286,7 +286,7 @@ export class UsageStore {
     );
   }
 
-  /** Holds of existing machines, with their type. */
+  /** Holds of existing machines, with the machine type. */
   typedHoldsOf(accountId: number): Awaitable<(HoldRow & { readonly instance_type: string })[]> {
     return this.#reads.all(
       `SELECT h.resource_id, h.account_id, h.amount_micro, l.variant AS instance_type

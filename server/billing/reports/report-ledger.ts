@@ -71,7 +71,7 @@ export class LedgerReports {
     if (totals === undefined) throw new AppError('account_not_found', 'There is no such account');
     let opening = 0n;
     const found: EntryRow[] = [];
-    // All of them: after a change of the wall clock a transfer may be older than its predecessors.
+    // All entries: after a change of the wall clock a transfer may be older than its predecessors.
     for (let before = END; ; ) {
       const rows = await this.#store.entriesBefore(accountId, before, PAGE_ENTRIES);
       for (const row of rows) {

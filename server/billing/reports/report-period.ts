@@ -70,7 +70,7 @@ function monthOf(ms: number): Period {
   return { from: first(0), to: first(1) };
 }
 
-/** A number when a double holds the decimal to its last digit; the same decimal as text otherwise. */
+/** A number when a double holds the decimal exactly; otherwise the same decimal as text. */
 export type Figure = number | string;
 
 const MICRO_DIGITS = 6;

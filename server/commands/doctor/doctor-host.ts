@@ -38,7 +38,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The directory itself, or the nearest one above it that exists: that is where it would be made. */
+/** The directory itself, or its nearest existing ancestor, where it would be created. */
 export async function existingDirectory(path: string): Promise<string> {
   try {
     await access(path);
@@ -56,7 +56,7 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
   if (foreign !== null) return [{ level: 'fail', subject, ...foreign }];
   try {
     await access(directory, constants.W_OK);
-    // access() says yes to root on a read-only file system of some kinds; making something says the truth.
+    // access() succeeds for root on some read-only file systems; creating something tells the truth.
     await rmdir(await mkdtemp(join(directory, '.doctor-')));
   } catch (error) {
     const fix = `chown it to the user that runs Cloudlet, or set CLOUDLET_DATA_DIR`;

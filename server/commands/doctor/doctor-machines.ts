@@ -72,7 +72,7 @@ export function checkTinyImage(folder = TINY_FOLDER): Finding[] {
   return [{ level: 'warn', subject: 'guest image', detail: missing.problem, fix: missing.fix }];
 }
 
-/** Whether there is enough for one more machine. A limit is that of where this very command runs. */
+/** Whether enough is left for one more machine. A limit applies to the process of this command. */
 export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
   const { totalBytes, availableBytes, isLimited } = memory;
   const needed = neededForGuest(memory);
@@ -86,7 +86,7 @@ export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
   ];
 }
 
-/** Where the host promises no more memory than it has, a machine takes its whole size when it starts. */
+/** Where the host does not overcommit memory, a machine takes its whole size when it starts. */
 export function checkPromises(left = committableBytes()): Finding[] {
   if (left === null) return [];
   const size = `${Math.floor(left / 2 ** 20)} MiB are left`;

@@ -164,7 +164,7 @@ export async function checkVmAddresses({ vmNetwork, vmPool }: Config): Promise<F
   return [{ level: 'warn', subject, detail, fix }];
 }
 
-/** First addresses of the blocks that have rules, or what to do so that there can be some. */
+/** First addresses of the blocks with rules, or how to get some. */
 async function rulesOf(network: string): Promise<{ bases: string[] } | { fix: string }> {
   if (!network.startsWith('127.'))
     return {

@@ -1,4 +1,4 @@
-/** `cloudlet recovery drill`: a point is restored beside the running cloud, tried, and removed again. */
+/** `cloudlet recovery drill`: restores a point beside the running cloud, tests it, and removes it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
 import { recoveryKeyText } from '../../recovery/repository/recovery-keys.ts';

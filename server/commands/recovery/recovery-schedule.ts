@@ -1,4 +1,4 @@
-/** `cloudlet recovery schedule` and `retention`: what is created and removed without anybody. */
+/** `cloudlet recovery schedule` and `retention`: points created and removed automatically. */
 import type { Config } from '../../config/config.ts';
 import { plural } from '../../platform/plural.ts';
 import {
@@ -28,7 +28,7 @@ export async function schedule(config: Config, words: Words): Promise<number> {
   return now.failures === 0 ? 0 : 1;
 }
 
-/** Shows what stays and what goes, by the rules that are set or by those of `--keep`. */
+/** Shows what the configured rules, or those of `--keep`, keep and remove. */
 export async function retention(config: Config, { values }: Words): Promise<number> {
   const query =
     values['keep'] === undefined ? '' : `?${new URLSearchParams(textOf(readKeep(values['keep'])))}`;

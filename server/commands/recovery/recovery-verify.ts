@@ -1,4 +1,4 @@
-/** `cloudlet recovery verify`: every byte of a point, or of all, by the cloud that runs or without any. */
+/** `cloudlet recovery verify`: reads every byte of one or all points, with or without a running cloud. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { targetAt } from '../../cloud/recovery-target.ts';
 import type { Config } from '../../config/config.ts';

@@ -1,4 +1,4 @@
-/** `cloudlet recovery`: points from which the whole cloud comes back, made here and restored anywhere. */
+/** `cloudlet recovery`: creates recovery points of the whole cloud and restores them anywhere. */
 import type { Config } from '../../config/config.ts';
 import { type Command, UsageError, type Words } from '../command.ts';
 import { asOperator } from '../operator-call.ts';

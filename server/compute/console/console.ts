@@ -161,7 +161,7 @@ class SharedConsole {
 
   #write(bytes: Uint8Array): Promise<void> {
     const written = this.#lastWrite.then(() => (this.#isEnded ? undefined : this.#guest.write(bytes)));
-    // A guest that stops during a write ends the console; the next write must not fail for it.
+    // A guest that stops during a write ends the console; the next write must not fail because of it.
     this.#lastWrite = written.catch(() => {});
     return this.#lastWrite;
   }

@@ -46,7 +46,7 @@ export class Images {
     throw new AppError('image_not_ready', `The image ${what}`, { extra: { state: row.state } });
   }
 
-  /** Part of the change that creates a machine of the image, so that the image is not deleted meanwhile. */
+  /** Part of the commit that creates a machine from the image, so that the image is not deleted meanwhile. */
   claim(change: Change, imageId: string): void {
     if (imageId !== DEFAULT_IMAGE) change.expect(this.#store.claim(imageId), imageNotFound);
   }

@@ -83,7 +83,7 @@ export class LentKeys {
     const key = { vmId, line, principal, until };
     if (!isWritten) this.#assertMayWrite(accountId);
     this.#put(accountId, { ...key, isWritten });
-    // The same caller with the same key again is the same loan: a loop of them stores nothing.
+    // The same caller with the same key reuses the loan, so that a loop stores nothing.
     if (isWritten) return { fingerprint, expires_at };
     const facts = { at: clock.now(), vm_id: vmId, fingerprint, credential_id: credential, expires_at };
     await changes.store(announce(eventOf('vm.ssh_key_lent', row, facts)));

@@ -138,7 +138,7 @@ export function isUp({ state, started_at }: VmRow): boolean {
   return started_at !== null || state === 'starting' || state === 'stopping';
 }
 
-/** In `error` the run may still go on: only a stop or the guest's end ends it. */
+/** In `error` the run may continue: only a stop or the guest's end ends it. */
 const WITH_RUN = ['running', 'stopping', 'error'];
 
 function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happening, now: number): VmRow {
@@ -159,7 +159,7 @@ function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happen
 export type VmEventType =
   `vm.${'started' | 'stopped' | 'failed' | 'deleted' | 'port_changed' | 'ssh_key_lent' | 'tunnel_opened' | 'tunnel_closed'}`;
 
-/** undefined: the change is not worth an event, or a step on the way to one that is. */
+/** undefined: the change is no event, or only an intermediate step. */
 export function eventFor(before: VmRow, after: VmRow, at: number): ResourceEvent<VmEventType> | undefined {
   const type = typeOf(before, after);
   if (type === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Machines in recovery points: their owner takes one back as a new machine, with a copy of its disk. */
+/** Machines in recovery points: owners restore them as new machines with a copy of the disk. */
 import type { Principal } from '../../calls/principal.ts';
 import type { Reads } from '../../metadata/metadata.ts';
 import { formatTime } from '../../platform/clock.ts';

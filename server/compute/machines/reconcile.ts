@@ -19,7 +19,7 @@ import type { VmRow, VmStore } from './vm-store.ts';
 
 export type ReconcileStep =
   | 'leave'
-  /** The guest runs, as it should. */
+  /** The guest runs, as it should: monitor it. */
   | 'adopt'
   /** Finish the start. */
   | 'start'
@@ -157,7 +157,7 @@ export class Reconciler {
     return this.#deps.runs.boot(row, { before: 'stopped', call: BACKGROUND, since });
   }
 
-  /** True when no guest can have survived the event, so that its reported end does not apply. */
+  /** True when no guest can have survived the host's restart, so that a reported end does not apply. */
   #wentWithHost({ state, desired_state, started_at }: VmRow, end: LastEnd | null): boolean {
     if (state !== 'running' || desired_state !== 'running' || started_at === null) return false;
     return !this.#deps.hypervisor.capabilities.survivesRestart || end?.cause === 'host_restarted';

@@ -129,7 +129,7 @@ export const STOPPED_BY_ADMINISTRATOR: Reason = {
   message: 'The virtual machine was stopped by an administrator',
 };
 
-/** Machines stopped for these causes are started again once the cause no longer holds. */
+/** Machines stopped for these reasons start again once the reason is gone. */
 export const PASSING_CAUSES: readonly StopCause[] = ['credits_exhausted', 'account_suspended'];
 
 /** Refuses a start in a blocked account, whoever requests it. */

@@ -40,7 +40,7 @@ export interface PublicListeners {
   open(port: number, dial: ForVisitor): Promise<string | null>;
   /** Whether a program could listen on the port now. */
   isFree(port: number): Promise<boolean>;
-  /** Ends the port's connections too. No error if it is closed. */
+  /** Ends the port's connections too. No error if already closed. */
   close(port: number): Promise<void>;
 }
 
@@ -149,7 +149,7 @@ export class PublishedPorts {
     if (vm !== undefined) change.addAll(announce(portChanged(vm, row, clock.now())));
   }
 
-  /** Ports for those of the machine that were given away while it did not run; none stay without. */
+  /** Replaces a machine's ports that were given away while it was stopped; none stays without a port. */
   async #regain({ row: vm }: Run): Promise<void> {
     const { store, changes, clock, announce } = this.#deps;
     const rows: PublishedRow[] = await store.listOf(vm.vm_id);

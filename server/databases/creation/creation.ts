@@ -86,7 +86,7 @@ export class Creation {
     return this.#create(call, input, { source, past });
   }
 
-  /** Databases of an account in a recovery point, made again for another account, with new passwords. */
+  /** Databases of an account in a recovery point, created again in another account with new passwords. */
   get resources(): AccountResources {
     return {
       list: async (reads, accountId) => {
@@ -98,7 +98,7 @@ export class Creation {
       restore: async (call, { pointId, accountId, resource: { id } }) => {
         const found = await this.#deps.points.rowIn(pointId, accountId, id);
         const { name, engine, region } = found;
-        // The turn of the restore is that of the account that gets it.
+        // The restore queues as work of the account that receives it.
         const source = { ...found, account_id: call.principal.accountId };
         const input = { name, engine, region };
         const { database_id } = await this.#create(call, input, { source, past: { pointId } });
@@ -187,7 +187,7 @@ export class Creation {
     if (from === undefined) return undefined;
     const { owned, points } = this.#deps;
     const { database_id: id } = from;
-    // The past has what a deleted or damaged database had.
+    // A recovery point also has databases that were deleted or damaged since.
     const source =
       past === undefined ? await owned.findLive(principal, id) : await owned.findAny(principal, id);
     if (past === undefined) assertReadable(source);
@@ -352,7 +352,7 @@ export async function assertAvailable(engine: Engine): Promise<string | null> {
 
 const LOOK_MS = 500;
 
-/** Resolves when the host no longer prepares the engine. What is missing then, the engine says itself. */
+/** Resolves when the host has finished preparing the engine. The engine itself reports a failure. */
 async function whenPrepared(engine: Engine, signal: AbortSignal): Promise<void> {
   while ((await engine.readiness()).preparing !== undefined) await sleep(LOOK_MS, undefined, { signal });
 }

@@ -45,7 +45,7 @@ export interface DatabaseDeleterDeps {
   readonly keepMs: number;
   /** Maximum bytes of last dumps per account; beyond, the oldest are deleted. */
   readonly keptBytes: number;
-  /** Schedules the rest of a deletion without waiting for it. */
+  /** Schedules the rest of a deletion without waiting. */
   readonly reconcileSoon: (databaseId: string) => void;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
@@ -278,7 +278,7 @@ export class DatabaseDeleter {
   }
 }
 
-/** Bytes that a deleted database keeps: of its last dump, or its own where no dump can be made. */
+/** Bytes that a deleted database keeps: its last dump, or its own size where no dump can be made. */
 function keptSize({ kept_dump_bytes, size_bytes }: DatabaseRow): number {
   return kept_dump_bytes ?? size_bytes;
 }

@@ -75,7 +75,7 @@ export class FirstStart {
   }
 }
 
-/** Whether the owner knows of the database, so that it is not undone. */
+/** Whether the owner knows the database, so that it must not be undone. */
 export function isTold({ state, reason_code }: DatabaseRow): boolean {
   return state === 'creating' && reason_code === REASON;
 }

@@ -10,7 +10,7 @@ export interface DatabaseStopsDeps {
   readonly lifecycle: Pick<Lifecycle, 'commit' | 'setDesired'>;
   readonly billing: Pick<DatabaseBilling, 'deleted'>;
   readonly turns: Pick<DatabaseTurns, 'withRow' | 'interrupt'>;
-  /** Schedules the rest of a deletion without waiting for it. */
+  /** Schedules the rest of a deletion without waiting. */
   readonly reconcileSoon: (databaseId: string) => void;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }

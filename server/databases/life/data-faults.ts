@@ -116,7 +116,7 @@ async function isKept(store: DatabaseStore, databaseId: string): Promise<boolean
   return row !== undefined && row.state !== 'deleting' && row.is_dropped === 0;
 }
 
-/** Reads every database and every last dump at intervals, so that damage is found while a copy exists. */
+/** Reads every database and last dump at intervals, so that damage is found while a copy exists. */
 export interface DataCheckDeps {
   /** The source that recovery points read. */
   readonly source: Source;

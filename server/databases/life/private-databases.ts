@@ -26,7 +26,7 @@ export class PrivateDatabases {
     return (await this.#deps.store.findNamed(accountId, name))?.id ?? null;
   }
 
-  /** See NetworkServices. Users log in there as they do anywhere. */
+  /** See NetworkServices. Users log in there as usual. */
   async dial(request: {
     readonly accountId: number;
     readonly number: number;
@@ -47,7 +47,7 @@ export class PrivateDatabases {
     return (await views.connection(row, lifecycle.passwordOf(row))).private_uri;
   }
 
-  /** Ends connections to databases that were suspended or deleted. To be called every second or two. */
+  /** Ends connections to suspended or deleted databases. Call every second or two. */
   async check(): Promise<void> {
     const isOpenNow = new Map<string, boolean>();
     for (const [stream, databaseId] of this.#open) {

@@ -45,7 +45,7 @@ export class ArchiveProblems {
     return (this.#found.get(key) ?? this.#found.get(ALL))?.what ?? null;
   }
 
-  /** Raises the alarm for what has lasted, or clears it. */
+  /** Raises the alarm for a lasting problem, or clears it. */
   tell(alarms: Pick<Alarms, 'raise' | 'clear'>): void {
     const late = [...this.#found].filter(([, { since }]) => this.#clock.uptime() - since > LATE_MS);
     const [first] = late;

@@ -265,7 +265,7 @@ export class ContinuousArchive implements LogWriter {
     if (track.to > state.from) await server.release(track.to);
   }
 
-  /** The line to go on with; null: none for now. */
+  /** The log line to continue; null: none yet. */
   async #trackOf(logs: LogLines, { key, server }: Served, state: LogState): Promise<Track | null> {
     const known = this.#tracks.get(key);
     const isIt = known !== undefined && known.line === state.line;
@@ -358,7 +358,7 @@ export class ContinuousArchive implements LogWriter {
     await continuous?.store.trim(logs, key, { since, maxBytes, isGone: limit === undefined });
   }
 
-  /** Size limits of all servers there are. */
+  /** Size limits of all servers. */
   #limits(): ReadonlyMap<string, number> {
     const all = this.#kinds().flatMap(({ engine, logs: of }) =>
       [...of.accounts()].map(([id, bytes]) => [`${engine.name}-${id}`, bytes] as const),

@@ -8,7 +8,7 @@ type Settings = Pick<Config, 'recoveryTarget' | 'continuousSeconds' | 'continuou
 
 const DAY_MS = 86_400_000;
 
-/** undefined: it is off. Recovery is made after databases, and reached once both run. */
+/** undefined: off. Recovery is built after databases, and reached once both run. */
 export function continuousOf(
   config: Settings,
   alarms: Alarms,

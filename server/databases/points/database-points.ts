@@ -1,4 +1,4 @@
-/** Databases of the past: their owner lists points and moments, and takes one back as a new database. */
+/** Earlier states of databases: owners list points and times, and restore one as a new database. */
 import { Readable } from 'node:stream';
 import type { Principal } from '../../calls/principal.ts';
 import type { Reads } from '../../metadata/metadata.ts';

@@ -1,4 +1,4 @@
-/** Moments that an account's databases can be had back as of, from the archived logs of its servers. */
+/** Times to which an account's databases can be restored from its servers' archived logs. */
 import type { Readable } from 'node:stream';
 import { formatTime, readTime } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
@@ -20,7 +20,7 @@ export interface MomentsDeps {
   readonly assertSpace: (bytes: number) => void;
 }
 
-/** A database as it is in a recovery point, or as of a time, ms. */
+/** A database as in a recovery point, or as of a time, ms. */
 export type Past = { readonly pointId: string } | { readonly at: number };
 
 /** undefined: the present. Throws `invalid_request`. */

@@ -18,7 +18,7 @@ export interface LogState {
 /** A running server of an account. Calls reject if it ends. */
 export interface LogServer {
   readonly accountId: number;
-  /** null: it keeps no log as it was started; the next start changes that. */
+  /** null: it was started without archiving; the next start changes that. */
   state(): Promise<LogState | null>;
   /** Keeps its log from now on, only for this line. */
   begin(line: string): Promise<LogState>;

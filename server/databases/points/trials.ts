@@ -31,7 +31,7 @@ export interface EngineTrials {
 const PAGE = 500;
 const NAMED = 5;
 
-/** Only databases with a dump in the point are tried. A failed one does not keep the others from it. */
+/** Tests only databases with a dump in the point. A failure does not stop the others. */
 export async function tryDatabases(deps: TrialsDeps, signal: AbortSignal): Promise<EngineTrials[]> {
   const byEngine = Map.groupBy(await rowsOf(deps.store), ({ engine }) => engine);
   const trials: EngineTrials[] = [];

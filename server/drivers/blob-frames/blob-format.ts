@@ -13,7 +13,7 @@ export const CHUNK_BYTES = 65_536;
 export const CRC_BYTES = 4;
 export const TAG_BYTES = 16;
 
-/** Number of frames of a blob of `sizeBytes`; an empty blob has one, so that a swap shows there too. */
+/** Number of frames of a blob of `sizeBytes`; an empty blob has one, so that a swap is detected there too. */
 export function chunkCount(sizeBytes: number): number {
   return Math.max(1, Math.ceil(sizeBytes / CHUNK_BYTES));
 }

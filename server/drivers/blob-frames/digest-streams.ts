@@ -17,7 +17,7 @@ export interface DigestRequest {
   readonly cuts: readonly number[];
 }
 
-/** `PIECES`: the SHA-256 of each piece of the blob; each is answered with the slot that it ends in. */
+/** `PIECES`: the SHA-256 of each piece of the blob, answered with the slot in which the piece ends. */
 type StreamName = DigestName | 'PIECES';
 
 /** The answer to a slot. */
@@ -39,7 +39,7 @@ interface DigestThread {
   request(request: DigestRequest | DropDigests): Promise<DigestReply>;
 }
 
-/** How much of a thread a digest takes, in the units of worker-pool.ts; the slowest is given out first. */
+/** A digest's share of a thread, in units of worker-pool.ts; the slowest is assigned first. */
 const LOADS: readonly (readonly [StreamName, number])[] = [
   ['MD5', 5],
   ['CRC64NVME', 4],
@@ -149,7 +149,7 @@ export function answerDigests(request: DigestRequest | DropDigests): DigestReply
   };
 }
 
-/** The SHA-256 of each piece that ends at one of `cuts`, and that of what follows the last. */
+/** The SHA-256 of each piece that ends at one of `cuts`, and of the rest. */
 export function piecesOf(
   plain: Uint8Array,
   cuts: readonly number[],

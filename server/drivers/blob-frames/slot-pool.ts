@@ -30,7 +30,7 @@ export class SlotPool {
     return this.#inUseBytes;
   }
 
-  /** A slot of LARGE_SLOT_BYTES if requested and memory is available, else of SMALL_SLOT_BYTES. */
+  /** A LARGE_SLOT_BYTES slot if requested and memory is available, else SMALL_SLOT_BYTES. */
   take(wantedBytes: number): Slot {
     const activeBytes = this.#inUseBytes - Math.min(this.#restingBytes, BUDGET_BYTES);
     const large = wantedBytes > SMALL_SLOT_BYTES && activeBytes + LARGE_SLOT_BYTES <= BUDGET_BYTES;

@@ -32,7 +32,7 @@ export class AlignedAreas {
   readonly #waiting: ((area: Buffer) => void)[] = [];
   #usable: boolean | undefined;
 
-  /** A file written at full speed uses two of `count`; more files take turns. With none there is no use. */
+  /** A file written at full speed uses two of `count`; more files take turns. 0 disables it. */
   constructor(directory: string, count: number) {
     this.#directory = directory;
     this.#count = count;

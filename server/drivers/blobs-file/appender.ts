@@ -6,7 +6,7 @@ import { type AlignedAreas, BLOCK_BYTES } from './aligned-areas.ts';
 const writeAsync = promisify(write);
 const ftruncateAsync = promisify(ftruncate);
 
-/** Appends to one file, for one caller who waits for each call. Errors of the system come as they are. */
+/** Appends to one file for one caller, who awaits each call. System errors are passed on. */
 export interface Appender {
   /** Bytes in the page cache whose write may not have begun. */
   readonly cachedBytes: number;
@@ -14,7 +14,7 @@ export interface Appender {
   append(parts: readonly Uint8Array[]): Promise<void>;
   /** Resolves when the file has all bytes and no other. Nothing may be appended any more. */
   end(): Promise<void>;
-  /** Resolves when nothing uses the descriptor any more, whatever became of it. */
+  /** Resolves when nothing uses the descriptor any more. */
   drain(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export class CachedAppender implements Appender {
     while (rest.length > 0) {
       let written = writevSync(this.#fd, rest, this.#position);
       this.#position += written;
-      // A short write is how a disk begins to be full; the next one says so.
+      // A short write means that the disk is filling; the next write reports it.
       const left: Uint8Array[] = [];
       for (const part of rest) {
         if (written < part.length) left.push(part.subarray(written));

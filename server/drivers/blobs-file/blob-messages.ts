@@ -32,9 +32,9 @@ export interface ReadRequest {
   readonly name: string;
   readonly sizeBytes: number;
   readonly dataKey: Uint8Array | null;
-  /** The open file; null opens it. Descriptors belong to the process, so any thread may read from it. */
+  /** The open file; null: open it. Descriptors belong to the process, so any thread may read. */
   readonly fd: number | null;
-  /** Close it again at once; else the answer carries the descriptor, to be closed by the same thread. */
+  /** Close it at once; otherwise the answer carries the descriptor, and the same thread must close it. */
   readonly close: boolean;
   readonly slot: SharedArrayBuffer;
   readonly firstChunk: number;

@@ -2,7 +2,7 @@
 import { AppError } from '../../platform/errors.ts';
 import { asFault, type BlobFault, damaged } from '../blob-frames/blob-fault.ts';
 
-/** A full disk loses only the file it hit, and ends by itself. */
+/** A full disk affects only the current file, and passes. */
 export function isFullDisk({ code }: BlobFault): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }

@@ -40,7 +40,7 @@ export class FileTarget implements SlotTarget {
     this.#deps = deps;
   }
 
-  /** A blob of one slot takes one thread and one message; a longer one is digested while it is written. */
+  /** A one-slot blob takes one thread and one message; a longer one is digested while being written. */
   send(slot: Slot, content: SlotContent): readonly Promise<Digests | undefined>[] {
     const { workers, digests, diskSpace, name, dataKey } = this.#deps;
     const { bytes, last } = content;

@@ -50,7 +50,7 @@ export interface S3BlobStoreDeps {
   readonly alarms: Alarms;
 }
 
-/** An upload of that length is ended by nothing else; S3 dates an object by the begin of its upload. */
+/** No other limit ends an upload that old; S3 dates an object by the start of its upload. */
 const ORPHAN_AGE_MS = 3 * 24 * 3_600_000;
 /** While S3 does not work. */
 const PROBE_MS = 5000;

@@ -71,7 +71,7 @@ export class Ownership {
   }
 }
 
-/** The id of the cloud in the bucket's mark; undefined: it has none. Rejects with a BlobFault. */
+/** The cloud id in the bucket's mark; undefined: no mark. Rejects with a BlobFault. */
 export async function readMark(objects: S3Objects, limits?: S3Limits): Promise<string | undefined> {
   const text = await objects.text(MARK, limits);
   if (text === undefined) return undefined;

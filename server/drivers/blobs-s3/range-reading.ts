@@ -70,7 +70,7 @@ export class RangeReading {
     return good;
   }
 
-  /** Ends the answer that is open. */
+  /** Ends the open answer. */
   close(): void {
     this.#closed = true;
     this.#drop();

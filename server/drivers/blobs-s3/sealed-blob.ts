@@ -9,7 +9,7 @@ import { framesOfPart } from './parts.ts';
 
 interface SealedPart {
   readonly pieces: Uint8Array[];
-  /** S3 checks it, so that no byte changes on its way. */
+  /** S3 checks it, so that corruption in transit is detected. */
   readonly md5: Hash;
 }
 

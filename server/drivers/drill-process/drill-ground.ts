@@ -26,7 +26,7 @@ import { removeTree } from '../host-process/tree-removal.ts';
 export interface DrillProcessesDeps {
   /** The script that the process runs with Node. */
   readonly entry: string;
-  /** Everything that it needs besides the request, as JSON. */
+  /** What it needs besides the request, as JSON. */
   readonly means: () => unknown;
   /** Where scratch directories are created; may contain other files. */
   readonly directory: string;
@@ -194,7 +194,7 @@ export class DrillProcesses implements DrillGround {
     }
   }
 
-  /** Killed with us, by the kernel; where that is not to be had, it ends when its input does. */
+  /** The kernel kills it with us; where that is impossible, it ends when its input ends. */
   #start(): Promise<ChildProcess> {
     const node = [process.execPath, `--max-old-space-size=${HEAP_MB}`, '--no-warnings', this.#deps.entry];
     const setpriv = findHostProgram('setpriv');

@@ -30,7 +30,7 @@ function write(path: string): void {
   for (const [, , , name, ending] of code.matchAll(IMPORT)) write(join(dirname(path), `${name}.${ending}`));
 }
 
-/** The whole package of an import, which may be of one of its parts: some packages have no main one. */
+/** The whole package of an import, which may name a part: some packages have no main module. */
 function copyPackage(wanted: string): void {
   const name = wanted.split('/', wanted.startsWith('@') ? 2 : 1).join('/');
   // The innermost folder of packages: our own may lie in another, when we are a package ourselves.

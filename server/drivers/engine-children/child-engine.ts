@@ -160,7 +160,7 @@ export class ChildEngine {
     this.#children.warm(database);
   }
 
-  /** Passwords are checked elsewhere; only ends the sessions. */
+  /** Passwords are checked elsewhere; this only ends the sessions. */
   async rotate({ database }: EngineDatabase, _password: string): Promise<void> {
     await this.#children.without(database, async () => {}, 'killed');
   }

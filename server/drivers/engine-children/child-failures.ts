@@ -6,7 +6,7 @@ import { displaced } from './displaced.ts';
 import { ChildGone, ChildRefused } from './tenant-child.ts';
 import { queryTimeout } from './time-errors.ts';
 
-/** `errorName`: the engine's own name of an error that has none. Other errors stay what they are. */
+/** `errorName`: the engine's name for an unnamed error. Other errors are kept. */
 export function failureOf(error: unknown, errorName: string): unknown {
   if (error instanceof ChildGone) return goneError(error);
   if (!(error instanceof ChildRefused)) return error;

@@ -22,7 +22,7 @@ const FAIR_SHARE = 1 / 4;
 export interface IdleChild {
   readonly name: string;
   readonly accountId: number;
-  /** The lowest ends first: a time of the monotonic clock, higher with open sessions. */
+  /** The lowest is ended first: a time of the monotonic clock, higher with open sessions. */
   readonly rank: number;
   /** Idle time. */
   readonly restsMs: number;

@@ -24,7 +24,7 @@ import {
 
 /** Time to write everything back. */
 const END_MS = 5000;
-/** How long a child may take to open its file, which no statement delays: a busy host does. */
+/** Time for a child to open its file: no statement runs yet, but the host may be busy. */
 const OPEN_MS = 60_000;
 const CHECK_MS = 1000;
 const MAX_TRIES = 5;

@@ -98,7 +98,7 @@ const MAX_PING_MS = 200;
 const APART_MS = 200;
 /** A process that computes for this long gets low priority on the others too. */
 const LAST_MS = 1000;
-/** It does for as long again as it was silent, but no longer than this after its answer. */
+/** It waits as long again as it was silent, but at most this long after its answer. */
 const MOST_LAST_MS = 10_000;
 /** How long a cancelled call may continue while it occupies the process, ms. */
 const GIVE_UP_MS = 500;
@@ -142,7 +142,7 @@ export class TenantChild {
     return this.#over === null && !this.#isEnding;
   }
 
-  /** Resolves when it is known whether a cancelled call or its child ends; further calls wait for it. */
+  /** Resolves when it is known whether a cancelled call or its child ended; later calls wait for it. */
   get isCertain(): Promise<void> {
     return this.#doubt;
   }

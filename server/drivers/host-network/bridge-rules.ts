@@ -34,7 +34,7 @@ export function bridgeRules(rules: BridgeRules): string {
 function frameRules({ bridge, guests }: BridgeRules): string[] {
   const each = guests.map(({ device }) => `"${device}" : jump from_${device}`);
   const all = guests.map(({ device }) => `"${device}"`);
-  // By the guests' devices: that of the bridge itself (ibrname) needs a module that not every kernel has.
+  // Matched by guest devices: matching the bridge (ibrname) needs a module that some kernels lack.
   const when = (rule: string) => (guests.length === 0 ? [] : [rule]);
   return [
     ...replaced('bridge', bridge),

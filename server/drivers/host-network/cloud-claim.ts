@@ -11,7 +11,7 @@ import { randomSecret } from '../../platform/ids.ts';
 export interface CloudClaimDeps {
   /** `cld-…` */
   readonly cloudId: string;
-  /** First user id of its guests: rules and bridges that clouds with the same users share are named by it. */
+  /** First user id of its guests: names rules and bridges that clouds with the same users share. */
   readonly uidBase: number;
   /** For people. */
   readonly dataDir: string;
@@ -90,7 +90,7 @@ export function livingClouds(): readonly LivingCloud[] | null {
   }
 }
 
-/** The comment that says which cloud placed a table, by what nftables lists of it; null: none says so. */
+/** The comment that tells which cloud made a table, from nftables' listing; null: none. */
 export function commentIn(listed: string): string | null {
   return MARKED.exec(listed)?.[1] ?? null;
 }

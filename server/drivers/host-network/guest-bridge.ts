@@ -8,7 +8,7 @@ import { INSTALL_NFT } from './outbound-guard.ts';
 import { routableResolvers } from './resolvers.ts';
 
 export interface GuestBridgeDeps {
-  /** First of the user ids of this cloud's guests: the names of its devices are made from it. */
+  /** First of the user ids of this cloud's guests: device names are derived from it. */
   readonly uidBase: number;
   /** The guests' network, `10.80.0.0/16`. Its first address is this host's. */
   readonly network: string;

@@ -28,7 +28,7 @@ export function ip(words: readonly string[]): Promise<string> {
 
 async function run(program: string, words: readonly string[], input: string): Promise<string> {
   const env = { PATH: hostPath(), LANG: 'C' };
-  // A group of its own: a Ctrl+C that ends Cloudlet must not cut it off.
+  // A separate process group: Ctrl+C for Cloudlet must not interrupt it.
   const options = { env, timeout: LIMIT_MS, killSignal: 'SIGKILL', detached: true } as const;
   const child = await startProgram(program, words, options).catch((error: NodeJS.ErrnoException) => {
     const isMissing = error.code === 'ENOENT';

@@ -47,7 +47,7 @@ export function outboundRules(rules: OutboundRules): string {
   ].join('\n');
 }
 
-/** Closes this host and what else is no guest's business; the rest stays open. */
+/** Blocks this host and private addresses; the rest stays reachable. */
 function exceptThose({ resolvers, allowPrivate }: OutboundRules): string[] {
   const closed = allowPrivate ? NEVER : [...NEVER, ...PRIVATE];
   const names = `ip daddr { ${resolvers.join(', ')} } meta l4proto { tcp, udp } th dport 53 accept`;

@@ -34,7 +34,7 @@ interface Parent {
   readonly folder: string;
   /** Why not, for humans; empty: they may. */
   readonly problem: string;
-  /** systemd made no subgroup for us. */
+  /** systemd did not create a subgroup. */
   readonly isFlat: boolean;
 }
 
@@ -67,7 +67,7 @@ export class Cgroups {
   readonly #paths: CgroupPaths;
   #found: { readonly prefix: string; readonly problem: string } | null = null;
 
-  /** `group` holds those that are made here: `cloudlet-machines`. */
+  /** `group` contains the new groups: `cloudlet-machines`. */
   constructor(group: string, paths: Partial<CgroupPaths> = {}) {
     this.#group = group;
     this.#paths = { ...PATHS, ...paths };
@@ -105,7 +105,7 @@ export class Cgroups {
     return join(folder, 'cgroup.procs');
   }
 
-  /** Removes the group of a process that is gone; one that cannot go stays for its next run. */
+  /** Removes the group of an ended process; one that cannot be removed stays for its next run. */
   async remove(name: string): Promise<void> {
     const parent = this.#parent();
     if (parent.problem !== '') return;
@@ -139,7 +139,7 @@ export async function removeEmptyGroups(paths: Partial<CgroupPaths> = {}): Promi
   }
 }
 
-/** A group that an earlier run left is in use again: removeEmptyGroups() lets it be. */
+/** A group left by an earlier run is used again: removeEmptyGroups() keeps it. */
 function markUsed(folder: string): void {
   const now = systemClock.now() / 1000;
   try {
@@ -173,7 +173,7 @@ async function removeGroup(path: string): Promise<void> {
   }
 }
 
-/** The group under which ours may be made. Only reads. */
+/** The group under which ours may be created. Read-only. */
 export function findParent(paths: Partial<CgroupPaths> = {}): Parent {
   const { mount, self, systemd, isDelegated } = { ...PATHS, ...paths };
   const no = (problem: string) => ({ folder: '', problem, isFlat: false });

@@ -8,7 +8,7 @@ export interface ForeignProgram {
   readonly args: readonly string[];
   /** The complete environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Number of its user and group, which nothing else has while it runs; null: ours. */
+  /** Id of its user and group, used by nothing else while it runs; null: ours. */
   readonly uid: number | null;
   /** Absolute. Working directory and only writable folder; must belong to its user. */
   readonly folder: string;
@@ -23,13 +23,13 @@ export interface ForeignProgram {
    * for each process, so that a process that can handle a failed allocation is not killed for it.
    */
   readonly reservedMb?: number;
-  /** Processes and threads; counted where it has a user or a control group of its own. Default 1024. */
+  /** Processes and threads; enforced if it has its own user or control group. Default 1024. */
   readonly maxProcesses?: number;
   /** Processor time per process. Default: unlimited. */
   readonly cpuSeconds?: number;
   /** Maximum file size, MiB. Default: unlimited. */
   readonly fileMb?: number;
-  /** Most that it may keep in /tmp and /dev/shm, where it sees its own; memory. Default 64. */
+  /** Maximum memory of /tmp and /dev/shm, where they are private. Default 64. */
   readonly temporaryMb?: number;
 }
 

@@ -50,7 +50,7 @@ export interface ProcessesDeps {
    * with users of their own to pass; not given: such programs name all files from their folder on.
    */
   readonly ground?: string;
-  /** Whether all programs end with us, also those of keep(), and reach no network, where that is possible. */
+  /** Whether all programs, also those of keep(), end with us and have no network, where possible. */
   readonly isPrivate?: boolean;
   /** Set by tests instead of the result of isolation(). */
   readonly isolation?: Isolation;
@@ -117,7 +117,7 @@ export class HostProcesses {
     return this.cgroups.problem;
   }
 
-  /** The path by which a process sees its folder: a short one, or where it sees more, that very path. */
+  /** The path by which a process sees its folder: a short one, or the same path without a namespace. */
   async pathOf(folder: string): Promise<string> {
     return (await this.isolation()).hasView ? AT : folder;
   }
@@ -384,7 +384,7 @@ async function begin(shell: KeeperShell, launch: Launch, uid: number | null): Pr
   });
 }
 
-/** A program may end before our caller can listen; Node then drops what it said, unless somebody listens. */
+/** A program may end before the caller listens; Node then drops its output unless someone listens. */
 function holdOutput({ stdout, stderr }: ChildProcess): () => void {
   const streams = [stdout, stderr].filter((stream) => stream !== null);
   const hold = () => {};

@@ -82,7 +82,7 @@ export function findIsolation(needsUsers: boolean): Promise<Isolation> {
 
 async function tryAll(needsUsers: boolean): Promise<Isolation> {
   const candidates = needsUsers ? ISOLATIONS.filter((isolation) => !isolation.inUserNamespace) : ISOLATIONS;
-  // A namespace of users takes root's powers over this host from a process that cannot have another user.
+  // A user namespace removes root's powers over the host from a process that must run as root.
   const ordered = isRoot && !needsUsers ? candidates.toSorted(byUserNamespace) : candidates;
   for (const isolation of ordered) if (await works(isolation)) return isolation;
   return NONE;

@@ -79,7 +79,7 @@ export class KeeperShell {
     return { stat: READY_LINE.exec(text)?.[1] ?? null, text };
   }
 
-  /** Lets the event loop end while it waits. */
+  /** Lets the event loop end meanwhile. */
   unref(): void {
     this.child.unref();
     this.#line.unref();

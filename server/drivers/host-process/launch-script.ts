@@ -56,7 +56,7 @@ export interface Launch {
   readonly bootId: string;
 }
 
-/** A word that means nothing else to a shell. */
+/** Quotes a word for a shell. */
 export function quoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -110,7 +110,7 @@ function keeperLines({ folder, log }: Keeper): string[] {
   ];
 }
 
-/** Starts one process, the first of a new namespace of processes if there is one, and waits for it. */
+/** Starts one process, the first of a new PID namespace where possible, and waits for it. */
 function waitingScript(launch: Launch): string {
   const { keeper, view, hasSession, endsWithUs } = launch;
   const first = [

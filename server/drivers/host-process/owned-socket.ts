@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** A flag of Linux, not in Node's list: the descriptor stands for the thing of that name, not opened. */
+/** A Linux flag missing in Node: the descriptor refers to the path without opening it. */
 const O_PATH = 0o10000000;
 
 /**

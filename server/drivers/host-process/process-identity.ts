@@ -129,7 +129,7 @@ export function yieldMemoryFirst(pid: number): void {
   }
 }
 
-/** The process that was started for that folder of a keeper, if it still runs under that user; else null. */
+/** The process started for that folder of a keeper, if it still runs as that user; else null. */
 export function keptProcess(keeper: string, uid: number | null): ProcessIdentity | null {
   let text: string;
   try {
@@ -147,7 +147,7 @@ export function keptProcess(keeper: string, uid: number | null): ProcessIdentity
 /** Kept open for when no other file can be opened: a process that is to end is then found all the same. */
 let spare: number | null = null;
 
-/** `work`, which opens one file at a time, with a descriptor for it. Throws EMFILE when others took that. */
+/** Runs `work`, which opens one file at a time. Throws EMFILE if no descriptor is free. */
 function withDescriptor<T>(work: () => T): T {
   keepSpare();
   try {
@@ -176,7 +176,7 @@ function isOutOfFiles(error: unknown): boolean {
   return ['EMFILE', 'ENFILE'].includes(String((error as NodeJS.ErrnoException).code));
 }
 
-/** The user of a process, which the kernel says of it whatever it does; null when it is gone. */
+/** A process's user id, from the kernel, not forgeable; null when it is gone. */
 export function userOf(pid: number | string): number | null {
   try {
     return statSync(`/proc/${pid}`).uid;

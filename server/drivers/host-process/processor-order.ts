@@ -20,7 +20,7 @@ const run = promisify(execFile);
 /** `apart`: leaves one processor free. `last`: also a smaller share of the others. */
 export type ProcessorOrder = 'usual' | 'apart' | 'last';
 
-/** Nine times the share of a usual program of the host, 28 times that of a process of a tenant. */
+/** Nine times the share of a usual host program, 28 times that of a tenant's process. */
 const FIRST_NICE = -10;
 /** From 0 (default) to 19; 5 is a third of the usual processor share. */
 const NICE = 5;
@@ -54,7 +54,7 @@ interface Processors {
 
 let mayRaise: boolean | undefined;
 let ours: Processors | undefined;
-/** Moves between processors run one after the other: the last one of a process is the one that holds. */
+/** Moves between processors run one after another: a process's last move wins. */
 let moved: Promise<void> = Promise.resolve();
 
 /**
@@ -98,7 +98,7 @@ export function yieldToSiblings(pid: number, yields: boolean, isProcess = true):
   if (mayRaise) setNice(pid, yields ? LAST_NICE : NICE, isProcess);
 }
 
-/** Keeps the process off one of our processors, or no longer. Nothing happens where there is but one. */
+/** Keeps the process off one of our processors, or undoes it. No effect with one processor. */
 export function keepOffOne(pid: number, isKeptOff: boolean, isProcess = true): void {
   const { all, others } = processors();
   const taskset = findHostProgram('taskset');

@@ -33,7 +33,7 @@ const KILL_MS = 5000;
 export class RunningProcess {
   readonly #deps: RunningDeps;
   readonly identity: ProcessIdentity;
-  /** Resolves when it and all that it made are gone. Does not keep us from ending. Never rejects. */
+  /** Resolves when it and its children are gone. Does not keep us running. Never rejects. */
   readonly ended: Promise<ProcessEnd>;
   #isReleased = false;
   /** Ends the wait before the next check. */
@@ -89,7 +89,7 @@ export class RunningProcess {
     this.#isReleased = true;
   }
 
-  /** Counted in steps: a clock that is held up by a busy host would give it less than its time. */
+  /** Counted in steps: a clock on a busy host could shorten the wait. */
   async #isGoneWithin(ms: number): Promise<boolean> {
     for (let waited = 0; this.isAlive; waited += POLL_MS) {
       if (waited >= ms) return false;

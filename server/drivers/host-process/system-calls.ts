@@ -62,7 +62,7 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   },
 };
 
-/** Classic BPF: codes of instructions, and where the kernel's seccomp_data has what. */
+/** Classic BPF: instruction codes, and offsets in the kernel's seccomp_data. */
 const LOAD = 0x20;
 const IF_EQUAL = 0x15;
 const IF_AT_LEAST = 0x35;
@@ -121,7 +121,7 @@ const INSTALL = [
 ].join(' ');
 
 export interface CallFilter {
-  /** Words before a command that then runs under the filter, as do all its children; none: it has none. */
+  /** Command prefix that applies the filter to the command and its children; empty: no filter. */
   readonly words: readonly string[];
   /** Why there is no filter, for messages; empty: there is one. */
   readonly problem: string;

@@ -4,7 +4,7 @@ import * as fs from 'node:fs/promises';
 /** Attempts to empty a folder that is being written to. */
 const TRIES = 5;
 
-/** Errors of a new name that something else has. */
+/** Errors for a new name that is taken. */
 const TAKEN: ReadonlySet<string> = new Set(['ENOTEMPTY', 'EEXIST']);
 
 /**

@@ -117,7 +117,7 @@ export class AddressGuard {
     });
   }
 
-  /** A port that no program listens on at all addresses, and that none can take from now on. */
+  /** A port on which no program listens at any address, reserved from now on. */
   async #freePort(): Promise<number> {
     for (let tries = 0; tries < MAX_TAKEN; tries++) {
       const port = this.#next++;

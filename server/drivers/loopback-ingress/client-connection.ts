@@ -1,4 +1,4 @@
-/** One connection of a client: it waits until the guest really answers, and only then is joined to it. */
+/** One client connection: it is joined only once the guest really answers. */
 import type { Socket } from 'node:net';
 import type { IngressRun, IngressTimings } from './machine-ingress.ts';
 import { type RelayCounts, relay, reset } from './relay.ts';

@@ -34,7 +34,7 @@ const MIN_PATIENCE_MS = 2000;
 const INTERVAL_SHARE = 100;
 const MAX_INTERVAL_MS = 10_000;
 
-/** Resolves with the first guest that speaks, or null when the signal ends it. Never rejects. */
+/** Resolves with the first guest that answers, or null when the signal aborts. Never rejects. */
 export function seekTalk(options: SeekOptions): Promise<Talk | null> {
   return new Promise((resolve) => new Seeker(options, resolve).start());
 }

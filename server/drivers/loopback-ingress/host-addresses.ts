@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:net';
 /** A UDP port on a block's first address, which no machine has: its holder has the block. */
 const CLAIM_PORT = 22_022;
 
-/** `unknown`: the host does not let anybody hold it. */
+/** `unknown`: the host lets no one hold it. */
 type Claim = Socket | 'unknown' | 'taken';
 
 export class HostAddresses {

@@ -207,7 +207,7 @@ export interface IngressTimings {
   readonly waitMs: number;
   /** How long a connection waits for a first sign of life before the guest is dialed without one. */
   readonly holdMs: number;
-  /** A guest that ends a connection without a byte so early did not listen yet. */
+  /** A guest that closes without a byte this early was not listening yet. */
   readonly atOnceMs: number;
   /** Time for a client that gets "not running" to send its request and disconnect. */
   readonly lingerMs: number;

@@ -192,7 +192,7 @@ export class ManagedServer implements EngineServer {
     await Promise.race([this.#starting, late.promise]).finally(() => clearTimeout(timer));
   }
 
-  /** Ends it properly; it is back with the next Cloudlet. */
+  /** Shuts it down cleanly; the next Cloudlet starts it. */
   async close(): Promise<void> {
     this.#isClosing = true;
     clearTimeout(this.#retry);
@@ -348,7 +348,7 @@ export class ManagedServer implements EngineServer {
     await kind.initialise(folders);
     const program = { ...this.#process, ...kind.program(folders, port) };
     const running = await processes.keep({ ...program, folder: folders.home, network: 'host' }, this.#keeper);
-    // Stored only now: a server that ends before chooses again.
+    // Stored only now: a server that fails earlier chooses again.
     if (kept !== port) this.#keep(port);
     return running;
   }

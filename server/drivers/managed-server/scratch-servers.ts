@@ -70,7 +70,7 @@ export class ScratchServers {
     this.#deps = deps;
   }
 
-  /** See ServerLogs. The server ends with the stream. */
+  /** See ServerLogs. The server stops with the stream. */
   async dumpAt(
     copy: ServerCopy,
     {

@@ -1,10 +1,10 @@
-/** How much of the disk a server takes: all that it keeps, whoever of its databases it is for. */
+/** Disk usage of a server: everything it stores, for any of its databases. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { hostPath } from '../../platform/host/host-programs.ts';
 
-/** A log that goes round: up to so many bytes of it are the engine's own need, not its account's. */
+/** A circular log: its size up to this many bytes is the engine's own, not the account's. */
 export interface LogRing {
   /** Folder of the log, in the home of the server. */
   readonly folder: string;
@@ -15,7 +15,7 @@ export interface LogRing {
 const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
 
-/** Says, for the log, by how much a server exceeds what its databases may take; null: it does not. */
+/** A log message on how far a server exceeds its databases' limits; null: it does not. */
 export function excessOf(bytes: number, limitBytes: number): string | null {
   if (bytes <= limitBytes * FAR_BEYOND + SPARE_BYTES) return null;
   const [takes, may] = [bytes, limitBytes].map((each) => `${Math.ceil(each / 2 ** 20)} MB`);
@@ -43,7 +43,7 @@ export async function serverBytes(home: string, ring: LogRing | null): Promise<n
   return ring === null ? all : all + Math.max(0, (counted[0] ?? 0) - ring.freeBytes);
 }
 
-/** Bytes of a database: its own, and its share of what its server takes besides all of them. */
+/** Bytes of a database: its own, and its share of the server's other data. */
 export function withShare(
   ownBytes: number,
   server: { readonly bytes: number; readonly own: readonly number[] },

@@ -46,7 +46,7 @@ export interface Upgrade {
 /** An engine over the server of one account. */
 export interface AccountEngine extends Engine {
   readonly server: ManagedServer;
-  /** Log of the server, for continuous archiving; missing if the engine has none. */
+  /** The server's log, for continuous archiving; missing if the engine has none. */
   readonly ownLog?: Omit<LogServer, 'accountId'>;
   /** Position up to which a recovered copy was replayed. */
   readonly replayedTo?: bigint | null;
@@ -55,14 +55,14 @@ export interface AccountEngine extends Engine {
   testDatabases(): Promise<readonly TestDatabase[]>;
   /** The smallest valid limit. */
   readonly leastConnections: number;
-  /** Has the server give so many sessions to the user of that database; those there are go on. */
+  /** Limits the sessions of that database's user; open ones continue. */
   setConnections(database: string, connections: number): Promise<void>;
   /**
    * Has nobody write in it at once, as the host's disk is nearly full, and ends loads; false: lets them
    * again. Again and again while it is.
    */
   hold(isHeld: boolean): Promise<void>;
-  /** Bytes of the disk that its server takes, less those of a new server with so many databases. */
+  /** Disk bytes of its server, less those of a new server with as many databases. */
   serverBytes(databases: number): Promise<number>;
   /** Row counts by table. */
   counts(database: EngineDatabase): Promise<ReadonlyMap<string, string>>;
@@ -133,7 +133,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     return this.#parts.on.server.pid;
   }
 
-  /** The server that Cloudlet runs. Throws where it is the operator's. */
+  /** The server that Cloudlet runs. Throws for the operator's. */
   get server(): ManagedServer {
     const { server } = this.#parts.on;
     if (server instanceof ManagedServer) return server;

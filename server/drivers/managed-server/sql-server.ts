@@ -48,7 +48,7 @@ export interface ExternalFacts {
   readonly limits: readonly string[];
 }
 
-/** The server of a client program: one of ours, by its socket, which may have the port in its name. */
+/** The server for a client program: one of ours, by socket, whose name may contain the port. */
 export type ClientTarget<F> = { readonly folders: Folders; readonly port: number } | RemoteTarget<F>;
 
 /** The operator's server, over the network. */
@@ -85,7 +85,7 @@ export interface SqlKind<L extends SqlLinks, F extends ExternalFacts> {
     readonly database: string;
     readonly refusals: RefusalCodes;
     facts(links: L): Promise<F>;
-    /** Why the server cannot be used, with the fix; null: it can. `facts`: null before it is asked. */
+    /** Why the server cannot be used, with the fix; null: it can. `facts`: null before it was asked. */
     unmet(facts: F | null, address: ServerAddress): AppError | null;
     clients(facts: F): Promise<object | NoPrograms>;
   };
@@ -114,7 +114,7 @@ export interface SqlServer<L, F = unknown> {
   readiness(): Promise<Readiness>;
 }
 
-/** `begin` runs each time a server of ours is up, and once when the operator's was first found good. */
+/** `begin` runs each time our server is up, and once when the operator's first works. */
 export function sqlServer<L extends SqlLinks, F extends ExternalFacts>(
   kind: SqlKind<L, F>,
   options: ManagedEngineOptions,
@@ -126,7 +126,7 @@ export function sqlServer<L extends SqlLinks, F extends ExternalFacts>(
     : externalServer(kind, { ...options, external }, begin);
 }
 
-/** The user of the server of an engine: of the account's, or of the one that all share; null: ours. */
+/** The user that runs the engine's server: the account's, or the shared one; null: ours. */
 export function serverUser({
   account = null,
   folder,

@@ -240,7 +240,7 @@ export class BatchStore {
   }
 
   #send({ sql, rows, expected }: Step): Promise<Result>[] {
-    // An UPDATE for many rows changes a row once that two of them name: only an expectation notices.
+    // If two values name one row, a multi-row UPDATE changes it once: only an expectation notices.
     const isSafe = expected !== undefined || INSERT.test(sql);
     const many = rows.length > 1 && isSafe ? this.#many.get(sql) : null;
     if (many === null || many === undefined) return rows.map((params) => this.#query(sql, params));
@@ -280,7 +280,7 @@ async function unexpected(commit: Ready, answers: readonly Promise<Result>[]): P
   return null;
 }
 
-/** Throws the error itself where it is not about a statement. */
+/** Throws the error itself if it is not about a statement. */
 function refusalOf(error: unknown, index: number): CommitRefusal {
   const code = codeOf(error);
   if (code === '' || AGAIN.includes(code)) throw error;

@@ -23,7 +23,7 @@ export interface Holder {
 
 /** A process without a connection for this long has ended. */
 const GONE_MS = 3000;
-/** Its host may have vanished without a word, so that the server still counts its connections. */
+/** Its host may have vanished silently, so that the server still counts its connections. */
 export const SILENT_MS = 10_000;
 const LOOK_MS = 200;
 

@@ -60,7 +60,7 @@ async function moveHeld({ directory, url, now }: MoveDeps): Promise<CopiedTable[
     if (!(await isFree(client, sqlite, isMoved))) return null;
     const copied = await copyToPostgresql(sqlite, client);
     for (const table of copied) await assertSame(sqlite, client, table);
-    // Before the commit: a kill in between leaves none that can be started, and the next try goes on.
+    // Before the commit: after a kill in between none can be started, and the next try continues.
     const moved: Moved = { to: withoutSecret(url), at: now };
     writeDurableFile(join(directory, MOVED_FILE), `${JSON.stringify(moved)}\n`, 0o600);
     await client.query('COMMIT');

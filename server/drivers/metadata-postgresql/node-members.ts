@@ -57,7 +57,7 @@ const TRUST_MS = 3000;
 const RELEASE_MS = 5000;
 /** A node that is silent for longer does not count as up: it may have ended without a word. */
 const SILENT_SECONDS = 3;
-/** A batch that the server still stores holds up an arrival. */
+/** A batch that the server still stores delays a starting node. */
 const LOCK_MS = 60_000;
 
 const NODES = `SELECT node_id, writer, name, url, version, is_host, state, since, report, beat_at::text AS beat,

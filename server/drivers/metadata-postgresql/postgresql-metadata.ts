@@ -73,7 +73,7 @@ export class PostgresqlMetadata implements Metadata {
   readonly #tables: ReadonlySet<string>;
   readonly #hold: Hold;
   #isTakenOver = false;
-  /** An outcome was asked in vain; until it is known or given up, nothing else waits behind it. */
+  /** The outcome could not be read; until it is known or given up, nothing else queues. */
   #isAway = false;
   #writer: Promise<Writer> | null = null;
   readonly #readers = new Readers((onEnd) =>

@@ -1,4 +1,4 @@
-/** The metadata in PostgreSQL as of one moment, as a database of SQLite: the format of recovery points. */
+/** The metadata in PostgreSQL at one moment, as a SQLite database: the format of recovery points. */
 import { createReadStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';

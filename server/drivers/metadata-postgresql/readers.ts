@@ -36,7 +36,7 @@ export class Readers {
     this.#connect = connect;
   }
 
-  /** Rejects with `overloaded` where the connection is lost, and with pg's errors. */
+  /** Rejects with `overloaded` when the connection is lost, and with pg's errors. */
   async get<T>(sql: string, params: readonly SqlValue[]): Promise<T | undefined> {
     const last = this.#asked.get(sql);
     if (last !== undefined && areEqual(last.params, params)) return (await last.rows)[0] as T | undefined;

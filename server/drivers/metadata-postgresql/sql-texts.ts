@@ -26,7 +26,7 @@ export interface InsertedRow {
   readonly idParam: number;
 }
 
-/** Columns of a plain INSERT of one row; null: another statement. */
+/** Columns of a plain one-row INSERT; null: another statement. */
 export function insertedRow(sql: string): InsertedRow | null {
   const [, table, columns = '', values = ''] = INSERT.exec(sql) ?? [];
   if (table === undefined) return null;

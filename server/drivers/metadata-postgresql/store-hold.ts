@@ -12,18 +12,18 @@ import { makeStoreTables } from './postgresql-schema.ts';
 
 export interface HoldDeps {
   readonly url: string;
-  /** Identifies this process among all that ever held the database. */
+  /** Identifies this process among all that ever wrote to the database. */
   readonly writer: string;
   readonly clock: { now(): number; monotonic(): number };
   /** Called once when another process has taken over; `by` names it. */
   readonly onTakenOver: (by: string) => void;
-  /** The server has not answered for SILENT_MS: connections to it are of no use. */
+  /** The server has not answered for SILENT_MS: its connections are useless. */
   readonly onSilence: () => void;
 }
 
 const BEAT_MS = 1000;
 const RELEASE_MS = 5000;
-/** A batch that the server still stores holds up a take-over. */
+/** A batch that the server still stores delays a take-over. */
 const LOCK_MS = 60_000;
 
 export class StoreHold {

@@ -10,7 +10,7 @@ import { toSent } from './connections.ts';
 
 /** Rows read and written at a time: some hold small objects. */
 const STEP = 500;
-/** PostgreSQL's tables with triggers of ours. */
+/** Tables with our own triggers in PostgreSQL. */
 const TRIGGERED = ['accounts', 'ledger_transfers'];
 
 export interface CopiedTable {
@@ -92,7 +92,7 @@ export async function copyToSqlite(client: pg.Client, sqlite: Database.Database)
  * cannot hold, and with the drivers' errors.
  */
 export async function copyToPostgresql(sqlite: Database.Database, client: pg.Client): Promise<CopiedTable[]> {
-  // Rows come as they are: with their billing accounts, over a ledger that a move before has left.
+  // Rows are copied unchanged, billing accounts included, over a ledger left by an earlier move.
   for (const table of TRIGGERED) await client.query(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
   const copied: CopiedTable[] = [];
   const tables = tablesOf(sqlite);

@@ -14,7 +14,7 @@ import {
 import { toBound } from './integers.ts';
 import { stablePlan } from './stable-plan.ts';
 
-/** Ends the batch: nothing of it is stored, or after `broken` its outcome is unknown. */
+/** Fails the batch: nothing is stored or, after `broken`, the outcome is unknown. */
 export class BatchFailed extends Error {
   readonly failure: BatchFailure;
 
@@ -59,7 +59,7 @@ function reasonOf(error: unknown): CommitFailure['reason'] {
 }
 
 export interface BatchOutcome {
-  /** Changes and last row id of each statement, in order; those of failed commits are left out. */
+  /** Changes and last row id of each statement, in order, without failed commits. */
   readonly results: number[];
   readonly failures: CommitFailure[];
 }

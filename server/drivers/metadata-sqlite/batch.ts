@@ -126,7 +126,7 @@ function endOfGroup(commits: readonly Commit[], begin: number): number {
   return end;
 }
 
-/** Whether the commits differ only in params, and in those of statements that add up only in the amounts. */
+/** Whether the commits differ only in params, and added-up statements only in amounts. */
 function areAlike(one: Commit, other: Commit): boolean {
   return one.length === other.length && one.every((a, index) => isSameForm(a, other[index] as Statement));
 }
@@ -215,7 +215,7 @@ export class BatchCursor {
     return this.#tokens[this.#at++] as number;
   }
 
-  /** The next param; `rowIds` are those of the statements of this commit so far. */
+  /** The next param; `rowIds`: of this commit's statements so far. */
   param(rowIds: Readonly<RowIds>): SqlValue {
     const token = this.#tokens[this.#at++] as Token;
     if (token === true) {

@@ -17,7 +17,7 @@ const WAL_BYTES_KEPT = 64 * 2 ** 20;
  */
 const WRITER_PRAGMAS: readonly (readonly [string, number | string])[] = [
   ['busy_timeout', 5000],
-  // Incremental, and set before the first table: lets freed pages be returned to a full disk.
+  // Incremental, and set before the first table: freed pages can be returned to a full disk.
   ['auto_vacuum', 2],
   ['journal_mode', 'wal'],
   ['synchronous', 2],
@@ -47,7 +47,7 @@ function setPragmas(database: Database.Database, pragmas: typeof WRITER_PRAGMAS)
   }
 }
 
-/** Throws when `version` (`3.51.3`) is older than what is safe here. */
+/** Throws when `version` (`3.51.3`) is older than the safe minimum. */
 export function assertSqliteVersion(version: string): void {
   const parts = version.split('.').map(Number);
   for (const [i, least] of LEAST_SQLITE.entries()) {

@@ -1,4 +1,4 @@
-/** Copies the database in one step, which sees one moment and is not begun anew by commits meanwhile. */
+/** Copies the database in one step: one moment's state, not restarted by commits meanwhile. */
 import { workerData } from 'node:worker_threads';
 import { openReader } from './connection.ts';
 import type { SnapshotInput } from './sqlite-snapshots.ts';

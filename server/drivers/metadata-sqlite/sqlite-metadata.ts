@@ -27,7 +27,7 @@ import { SqliteReads } from './sqlite-reads.ts';
 import type { WriterOptions } from './writer.ts';
 
 export interface SqliteMetadataDeps {
-  /** Holds metadata.db and its log. Created when it is not there. */
+  /** Contains metadata.db and its log. Created if missing. */
   readonly directory: string;
   readonly clock: Clock;
   readonly alarms: Alarms;

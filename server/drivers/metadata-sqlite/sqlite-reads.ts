@@ -6,7 +6,7 @@ import { stablePlan } from './stable-plan.ts';
 
 const MAX_PREPARED = 500;
 
-/** Errors of SQLite come as they are. */
+/** SQLite's errors are passed on. */
 export class SqliteReads implements Reads {
   readonly #database: Database.Database;
   readonly #queries = new Map<string, ExactQuery>();

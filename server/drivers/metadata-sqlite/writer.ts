@@ -58,7 +58,7 @@ function upkeepOf(
   return { database, directory, duePages, logState, freePages, send };
 }
 
-/** Writes the log back when it is long. Runs after the answer, so that no commit waits for it. */
+/** Checkpoints a long log. Runs after the answer, so that no commit waits for it. */
 function checkpointWhenDue({ database, duePages, logState, send }: Upkeep): void {
   try {
     const before = logState.get() as LogState | undefined;
@@ -131,7 +131,7 @@ function writeBack(database: Database.Database): boolean {
     const [after] = database.pragma('wal_checkpoint(PASSIVE)') as LogState[];
     return after !== undefined && after.log === after.checkpointed;
   } catch (error) {
-    // Full here too, and nothing is lost by it. Any other failure ends the batch.
+    // The disk is full here too, and nothing is lost. Any other failure ends the batch.
     if (batchFailureOf(error)?.reason === 'full') return false;
     throw error;
   }

@@ -19,14 +19,14 @@ export interface FrontPortsDeps {
   readonly dial: Dial;
   /** Addresses of this node to listen at; `*`: all. */
   readonly addressesOf: (protocol: Protocol) => readonly string[];
-  /** The refusal of a log-in; null: the protocol has none. */
+  /** The refusal of a login; null: the protocol has none. */
   readonly refusalOf: (protocol: Protocol, text: string) => Buffer | null;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
 }
 
 const MATCH_MS = 500;
-/** The host forgets its ports with a restart, and tells them again one after the other. */
+/** The host forgets its ports on restart, and reports them again one by one. */
 const KEEP_MS = 60_000;
 /** Before a port that could not be opened is tried again. */
 const RETRY_MS = 5000;
@@ -35,7 +35,7 @@ const AWAY = 'the node with the databases does not answer; try again in a few se
 const EVERYWHERE: readonly string[] = ['*', '0.0.0.0', '::'];
 
 interface Opened {
-  /** Time at which the host last told of it, ms of `now`. */
+  /** Time of the host's last report, ms of `now`. */
   toldAt: number;
   /** Why it is closed; null: it is open. */
   problem: string | null;
@@ -76,7 +76,7 @@ export class FrontPorts {
     });
   }
 
-  /** Brings the listeners in line with what the host has told. Never rejects. */
+  /** Updates the listeners to the host's report. Never rejects. */
   async match(now: number): Promise<void> {
     const told = this.#deps.told();
     if (told === null) return;
@@ -92,7 +92,7 @@ export class FrontPorts {
     this.#report();
   }
 
-  /** Where the host's own listener cannot be in our way, nor we in its. */
+  /** Addresses where neither listener blocks the other. */
   #freeOf({ place, addresses: taken }: ToldPorts, protocol: Protocol): readonly string[] {
     const own = this.#deps.addressesOf(protocol);
     if (place !== this.#place) return own;

@@ -24,7 +24,7 @@ export class NodeLinks {
     https: new HttpsAgent({ keepAlive: true, timeout: IDLE_MS }),
   };
 
-  /** Begins a request to the node at `url`. One that cannot be connected fails within seconds. */
+  /** Begins a request to the node at `url`. Fails within seconds if unreachable. */
   request(url: string, { method, path, headers, isUpgrade, isHalfOpen = false }: Head): ClientRequest {
     const { protocol, hostname, port } = new URL(url);
     const isTls = protocol === 'https:';

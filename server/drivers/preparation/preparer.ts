@@ -16,7 +16,7 @@ const PROGRAM = join(ROOT, 'scripts/prepare.js');
  */
 export function startPreparing(words: readonly string[], output: PreparingOutput): () => void {
   if (!existsSync(PROGRAM)) return () => {};
-  // The program's input ends when Cloudlet ends, however that happens.
+  // The program's input ends when Cloudlet ends, however it ends.
   const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...words], {
     cwd: ROOT,
     stdio: typeof output === 'string' ? ['pipe', process[output], 'inherit'] : 'pipe',

@@ -9,7 +9,7 @@ export type Part = 'guest-image' | 'postgresql' | 'mariadb';
 
 const FOLDER = join(ROOT, 'build/preparing');
 
-/** How far a part is; null: nobody prepares it now. A program that was killed prepares nothing. */
+/** Progress of a part; null: nobody prepares it now. A killed program prepares nothing. */
 export function preparing(part: Part, folder = FOLDER): Preparing | null {
   try {
     const { pid, percent, step } = JSON.parse(readFileSync(join(folder, `${part}.json`), 'utf8'));

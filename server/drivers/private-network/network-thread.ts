@@ -1,4 +1,4 @@
-/** Runs the networks of all accounts on a thread of its own: no frame goes through Cloudlet's event loop. */
+/** Runs the networks of all accounts on a separate thread: no frame passes Cloudlet's event loop. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,11 +8,11 @@ import { systemClock } from '../../platform/clock.ts';
 import { SharedSlots } from '../../platform/shared-slots.ts';
 import { ThreadStream } from './thread-stream.ts';
 
-/** Where the data origin listens on this host. */
+/** Address of the data origin on this host. */
 export interface DataOrigin {
   readonly host: string;
   readonly port: number;
-  /** Connections of the machines of all accounts to it at once. */
+  /** Maximum concurrent connections from all accounts' machines to it. */
   readonly maxConnections: number;
 }
 

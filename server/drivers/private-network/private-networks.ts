@@ -131,10 +131,10 @@ export class PrivateNetworks implements PrivateSwitch {
   }
 }
 
-/** Bytes that a side has not taken; beyond, the other one waits. */
+/** Bytes not yet read by one side; above, the other waits. */
 const WINDOW_BYTES = 64 * 1024;
 
-/** Each side ends when the other one has; a broken one breaks the other. */
+/** Each side ends after the other; an error on one destroys the other. */
 function join(one: Duplex, other: Duplex): void {
   for (const [from, to] of [[one, other] as const, [other, one] as const]) {
     from.on('error', () => {});

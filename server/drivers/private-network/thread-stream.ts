@@ -1,10 +1,10 @@
-/** One end of a stream of bytes between two threads, with at most a window of them under way. */
+/** One end of a byte stream between two threads, with at most one window in flight. */
 import { Duplex } from 'node:stream';
 import type { MessagePort } from 'node:worker_threads';
 
 /** Bytes sent and not yet read at the other end. */
 const WINDOW_BYTES = 128 * 1024;
-/** A message counts as so many at least: that is what it takes, whatever is in it. */
+/** A message counts at least this many bytes: its fixed cost. */
 const LEAST_BYTES = 256;
 
 type Message =
@@ -13,7 +13,7 @@ type Message =
   | { readonly end: true }
   | { readonly reset: true };
 
-/** Ends its two directions separately, as a TCP connection does. The other end has the port's other side. */
+/** Ends its two directions separately, like TCP. The other end holds the other port. */
 export class ThreadStream extends Duplex {
   readonly #port: MessagePort;
   #underWay = 0;

@@ -14,7 +14,7 @@ interface Listener {
 /** Per port: more than an account may have, so that it is not the first visitor who decides who is next. */
 const MAX_CONNECTIONS = 640;
 const KEEPALIVE_MS = 60_000;
-/** Bytes of machines are counted where they are dialed. */
+/** Bytes of machines are counted where they connect. */
 const UNCOUNTED = { onIn: () => {}, onOut: () => {} };
 
 export class TcpListeners implements PublicListeners {

@@ -7,7 +7,7 @@ import type { GuestRuns } from './guests/guest-runs.ts';
 const MIB = 1024 * 1024;
 /** A guest uses this much while it boots, and the rest on demand. */
 const FIRST_TOUCH_BYTES = 256 * MIB;
-/** This share of the host's memory is kept for the host, and no more than that many bytes. */
+/** This share of the host's memory is kept for the host, up to this many bytes. */
 const HOST_KEEPS_SHARE = 1 / 8;
 const HOST_KEEPS_AT_MOST_BYTES = 512 * MIB;
 
@@ -24,7 +24,7 @@ export function neededForGuest(memory: Total): number {
   return FIRST_TOUCH_BYTES + keptForHost(memory);
 }
 
-/** Memory that guests may have together, MiB: all that is not kept for the host, times the overcommit. */
+/** Memory for all guests, MiB: total less the host's share, times the overcommit. */
 export function memoryForGuests(overcommit: number, memory: Total = readHostMemory()): number {
   return Math.floor(((memory.totalBytes - keptForHost(memory)) * overcommit) / MIB);
 }

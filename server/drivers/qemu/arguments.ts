@@ -21,7 +21,7 @@ export interface Launch {
   readonly outbound: boolean;
   /** A tap device of this host; null: QEMU's user network. */
   readonly tap: string | null;
-  /** The device on the private network of its account; null: it has none. */
+  /** The device on the account's private network; null: none. */
   readonly privateMac: string | null;
   /** No network card. */
   readonly isCut: boolean;
@@ -114,7 +114,7 @@ function socketArguments(): string[] {
   ];
 }
 
-/** Formats are named, never probed: a guest that writes a header on its disk cannot change what it is. */
+/** Formats are named, never probed: a guest cannot change its disk's format by writing a header. */
 function diskArguments({ boot, diskFormat }: Launch): string[] {
   // A given kernel takes the first boot index.
   const first = boot === 'disk' ? ',bootindex=0' : '';

@@ -46,7 +46,7 @@ export function guestNetwork(
   };
 }
 
-/** Takes away the rules of clouds of this host that have ended: to be called when ours has. Never rejects. */
+/** Removes rules of this host's ended clouds: call after ours has ended. Never rejects. */
 export function removeLeftRules(): Promise<void> {
   return removeLeftGuards({ uidBase: 0, uidCount: UIDS.count, hasBridge: false, warn: () => {} });
 }

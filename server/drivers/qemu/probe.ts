@@ -33,7 +33,7 @@ export interface ProbeDeps {
 }
 
 interface Cached extends Accel {
-  /** Made of the host's boot, QEMU and the device: after a change of any it is found out again. */
+  /** Derived from the host's boot, QEMU and the device: any change triggers a new check. */
   readonly key: string;
   /** ms since 1970. */
   readonly at: number;
@@ -47,7 +47,7 @@ export interface PastProbe extends Accel {
 const CACHE = 'accel-probe.json';
 /** The descriptor under which QEMU inherits the disk. */
 const DISK_FD = 3;
-/** Words for `setpriv`: ends the program together with us, however we end. */
+/** Prefix for `setpriv`: ends the program with us, however we end. */
 const WITH_US = ['--pdeathsig', 'KILL', '--'] as const;
 const EXIT_PORT = 0xf4;
 /** mov dx, EXIT_PORT; mov al, EXIT_VALUE; out dx, al; hlt; jmp to hlt */
@@ -56,7 +56,7 @@ const MAX_WORDS_BYTES = 4096;
 const TCG_LIMIT_MS = 8000;
 const KVM_LIMIT_MS = 2000;
 
-/** A disk that boots, and ends the machine at once. A smaller one has no geometry and is not booted. */
+/** A disk that boots and powers off at once. A smaller one has no geometry and does not boot. */
 function probeDisk(): Buffer {
   const disk = Buffer.alloc(1024 * 1024);
   disk.set(CODE);

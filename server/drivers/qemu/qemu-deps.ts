@@ -10,7 +10,7 @@ export interface QemuDeps {
   readonly vmsDirectory: string;
   /** Images as `<imageId>.<format>`. */
   readonly imagesDirectory: string;
-  /** Paths of what the built-in image starts from. */
+  /** Paths of the built-in image's boot files. */
   readonly tiny: TinyImage;
   readonly clock: Clock;
   /** Every guest has a user of its own: this number plus one of a million. */
@@ -19,11 +19,11 @@ export interface QemuDeps {
   readonly noUsers: NoOtherUsers | null;
   /** `tcg`: KVM is not even tried; `kvm`: it is taken without the test boot. */
   readonly accel: 'auto' | 'tcg' | 'kvm';
-  /** Memory that guests may have together, as a multiple of what this host has for them. */
+  /** Memory for guests, as a multiple of the host's available memory. */
   readonly memoryOvercommit: number;
   /** Called with a warning about a guest (`''`: about all) for the operator; no path, no secret. */
   readonly warn?: (vmId: string, text: string) => void;
-  /** Rules of this host for guests' processes; null: there are none, and no guest is let out. */
+  /** Host rules for guests' processes; null: none, and every guest is isolated. */
   readonly outbound: OutboundGuard | null;
   /** Where guests have their own addresses; null: QEMU's own network. */
   readonly bridge: GuestBridge | null;
@@ -31,9 +31,9 @@ export interface QemuDeps {
   readonly disk?: HostDisk;
   /** Throws when so many bytes more must not be stored. */
   readonly assertSpace?: (bytes: number) => void;
-  /** How long a guest under KVM may take to its first sign of life, in processor time and in any. */
+  /** Time limit for a KVM guest's first sign of life, in CPU time and wall time. */
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
-  /** Control group of a restore drill, whose one guest ends with us and has no network; default: no drill. */
+  /** Control group of a restore drill, whose guest ends with us and has no network; default: no drill. */
   readonly drillGroup?: string;
   /** Another node of the cluster has the guests: none is started, stopped or removed here. */
   readonly isElsewhere?: boolean;

@@ -27,7 +27,7 @@ import type { QemuDeps } from './qemu-deps.ts';
 import { sampleRun, showsLife } from './sampling.ts';
 import { stopRun } from './stopping.ts';
 
-/** A guest that works takes about a second. */
+/** A working guest takes about a second. */
 const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };
 const NO_SIGN = 'KVM passed its test, but this guest did not start with it';
 const TURNED_OFF = 'KVM is turned off in the settings';
@@ -59,7 +59,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #closing = new AbortController();
   #onEnd: (end: hv.GuestEnd) => void = () => {};
 
-  /** Reads which guests there are; touches none of them. */
+  /** Lists the existing guests; changes none. */
   constructor(deps: QemuDeps) {
     this.#deps = deps;
     const uidBase = deps.noUsers === null ? deps.uidBase : null;
@@ -194,7 +194,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     });
   }
 
-  /** Ends a process that never ran and needs the guard of this host: what guarded it may be gone. */
+  /** Ends a process that never ran and needs the host's rules: they may be gone. */
   async #endUnguarded(run: GuestRun, { network }: hv.GuestSpec): Promise<boolean> {
     const isGuarded = network.outbound || this.#deps.bridge !== null;
     if (!isGuarded || (await this.#runs.fact(run.vmId, run)).running) return false;
@@ -224,7 +224,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#describe(run);
   }
 
-  /** Starts a guest that does nothing with KVM anew, emulated; once. The next check updates its row. */
+  /** Restarts a guest that hangs under KVM, emulated; once. The next check updates its row. */
   async #fallBack(
     run: GuestRun,
     spec: hv.GuestSpec,
@@ -310,7 +310,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#waits.isWaiting(vmId) ? 'disk_full' : null;
   }
 
-  /** Guests that take what is left of this host's disk. */
+  /** Guests that fill this host's disk. */
   get waits(): DiskFullWaits {
     return this.#waits;
   }

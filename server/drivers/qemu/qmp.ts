@@ -130,7 +130,7 @@ export class QmpClient {
     return promise;
   }
 
-  /** Lets go of the socket; what waits is rejected. */
+  /** Closes the socket; pending calls are rejected. */
   close(): void {
     this.#socket.destroy();
     this.#end();

@@ -1,4 +1,4 @@
-/** Readings of a run, of the guest where it tells, else of its process; whether it does anything at all. */
+/** Readings of a run: from the guest if it reports, else from its process; and whether it is active. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestSample } from '../../compute/hypervisor.ts';
@@ -12,7 +12,7 @@ const STEP_MS = 500;
 
 type Figures = Readonly<Record<string, unknown>>;
 
-/** A count as it is, anything else as null. */
+/** A valid count; anything else becomes null. */
 function count(value: unknown): number | null {
   return typeof value === 'number' && value >= 0 ? value : null;
 }
@@ -39,7 +39,7 @@ export async function sampleRun(run: GuestRun, at: number): Promise<GuestSample>
   };
 }
 
-/** Processor time of all its processors in this run, ms; null when it is gone. Rejects with QmpError. */
+/** CPU time of all its vCPUs in this run, ms; null when it is gone. Rejects with QmpError. */
 async function cpuTime(run: GuestRun): Promise<number | null> {
   let ticks = 0;
   for (const thread of await run.vcpuThreads()) {
@@ -74,11 +74,11 @@ interface FirstSignOptions {
   readonly folder: string;
   /** Size of the console's log before this run, bytes. */
   readonly logBytes: number;
-  /** Processor time: on a busy host a guest has its time all the same. */
+  /** CPU time: on a busy host a guest still gets its full time. */
   readonly withinCpuMs: number;
   /** Any time. */
   readonly withinMs: number;
-  /** Aborted: nobody wants to know any more. */
+  /** Aborted when the caller is gone. */
   readonly signal: AbortSignal;
 }
 

@@ -1,4 +1,4 @@
-/** Ends a run, from gentle to hard. */
+/** Ends a run, gently first, then by force. */
 import type { StopMethod } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import { signalProcess } from '../host-process/process-identity.ts';
@@ -32,7 +32,7 @@ export async function stopRun(run: GuestRun, graceMs: number, signal?: AbortSign
   }
 }
 
-/** Presses the power button until the guest goes, its time is over, or nobody wants to wait for it. */
+/** Presses the power button until the guest ends, the time is over, or the caller is gone. */
 async function askGuest(run: GuestRun, graceMs: number, signal?: AbortSignal): Promise<boolean> {
   if (graceMs <= 0 || signal?.aborted) return !run.isAlive;
   const status = await run.status(QMP_MS).catch(() => 'unknown');

@@ -17,7 +17,7 @@ import { isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.t
 import type { PieceStorage } from '../recovery-pieces/piece-storage.ts';
 
 export class PieceFiles implements PieceStorage {
-  // The file system is not asked to do several things at once.
+  // The file system gets one request at a time.
   readonly atOnce = 1;
   readonly readings = 1;
   readonly #location: string;

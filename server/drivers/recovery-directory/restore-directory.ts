@@ -14,7 +14,7 @@ import type { RestoreFolder } from '../../recovery/points/restore.ts';
 
 const run = promisify(execFile);
 const FOLDER = '.restoring';
-/** Beside what a restore may take, for the start that follows. */
+/** Memory for the following start, besides the restore's own limit. */
 const HEADROOM_BYTES = 64 * 2 ** 20;
 const METADATA = 'metadata.db';
 const METADATA_FILES = [METADATA, `${METADATA}-wal`, `${METADATA}-shm`];
@@ -31,7 +31,7 @@ interface Note {
 }
 
 export class RestoreDirectory implements RestoreFolder {
-  /** Where the files are until finish(). */
+  /** Folder of the files until finish(). */
   readonly path: string;
   readonly #to: string;
   /** Folders. */
@@ -97,7 +97,7 @@ export class RestoreDirectory implements RestoreFolder {
     return prepared;
   }
 
-  /** One syncfs(2) for all of them. */
+  /** One syncfs(2) for all files. */
   async sync(): Promise<void> {
     await run('sync', ['-f', this.path]);
   }

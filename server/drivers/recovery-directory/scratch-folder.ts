@@ -1,4 +1,4 @@
-/** A folder that files of a point are restored to for a while: nothing in it must outlive a crash. */
+/** A temporary folder for restored files: nothing in it must outlive a crash. */
 import { mkdir, statfs } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import type { RestoreFolder } from '../../recovery/points/restore.ts';

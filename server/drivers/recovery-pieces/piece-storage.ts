@@ -1,4 +1,4 @@
-/** A driver's part in the work on pieces: stores and reads them as they are sealed. */
+/** A driver's part in handling pieces: stores and reads their sealed bytes. */
 export interface PieceStorage {
   /** Pieces that a thread stores, or reads ahead for a file, at once: bounds its memory. */
   readonly atOnce: number;
@@ -9,7 +9,7 @@ export interface PieceStorage {
   put(piece: string, parts: readonly Buffer[]): number | Promise<number>;
   /** The sealed piece, owned by the caller. Throws Damaged. */
   get(piece: string): Buffer | Promise<Buffer>;
-  /** Locks it anew, where pieces are locked. */
+  /** Renews its lock, where pieces are locked. */
   renewLock(piece: string): void | Promise<void>;
 }
 
@@ -17,6 +17,6 @@ export interface PieceStorage {
 export interface PieceSetup {
   /** The repository's key, 32 bytes. */
   readonly key: Uint8Array;
-  /** Pieces that are to be stored anew. */
+  /** Pieces to be stored again. */
   readonly suspects: ReadonlySet<string>;
 }

@@ -16,7 +16,7 @@ import type {
 import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
 import type { PieceSetup } from './piece-storage.ts';
 
-/** More would take CPU from requests. */
+/** More would take CPU time from requests. */
 const MAX_THREADS = 4;
 const IDLE_MS = 5000;
 
@@ -28,7 +28,7 @@ export interface PieceThreadsDeps {
   readonly key: Uint8Array;
   /** Converts a failure to store to one for people. */
   readonly explain: (cause: unknown) => unknown;
-  /** Converts a failure to read that is no damage; default: it stays as it is. */
+  /** Converts a read failure that is not damage; default: unchanged. */
   readonly explainReading?: (cause: unknown) => unknown;
 }
 
@@ -86,7 +86,7 @@ export class PieceThreads implements PieceStore {
     this.#threads = [];
   }
 
-  /** Ends the threads at once; their jobs fail. */
+  /** Stops the threads at once; their jobs fail. */
   close(): void {
     clearTimeout(this.#ending);
     for (const thread of this.#threads) thread.end();

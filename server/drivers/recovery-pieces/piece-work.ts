@@ -103,7 +103,7 @@ class PieceWork {
     }
   }
 
-  /** Each buffer is valid until the next is requested. Reads ahead as far as the place takes requests. */
+  /** Each buffer is valid until the next is requested. Reads ahead as far as the target allows. */
   async *#joined(pieces: readonly string[]): AsyncGenerator<Uint8Array> {
     const ahead: Promise<Buffer>[] = [];
     let next = 0;
@@ -147,7 +147,7 @@ function attempt<T>(work: () => T): { readonly result: T } | { readonly unreadab
   }
 }
 
-/** Less than the block is long: the file ends there. */
+/** Fewer bytes than a block: the file ends there. */
 function fill(block: Buffer, file: number, from: number | null): number {
   for (let filled = 0; ; ) {
     const position = from === null ? null : from + filled;

@@ -19,7 +19,7 @@ export interface BucketProof {
   readonly removal: Removal;
   /** null: points are not locked. */
   readonly lock: BucketLock | null;
-  /** Time of S3 less time of this host, to the second, ms; null: it does not tell. */
+  /** Clock of S3 minus this host's, in whole seconds, ms; null: unknown. */
   readonly clockAheadMs: number | null;
 }
 
@@ -44,7 +44,7 @@ interface Trial extends BucketProofDeps {
   readonly key: string;
 }
 
-/** Leaves the bucket as it was, but for that object. Rejects with a BlobFault of kind `s3`. */
+/** Leaves the bucket unchanged, except that object. Rejects with a BlobFault of kind `s3`. */
 export async function proveBucket(deps: BucketProofDeps): Promise<BucketProof> {
   const trial = { ...deps, key: `${PROBE}${randomName(12)}` };
   await proveCreation(trial);
@@ -117,7 +117,7 @@ async function clockAhead({ requests, prefix, clock, limits }: Trial): Promise<n
   return Number.isNaN(at) ? null : at - Math.floor(clock.now() / 1000) * 1000;
 }
 
-/** The lock of new points: for the days asked for, else for those of the bucket's own rule. */
+/** The lock of new points: the configured days, else the bucket's default. */
 async function readLock({ requests, limits, lockDays }: Trial): Promise<BucketLock | null> {
   let root: XmlElement;
   try {

@@ -39,7 +39,7 @@ export class S3Pieces implements PieceStorage {
       if (!lasts) await this.renewLock(piece);
       return true;
     } catch (error) {
-      // The answer to HEAD has no body that says what is wrong; the answer to the PUT that follows has.
+      // A HEAD answer has no body with the reason; the answer to the following PUT has.
       if (isS3Fault(error, 'denied', 'refused')) return false;
       throw error;
     }

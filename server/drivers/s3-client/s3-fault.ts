@@ -1,4 +1,4 @@
-/** Failures of S3: how they are told apart, and the words for the operator. */
+/** S3 failures: classification, and messages for the operator. */
 import { readXml, textOf } from '../../../libs/s3-wire/index.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
 
@@ -24,7 +24,7 @@ export type S3Problem =
   | 'no_upload'
   | 'digest';
 
-/** Problems of one object, which say nothing about S3 as a whole. */
+/** Problems of one object, not of S3 as a whole. */
 const OF_ONE_OBJECT: ReadonlySet<string> = new Set(['missing', 'exists', 'range', 'no_upload', 'digest']);
 
 const BY_CODE: Readonly<Record<string, S3Problem>> = {
@@ -108,7 +108,7 @@ const FIXES: Readonly<Partial<Record<S3Problem, (setting: string) => string>>> =
   foreign: (setting) => `Correct bucket or prefix in ${setting}`,
 };
 
-/** The fix for the operator. `setting`: the name of the one that holds the URL. */
+/** The fix for the operator. `setting`: names the setting with the URL. */
 export function fixOf(fault: { readonly code: string }, setting = 'CLOUDLET_BLOBS_URL'): string {
   return FIXES[fault.code as S3Problem]?.(setting) ?? 'See the log of Cloudlet for the reason';
 }

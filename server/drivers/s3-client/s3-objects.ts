@@ -54,7 +54,7 @@ export function bodyOf(...parts: readonly Uint8Array[]): S3Body {
   return { parts, md5: md5.digest('base64') };
 }
 
-/** The end of a large upload may take S3 that long before its first byte. */
+/** Completing a large upload may take S3 this long before the first byte. */
 const COMPLETE_SILENCE_MS = 120_000;
 
 export class S3Objects {
@@ -151,7 +151,7 @@ export class S3Objects {
     }
   }
 
-  /** All bytes of an object as they come, or undefined. */
+  /** All bytes of an object as a stream, or undefined. */
   async bytes(key: string, limits?: S3Limits): Promise<IncomingMessage | undefined> {
     try {
       return await this.#requests.send({ method: 'GET', key }, limits);
@@ -168,7 +168,7 @@ export class S3Objects {
     });
   }
 
-  /** Begins an upload in parts; resolves to its id. */
+  /** Begins a multipart upload; resolves to its id. */
   async initiate(key: string, limits?: S3Limits): Promise<string> {
     const answer = await this.#requests.sendForText({ method: 'POST', key, query: { uploads: '' } }, limits);
     const uploadId = textOf(parse(answer), 'UploadId');
@@ -205,7 +205,7 @@ export class S3Objects {
     const request = { method: 'POST', key, query: { uploadId }, body: [Buffer.from(xml)] } as const;
     try {
       const answer = await this.#requests.sendForText(request, { silenceMs: COMPLETE_SILENCE_MS, ...limits });
-      // S3 answers 200 before it begins, and may still fail.
+      // S3 answers 200 before it is done, and may still fail.
       const root = parse(answer);
       if (root.name === 'Error') throw s3Fault('away', `the S3 service returned ${textOf(root, 'Code')}`);
     } catch (error) {
@@ -216,7 +216,7 @@ export class S3Objects {
     }
   }
 
-  /** Ends an upload in parts and removes these; a missing one is no error. */
+  /** Aborts a multipart upload and removes its parts; no error if missing. */
   async abandon(key: string, uploadId: string, limits?: S3Limits): Promise<void> {
     const request = { method: 'DELETE', key, query: { uploadId } } as const;
     await this.#requests.sendForText(request, limits).catch((error: unknown) => {
@@ -286,7 +286,7 @@ function parse(text: string): XmlElement {
   }
 }
 
-/** A time that cannot be read counts as now, so that nothing is taken for old. */
+/** An unreadable time counts as now, so that nothing looks old. */
 function timeOf(entry: XmlElement, name: string): number {
   const at = Date.parse(textOf(entry, name) ?? '');
   return Number.isNaN(at) ? Number.MAX_SAFE_INTEGER : at;

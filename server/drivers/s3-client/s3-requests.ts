@@ -28,7 +28,7 @@ export interface S3RequestsDeps {
   readonly clock: Clock;
 }
 
-/** How long a request goes on against failures that may pass. */
+/** How long to retry transient failures. */
 export interface S3Patience {
   /** Attempts in all; default 5. */
   readonly tries?: number;
@@ -46,7 +46,7 @@ export interface S3Limits extends S3Patience {
 const CONNECT_MS = 5000;
 const SILENCE_MS = 20_000;
 const TRIES = 5;
-/** A caller waits, and an operator should hear of it. */
+/** A caller waits, and an operator should learn of the failure. */
 const UNTIL_MS = 20_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5000;
@@ -144,7 +144,7 @@ export class S3Requests {
         reject(fault);
         outgoing.destroy();
       };
-      // Once S3 has all of it, its answer tells whether there is something to remove.
+      // Once S3 has everything, its answer tells whether something must be removed.
       const onAbort = () => {
         if (!outgoing.writableFinished || length === 0) give(signal?.reason);
       };

@@ -6,7 +6,7 @@
  */
 import { promises as dns, type LookupAddress } from 'node:dns';
 
-/** Time for an answer of a name server, ms, and how often it is asked. */
+/** Timeout of a name server, ms, and number of attempts. */
 const TIMEOUT_MS = 2000;
 const TRIES = 2;
 /** Names that wait for the host. */
@@ -17,7 +17,7 @@ export class HostNames {
   #waiting = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `servers`: `address:port`; default: those of the host. */
+  /** `servers`: `address:port`; default: the host's. */
   constructor(servers?: readonly string[]) {
     if (servers !== undefined) this.#resolver.setServers(servers);
   }

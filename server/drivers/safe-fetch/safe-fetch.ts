@@ -123,7 +123,7 @@ export class SafeFetch implements Outbound {
           host: url.host,
         },
         lookup: this.#lookup,
-        // A connection of its own: none that someone else opened is used again.
+        // A new connection: never one that someone else opened.
         agent: false,
         maxHeaderSize: MAX_HEADER_BYTES,
         timeout: this.#stallMs,

@@ -74,21 +74,21 @@ export class DirectRoutes {
     if (removals !== '') await nft(removals).catch(() => undefined);
   }
 
-  /** Resolves when it is in force, or cannot be. Connections that are there go on. Never rejects. */
+  /** Resolves when in force or failed. Existing connections continue. Never rejects. */
   async set(port: number, server: number | null): Promise<void> {
     if (server === null) this.#routes.delete(port);
     else this.#routes.set(port, server);
     await this.#place();
   }
 
-  /** Takes all of them away. Never rejects. */
+  /** Removes all rules. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#retry);
     await this.#place();
   }
 
-  /** Lines that take away the tables of killed clouds that are in our way. */
+  /** Commands that remove conflicting tables of killed clouds. */
   async #removals(): Promise<string> {
     const now = systemClock.monotonic();
     if (this.#tables === null || now - this.#tables.at > FRESH_MS)
@@ -129,7 +129,7 @@ export class DirectRoutes {
       if (change === '') return;
       // Other programs may have removed the table: then it is created again.
       const isChanged = change !== null && (await nft(change).then(isDone, () => false));
-      // In one step: connections that a killed Cloudlet of ours led go on.
+      // In one step: connections routed by our killed process continue.
       if (!isChanged) await nft((await this.#removals()) + this.#whole(routes));
       this.#placed = routes;
       this.#problem = null;

@@ -1,4 +1,4 @@
-/** The tables of direct routes on this host, and which of them belong to clouds that run no more. */
+/** Tables of direct routes on this host, and which belong to ended clouds. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import { filesOf, listenersAt } from '../server-port.ts';
 export const TABLE_PREFIX = 'cloudlet_databases_';
 /** `cloudlet_databases_cld_…_<token>` */
 const NAMED = /^cloudlet_databases_.+_([0-9a-f]+)$/;
-/** Until November 2026: a hash of the path of the data directory, which outlived a move of it. */
+/** Until November 2026: a hash of the data directory's path, wrong after moving it. */
 const BY_PATH = /^cloudlet_databases_([0-9a-f]{12})$/;
 const LOCK = 'lock';
 const KEY = 'master.key';
@@ -63,7 +63,7 @@ export function tablesInTheWay(
   });
 }
 
-/** Takes the table away; missing is no error. */
+/** Removes the table; no error if missing. */
 export function removalOf(table: string): string {
   return `table ip ${table}\ndelete table ip ${table}\n`;
 }

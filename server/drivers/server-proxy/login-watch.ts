@@ -6,13 +6,13 @@
 /** `never`: it will not be seen. */
 export type LoginState = 'not yet' | 'in' | 'never';
 
-/** Facts of a protocol that the proxy needs. Listeners name it: they are told to a thread. */
+/** Protocol facts that the proxy needs. Listeners name it: threads receive it as data. */
 interface LoginProtocol {
-  /** Whether the server speaks first, so that a client is worth a server before it said anything. */
+  /** Whether the server speaks first, so that a silent client already needs a server. */
   readonly serverBegins: boolean;
   /** Bytes before a message's length is known. */
   readonly headBytes: number;
-  /** Whole length of the message that `head` begins; null: it is none. */
+  /** Full length of the message that starts with `head`; null: not a message. */
   lengthOf(head: Buffer): number | null;
   /** Whether the server's message number `count`, from 0, says that the user is logged in. */
   isLogin(message: Buffer, count: number): boolean;
@@ -45,7 +45,7 @@ const POSTGRESQL: LoginProtocol = {
     message[0] === AUTHENTICATION &&
     message.length === AUTHENTICATION_OK_LENGTH &&
     message.readInt32BE(MESSAGE_HEAD_BYTES) === 0,
-  // A notice begins with the same letter as NO_TLS; it never comes first, nor alone.
+  // A notice starts with the same letter as NO_TLS; it never comes first or alone.
   prelude: (byte) => (byte === TLS ? 'encrypted' : byte === NO_TLS ? 'skip' : undefined),
   noEncryption: (words) => {
     const isRequest = words.length === REQUEST_LENGTH && ENCRYPTION_REQUESTS.includes(words.readInt32BE(4));
@@ -59,7 +59,7 @@ const PACKET_HEAD_BYTES = 4;
 
 const MYSQL: LoginProtocol = {
   serverBegins: true,
-  // With the first byte of the body, which tells what the packet is.
+  // With the first byte of the body, which identifies the packet.
   headBytes: PACKET_HEAD_BYTES + 1,
   lengthOf: (head) => head.readUIntLE(0, 3) + PACKET_HEAD_BYTES,
   // The first is the server's greeting.
@@ -77,7 +77,7 @@ const TCP: LoginProtocol = { ...UNSEEN, serverBegins: true };
 export const PROTOCOLS = { postgresql: POSTGRESQL, mysql: MYSQL, mongodb: MONGODB, tcp: TCP } as const;
 export type Protocol = keyof typeof PROTOCOLS;
 
-/** A log-in takes less. */
+/** A login needs less. */
 const MAX_BYTES = 65_536;
 
 export class LoginWatch {

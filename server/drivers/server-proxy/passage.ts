@@ -17,7 +17,7 @@ export interface Arrival {
 export interface PassageDeps {
   readonly protocol: Protocol;
   readonly dial: Dial;
-  /** It is worth a server: it said something, or its protocol lets the server speak first. */
+  /** It needs a server: it sent something, or in its protocol the server speaks first. */
   readonly ready: () => void;
   /** The client has sent its first message. */
   readonly heard: () => void;
@@ -32,7 +32,7 @@ export interface PassageDeps {
 export const PROXY_ADDRESS = '127.94.0.1';
 /** Other systems have one address of the loopback only. */
 const FROM = process.platform === 'linux' ? { localAddress: PROXY_ADDRESS } : {};
-/** A server ends a log-in after five seconds: who is there for longer is in. */
+/** A server ends a login after five seconds: a longer connection is logged in. */
 const PROVEN_MS = 5500;
 /** A client that does not answer the server is disconnected after this, as the server would do. */
 const SILENT_MS = 5000;
@@ -111,7 +111,7 @@ export class Passage {
     if (!this.#isReady && now - this.since > SILENT_MS) this.end();
   }
 
-  /** Ends it with the server's words. */
+  /** Ends it with the server's reply. */
   refuse(reply: Buffer): void {
     const client = this.#client.off('data', this.#hear).off('end', this.#leave);
     setTimeout(() => client.destroy(), PART_MS).unref();

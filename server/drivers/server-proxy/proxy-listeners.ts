@@ -1,4 +1,4 @@
-/** The public ports of one thread: their sockets, who waits, and who is through. */
+/** The public ports of one thread: sockets, waiting and joined connections. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
 import { Descriptors } from '../../platform/host/descriptors.ts';
@@ -10,7 +10,7 @@ import type { Listener, ListenerFigures, ProxyCall } from './server-proxy.ts';
 const MAX_UNAUTHENTICATED = 256;
 /** Authenticated connections per listener. Servers accept fewer. */
 const MAX_OPEN = 600;
-/** Connections of all listeners; each takes two descriptors, of which they may use half. */
+/** Connections of all listeners; each takes two descriptors, of half that are available. */
 const MAX_ALL = 8000;
 const PER_PASSAGE = 2;
 const PART_OF_LIMIT = 4;
@@ -53,7 +53,7 @@ export class ProxyListeners {
   /** Also limited to a share of the free descriptors. */
   readonly #descriptors = new Descriptors({ clock: systemClock, reserve: Number.POSITIVE_INFINITY });
   readonly #capacity = Math.min(MAX_ALL, Math.floor(this.#descriptors.limit / PART_OF_LIMIT));
-  /** Passages of all listeners. */
+  /** Connections through all listeners. */
   #count = 0;
 
   constructor(deps: ProxyListenersDeps) {
@@ -76,7 +76,7 @@ export class ProxyListeners {
     await Promise.all([...this.#listeners.keys()].map((name) => this.shut(name)));
   }
 
-  /** Takes a client that another node has passed on, as if it had come to that listener itself. */
+  /** Accepts a client passed on by another node, as if it had connected to that listener. */
   take(name: string, socket: Socket, address: string): void {
     const state = this.#listeners.get(name);
     if (state === undefined) return void socket.destroy();
@@ -150,7 +150,7 @@ export class ProxyListeners {
       server.once('error', reject);
       server.listen({ port, backlog: BACKLOG, exclusive: true, ...host }, resolve);
     });
-    // An error of one connection must not end all others.
+    // An error of one connection must not affect the others.
     server.on('error', () => {});
     return server;
   }

@@ -36,9 +36,9 @@ export interface ServerProxyDeps {
   /** A connection waits at a listener that leads nowhere: called at once, then every second. */
   readonly wanted: (listener: string) => void;
   readonly warn: (text: string) => void;
-  /** Tells our rules in nftables from those of other clouds on this host. */
+  /** Distinguishes our nftables rules from those of other clouds on this host. */
   readonly claim: CloudClaim;
-  /** Other nodes of the cluster pass connections on; missing: there are none. */
+  /** Other cluster nodes pass connections on; missing: no other nodes. */
   readonly ports?: OfferedPorts | undefined;
 }
 
@@ -110,7 +110,7 @@ export class ServerProxy {
     this.#deps.ports?.offer(port, { protocol, addresses, take });
   }
 
-  /** Ends its listener and the connections that go by us. */
+  /** Closes its listener and the connections through it. */
   async shut(name: string): Promise<void> {
     const kept = this.#listeners.get(name);
     if (kept === undefined) return;
@@ -139,13 +139,13 @@ export class ServerProxy {
     if (isLocal(listener) && port !== null) await this.#direct.set(listener.port, port);
   }
 
-  /** Ends all that wait, with these bytes. */
+  /** Ends all waiting connections with these bytes. */
   refuse(name: string, reply: Buffer): void {
     this.#passedOn?.refuse(name, reply);
     void this.#tell({ kind: 'refuse', name, reply });
   }
 
-  /** Ends all connections that go by us. */
+  /** Ends all connections through us. */
   endConnections(name: string): void {
     this.#passedOn?.endConnections(name);
     void this.#tell({ kind: 'end', name });

@@ -27,7 +27,7 @@ interface Held {
   readonly accountId: number;
   readonly since: number;
   bytes: number;
-  /** Ends the reading with this error; null: it has arrived. */
+  /** Stops reading with this error; null: the body has arrived. */
   cut: ((error: AppError) => void) | null;
   isOver: boolean;
 }

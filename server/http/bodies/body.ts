@@ -42,10 +42,10 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Smaller bodies are not counted: their connections take as much memory. */
+/** Smaller bodies are not counted: their connections take as much memory anyway. */
 const COUNTED_BODY_BYTES = 16 * 1024;
 
-/** Time that a body of any size may take, and the speed that a larger one must have on average. */
+/** Time for a body of any size, and the minimum average speed of larger ones. */
 const DEADLINE_MS = 30_000;
 const LEAST_BYTES_PER_SECOND = 100_000;
 
@@ -127,7 +127,7 @@ interface Reading {
   readonly cut: Promise<never>;
 }
 
-/** Rejects with what `take` threw, or `cut` was rejected with; the rest is then left to the caller. */
+/** Rejects with the error of `take` or `cut`; the rest is then left to the caller. */
 function eachPiece(raw: IncomingMessage, { take, cut }: Reading): Promise<void> {
   return new Promise((resolve, reject) => {
     let isOver = false;
@@ -162,7 +162,7 @@ function eachPiece(raw: IncomingMessage, { take, cut }: Reading): Promise<void> 
   });
 }
 
-/** Bytes that have arrived, in blocks: each is reserved before it is made. */
+/** Arrived bytes, in blocks that are reserved before allocation. */
 class Pieces {
   readonly #held: HeldBody;
   #blocks: Buffer[] = [];

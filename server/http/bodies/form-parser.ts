@@ -78,7 +78,7 @@ export class FormParser {
     if (this.#state !== 'end' && at < bytes.length) this.#rest = Buffer.from(bytes.subarray(at));
   }
 
-  /** Nearly every body begins with its first delimiter, which then need not be copied after a line end. */
+  /** Nearly every body starts with its first delimiter, which then needs no copy after a line end. */
   #passFirstDelimiter(piece: Buffer): number {
     const { length } = this.#delimiter;
     if (this.#rest !== LINE_END_BYTES || piece.length < length - 2) return 0;

@@ -110,7 +110,7 @@ export async function streamBody(raw: ServerResponse, read: Read, begin: () => v
   const leave = () => gone.abort(new AppError('bad_http', 'The client disconnected'));
   raw.on('close', leave);
   let isOpen = false;
-  // The headers wait for the first verified bytes, so that early damage is still a proper problem.
+  // Headers wait for the first verified bytes, so that early damage still gets a proper error response.
   const open = () => {
     if (isOpen) return;
     isOpen = true;

@@ -100,7 +100,7 @@ export class ConnectionGuard {
       const slot = this.#slots.enter(socket);
       if (slot.kind === 'none') this.#turnAway(socket, slot.reason);
     });
-    // Without a listener of ours Node treats the request as an ordinary one, and must go on doing so.
+    // Without our listener Node treats the request as an ordinary one, and must still do so.
     if (server.listenerCount('upgrade') > 0) {
       server.prependListener('upgrade', (_request, socket) => this.#slots.busy(socket as Socket));
     }

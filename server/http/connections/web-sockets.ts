@@ -220,13 +220,13 @@ export class WebSockets {
     );
   }
 
-  /** Admits like the edge does, and checks the origin, because browsers let any page open a WebSocket. */
+  /** Authorizes like the edge, and checks the origin, because browsers let any page open a WebSocket. */
   async #identify({ route, params, query }: Target, exchange: Exchange): Promise<void> {
     const { door, accounts, publicUrl } = this.#deps;
     const { raw: request, responseHeaders } = exchange;
     try {
       const ticket = query.get('ticket');
-      // First, so that it is used up in any case: another page that knows it must not reuse it.
+      // First, so that it is used up in any case: another page that learned it must not reuse it.
       const isElsewhere = this.#forwardOf(route) !== undefined;
       const holder = ticket === null || isElsewhere ? null : await redeem(route, ticket, params);
       if (!hasOwnOrigin(request, publicUrl)) throw crossSite();
@@ -252,7 +252,7 @@ export class WebSockets {
     const isAlive = () => {
       connection.isAlive = true;
     };
-    // A client that holds back what it receives does not see our pings, but may send some itself.
+    // A client that does not read cannot see our pings, but may send its own.
     webSocket.on('pong', isAlive).on('ping', isAlive);
     webSocket.on('message', (data: Buffer, isBinary: boolean) => {
       // A frame that comes after we closed it has no session any more.

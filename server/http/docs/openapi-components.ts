@@ -51,7 +51,7 @@ export class Components {
     return this.#refer('schemas', plain({ ...node, ...inner }));
   }
 
-  /** A reference if the node has a name; a differing description stays beside it. */
+  /** A reference if the node has a name; a differing description is kept beside it. */
   #refer(kind: Kind, node: Node): Node {
     const { $id: name, [SHARED_DESCRIPTION]: shared, ...unnamed } = node;
     if (name === undefined) return node;

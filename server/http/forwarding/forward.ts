@@ -23,7 +23,7 @@ export interface NodeRequest {
   readonly headers: readonly string[];
   /** Its connection becomes another protocol's. */
   readonly isUpgrade: boolean;
-  /** Each direction of the upgraded connection ends by itself. */
+  /** The two directions of the upgraded connection end separately. */
   readonly isHalfOpen?: boolean;
 }
 
@@ -178,7 +178,7 @@ export class Forward {
     return this.#deps.membership.nodes().find((node) => isLiveHost(node) && node.beatAgeMs < SILENT_MS);
   }
 
-  /** Ends the connections that are passed on. */
+  /** Closes the connections that are passed on. */
   close(): void {
     clearInterval(this.#timer);
     for (const each of this.#underWay.keys()) each.destroy();

@@ -34,7 +34,7 @@ export class Descriptors {
     this.#reserve = Math.min(reserve, Math.floor(limit / RESERVE_SHARE));
   }
 
-  /** Maximum connections to the API's ports, so that the reserve is left. */
+  /** Maximum connections to the API's ports, so that the reserve remains. */
   get connections(): number {
     return Math.max(1, this.limit - this.#reserve);
   }

@@ -16,7 +16,7 @@ import { AppError } from '../errors.ts';
 export interface DiskSpaceDeps {
   readonly clock: Clock;
   readonly alarms: Alarms;
-  /** A directory on the watched file system; it holds the reserve. */
+  /** A directory on the watched file system; contains the reserve. */
   readonly directory: string;
 }
 
@@ -308,7 +308,7 @@ export class DiskSpace {
   }
 }
 
-/** Without figures: space used besides the caller's bytes is not public. */
+/** Without figures: other usage of the disk is not public. */
 function outOfSpace(): AppError {
   return new AppError('out_of_space', 'The disk of this cloud is full; nothing was stored', {
     hint: 'Delete objects, old versions or databases, or ask the operator for a larger disk; writes resume automatically',

@@ -1,7 +1,7 @@
 /** Identifies the boot of the host. */
 import { readFileSync } from 'node:fs';
 
-/** Differs after every boot of the host; empty if the kernel does not tell. */
+/** Changes with every boot of the host; empty if the kernel does not provide it. */
 export function hostBootId(): string {
   return read('/proc/sys/kernel/random/boot_id').trim();
 }

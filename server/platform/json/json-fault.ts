@@ -21,7 +21,7 @@ export function jsonFault(text: string): string {
   return `line ${line}, column ${column}: ${said}`;
 }
 
-/** Scans the text without recursion: it may be nested as deeply as it is long. */
+/** Scans the text without recursion: nesting may be as deep as the text is long. */
 class Walk {
   at = 0;
   readonly #text: string;

@@ -8,7 +8,7 @@ export type { Static, TSchema };
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Marks a schema that Object() does not require; not enumerable, so that no document shows it. */
+/** Marks an optional member; not enumerable, so that no document shows it. */
 const OPTIONAL = '~optional';
 
 /** The description under which openapi.json lists it. */

@@ -21,7 +21,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Why a text could not be parsed; the message begins with a verb. */
+/** Why a text could not be parsed; the message starts with a verb. */
 export class JsonProblem extends Error {}
 
 /** Throws JsonProblem. */

@@ -8,7 +8,7 @@ import { originsIn, type Position } from './source-map.ts';
 /** `file:///…/build/server/STAMP/cloud-1a2b.js:12:34` */
 const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g;
 
-/** To read a map takes tens of milliseconds, so a place is looked up once: places of code are finite. */
+/** Reading a map takes tens of milliseconds, so each code position is looked up once. */
 const known = new Map<string, string>();
 
 /**

@@ -30,7 +30,7 @@ export function originsIn(
   positions: readonly Position[],
 ): (Origin | undefined)[] {
   const found: (Origin | undefined)[] = positions.map(() => undefined);
-  // Column in the build, then source, line and column in it; all but the first go on over lines.
+  // Column in the build, then source, line and column; all but the first continue across lines.
   const state = [0, 0, 0, 0];
   let [line, field, value, shift] = [1, 0, 0, 0];
   const lines = new Set(positions.map((position) => position.line));

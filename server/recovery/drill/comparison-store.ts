@@ -1,4 +1,4 @@
-/** SQL of what is compared between a recovery point and a restored cloud, by the names that people know. */
+/** SQL comparing a recovery point with a restored cloud, by names that users know. */
 import type { Reads } from '../../metadata/metadata.ts';
 
 /** Tables that a restore changes before the first start (restored-store.ts, journal-store.ts). */

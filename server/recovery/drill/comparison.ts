@@ -22,7 +22,7 @@ export interface ComparisonOptions {
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
   /** An empty folder for the point's metadata. */
   readonly scratch: RestoreFolder & { readonly path: string };
-  /** Lends the metadata in a directory as they are. */
+  /** Provides the metadata in a directory, unchanged. */
   withMetadata<T>(directory: string, work: (metadata: ComparedMetadata) => Promise<T>): Promise<T>;
   readonly holesOf: HolesOf;
 }

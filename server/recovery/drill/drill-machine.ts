@@ -13,7 +13,7 @@ export interface DrillMachine extends RestoredMachine {
 /** Machines that are looked at. */
 const CANDIDATES = 50;
 
-/** The one with the smallest disk, of those that ran if any did; null: the point has none. */
+/** The machine with the smallest disk, preferring running ones; null: the point has none. */
 export async function chooseMachine(
   repository: Repository,
   manifest: Manifest,

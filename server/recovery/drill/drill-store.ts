@@ -1,4 +1,4 @@
-/** SQL of drills: their results beside the live cloud, and what a drill compares in the restored one. */
+/** SQL of drills: their results in the live cloud, and what they compare in the restored one. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 import type { DrillRecord } from './drill.ts';
 

@@ -32,7 +32,7 @@ export interface DrillFindings {
   readonly verdict: Verdict;
   /** Result of reading the archived logs; null: they were not read. */
   readonly logs: LogVerdict | null;
-  /** Name of the point's cloud (Manifest); null: the point has none, or is unreadable. */
+  /** Name of the point's cloud (Manifest); null: none, or unreadable. */
   readonly cloud: string | null;
   /** The newest links of the restored chains; none that was not read. */
   readonly chainHeads: readonly ChainHead[];
@@ -49,7 +49,7 @@ export interface ChainHead {
 /** Thrown when a drill cannot be tried now: no room, no memory. Nothing is known about the point. */
 export class DrillSkipped extends Error {}
 
-/** Runs drills apart from this process, so that a fault of one is no fault of the cloud. */
+/** Runs drills in a separate process, so that their faults do not affect the cloud. */
 export interface DrillGround {
   /**
    * Resolves when everything that the drill made is gone. Throws DrillSkipped, the reason of `signal`, or an

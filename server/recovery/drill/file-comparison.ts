@@ -5,7 +5,7 @@ import type { Entry } from '../points/manifest.ts';
 import { HOLE } from '../repository/chunks.ts';
 import type { Repository } from '../repository/repository.ts';
 
-/** Blocks of holes from which on it pays to find out where the holes of the file are. */
+/** Hole blocks from which it pays to look for the file's holes. */
 const MANY_HOLES = 64;
 
 export interface Extent {

@@ -176,7 +176,7 @@ async function compare(
 
 interface Chosen {
   readonly sample: ObjectSample;
-  /** null: the point has none. Without room it was not restored. */
+  /** null: the point has none. Not restored if space is short. */
   readonly machine: (DrillMachine & { readonly hasRoom: boolean }) | null;
 }
 

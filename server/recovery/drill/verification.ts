@@ -24,7 +24,7 @@ export interface VerifyOptions {
   readonly signal: AbortSignal;
   /** Checks only the seals of pieces: faster, and equally safe unless a piece was sealed wrongly. */
   readonly isQuick?: boolean;
-  /** Pieces already found intact; those of this point are added. */
+  /** Pieces already found intact; this point's are added. */
   readonly sound?: PieceSet;
   /** Reports progress in bytes of the cloud's files. */
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;

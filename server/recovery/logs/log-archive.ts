@@ -1,4 +1,4 @@
-/** The logs of database servers in the recovery target, beside points that are made and swept there. */
+/** Logs of database servers in the recovery target, beside the points. */
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Semaphore } from '../../platform/concurrency.ts';

@@ -49,7 +49,7 @@ export interface LineExtent {
   readonly bases: readonly { readonly from: string; readonly at: number }[];
 }
 
-/** A base copy as it is stored. */
+/** A base copy as stored. */
 interface StoredBase {
   readonly format: 1;
   readonly facts: BaseFacts;
@@ -106,7 +106,7 @@ export class LogLines {
       .sort((one, other) => beginOf(one) - beginOf(other));
   }
 
-  /** Names of all servers that have a log here. */
+  /** Names of all servers with a log here. */
   async servers(): Promise<string[]> {
     const names = new Set<string>();
     for await (const name of this.#deps.target.list(FOLDER)) names.add(name.split('/')[1] ?? '');

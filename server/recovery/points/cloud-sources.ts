@@ -18,7 +18,7 @@ export interface CloudData {
   readonly more: readonly Source[];
 }
 
-/** Keys come first, because nothing else is usable without them. */
+/** Keys come first, because nothing else can be used without them. */
 export function cloudSources({ files, blobs, more }: CloudData): Source[] {
   return [keys(files), metadata(), objects(blobs), images(files), ...more];
 }

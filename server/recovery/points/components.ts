@@ -1,4 +1,4 @@
-/** Writes the components of a point: the files of one part of a cloud, and their index. */
+/** Writes a component of a point: the files of one part of a cloud, and their index. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, formatTime } from '../../platform/clock.ts';

@@ -47,7 +47,7 @@ export interface Manifest {
   /** Time of the metadata snapshot. */
   readonly cut_at: string;
   readonly completed_at: string;
-  /** When it was due; missing: it was not made by the schedule. */
+  /** When it was due; missing: not made by the schedule. */
   readonly scheduled_at?: string;
   /** Its pieces are locked until then at least; missing: the target has no lock. */
   readonly locked_until?: string | undefined;

@@ -62,7 +62,7 @@ const RENEW_MS = 60_000;
 const PAGE = 1000;
 
 interface NewPointOptions {
-  /** The time of the schedule, ms; null: made by hand. */
+  /** When it was due, ms; null: made by hand. */
   readonly scheduledAt?: number | null;
   /** Fails with `out_of_space` when more bytes are new to the target. */
   readonly storesAtMost?: number | undefined;
@@ -117,7 +117,7 @@ export class Points {
     return this.#isMaking ? (this.#making?.progress.current.point_id ?? '') : null;
   }
 
-  /** Waits for the cleaning up of an ended point, so that the next creation is not refused because of it. */
+  /** Waits for the clean-up of an ended point, so that it does not block the next one. */
   async settled(): Promise<void> {
     if (this.#making?.progress.isOver === true) await this.#making.ended;
   }
@@ -336,7 +336,7 @@ export class Points {
     });
   }
 
-  /** The newest sound point, so that unchanged files are not read again. */
+  /** The newest intact point, so that unchanged files are not read again. */
   async #earlier(repository: Repository): Promise<Manifest | undefined> {
     const row = await this.#deps.store.newestSound(this.#deps.location);
     if (row === undefined) return undefined;

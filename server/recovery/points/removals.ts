@@ -165,7 +165,7 @@ export class Removals {
     });
   }
 
-  /** Resolves when nothing else works on the target. Throws `point_in_progress`. */
+  /** Resolves when nothing else uses the target. Throws `point_in_progress`. */
   async #settled(): Promise<void> {
     await this.#deps.points.settled();
     const { making } = this.#deps.points;

@@ -171,7 +171,7 @@ export async function findPoint(repository: Repository, wanted: string): Promise
   );
 }
 
-/** Space on disk that a file takes, bytes: blocks of holes take none. */
+/** Space of a file on disk, bytes: hole blocks take none. */
 export function spaceOf({ holeName }: Repository, { size_bytes: size, pieces }: Entry): number {
   const holes = pieces.filter((piece) => piece === holeName).length;
   return Math.max(0, size - holes * HOLE.length);

@@ -1,7 +1,7 @@
 /** Splits a stream of bytes into the pieces that a repository stores. */
 
 export const BLOCK_BYTES = 2 ** 20;
-/** A block of a hole. Sources of large files yield this object, so that its bytes need not be examined. */
+/** A block of a hole. Sources of large files yield this object, so that its bytes need no check. */
 export const HOLE = Buffer.alloc(BLOCK_BYTES);
 
 /**

@@ -151,7 +151,7 @@ export class Journals {
     this.#deps = deps;
   }
 
-  /** Replaces the journal. Not synced: a power failure of the target may lose a minute of it. */
+  /** Replaces the journal. Not synced: a power failure of the target may lose one minute. */
   async write(): Promise<void> {
     const { store, clock, find, cloud } = this.#deps;
     const repository = await find();

@@ -21,7 +21,7 @@ const WRITER_FILE = new RegExp(`^${FOLDER}/\\d{${DIGITS}}$`);
 
 /** Content of a writer's file. */
 interface Note {
-  /** Identifies a data directory: its next process takes over from a killed one immediately. */
+  /** Identifies a data directory: its next process takes over at once from a killed one. */
   readonly cloud: string;
   /** Host name, for people. */
   readonly host: string;
@@ -216,7 +216,7 @@ function inUse(detail: string, silenceMs: number): AppError {
   });
 }
 
-/** Stops when the credentials may not remove files: these only tell who wrote earlier. */
+/** Stops if the credentials may not delete files: these only tell who wrote earlier. */
 async function removeAll(target: Target, names: readonly string[]): Promise<void> {
   try {
     for (const name of names) await target.remove(name);

@@ -35,7 +35,7 @@ export interface PieceLocksDeps {
   readonly written: readonly Component[];
   /** The point whose pieces were reused without checking them. */
   readonly earlier: Manifest | undefined;
-  /** The new point, made before the first of its pieces was stored. */
+  /** The new point, created before the first of its pieces was stored. */
   readonly row: { readonly created_at: number };
 }
 

@@ -24,7 +24,7 @@ import { HEAD_FILE, type RepositoryKeys } from './repository-head.ts';
 import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Removal, Target } from './target.ts';
 
 const PIECE_NAME = /^[0-9a-f]{64}$/;
-/** Concurrent pieces of one file: bounds memory to as many MiB. */
+/** Concurrent pieces of one file: limits memory to as many MiB. */
 const AT_ONCE = 4;
 
 /** Location of a file's bytes. */
@@ -134,7 +134,7 @@ export class Repository {
     }
   }
 
-  /** Marks pieces as damaged, so that they are stored again when their bytes come up. */
+  /** Marks pieces as damaged, so that they are stored again when their bytes recur. */
   distrust(pieces: ReadonlySet<string>): void {
     this.#suspects = pieces;
     this.#pieces.distrust(pieces);
@@ -170,7 +170,7 @@ export class Repository {
     return this.#target.has(HEAD_FILE);
   }
 
-  /** Resolves with the bytes as stored. `beforePut` runs when everything else is durable, and may refuse. */
+  /** Resolves with the stored bytes. `beforePut` runs when everything else is durable, and may refuse. */
   async putManifest(
     pointId: string,
     manifest: Uint8Array,

@@ -115,7 +115,7 @@ export type KeptPart =
       readonly pieces: readonly string[];
       readonly bytes: number;
       readonly addedBytes: number;
-      /** Whether the file ends here. */
+      /** Whether this is the end of the file. */
       readonly isEnd: boolean;
     }
   | { readonly unreadable: string | null };

@@ -39,7 +39,7 @@ const SHOWN = 5;
 /** Grace period of scheduled drills. */
 const DRILL_GRACE_MS = DAY_MS;
 
-/** Facts beside the points and the schedule. */
+/** Facts besides the points and the schedule. */
 interface Circumstances {
   /** ms. */
   readonly now: number;
@@ -137,7 +137,7 @@ export class AlarmNews {
     this.#deps = deps;
   }
 
-  /** `alarms`: all of now. Those that were told of are stored, so that a restart tells nothing twice. */
+  /** `alarms`: all current ones. Reported ones are stored, so that a restart repeats nothing. */
   tell(alarms: readonly Alarm[]): Promise<void> {
     const telling = this.#last.then(() => this.#tell(alarms.filter(({ code }) => IS_OURS.test(code))));
     this.#last = telling.catch(() => {});

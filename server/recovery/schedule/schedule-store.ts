@@ -17,7 +17,7 @@ export interface Progress {
   readonly failures: number;
   readonly failedAt: number | null;
   readonly failedReason: string | null;
-  /** Why points that the keep rules let go were not deleted; null: they were. */
+  /** Why expired points were not deleted; null: they were. */
   readonly retentionFailure: string | null;
   /** The newest scheduled point. */
   readonly lastPointId: string | null;

@@ -59,7 +59,7 @@ export function nextAfter({ every, at, weekday }: Schedule, after: number): numb
   return first + (Math.floor((after - first) / periodMs) + 1) * periodMs;
 }
 
-/** Age beyond which the newest complete point is overdue: one period, and as much again, a day at most. */
+/** Age at which the newest complete point is overdue: two periods, or one period plus a day. */
 export function overdueMs({ every }: Schedule): number {
   const periodMs = PERIODS_MS[every];
   return periodMs + Math.min(periodMs, DAY_MS);

@@ -41,7 +41,7 @@ export interface Planned {
   readonly progress: Progress;
 }
 
-/** From the first start with a target to the first point, so that there is time to set another schedule. */
+/** From the first start with a target to the first point: time to set another schedule. */
 const FIRST_MS = 10 * 60_000;
 const RETRY_MS = 60_000;
 const MAX_RETRY_MS = 3_600_000;
@@ -85,7 +85,7 @@ export class Scheduler {
     return planned;
   }
 
-  /** Creates the point that is due, or notes its end. Call it every few seconds, and when a point ends. */
+  /** Creates the point that is due, or records its end. Call every few seconds, and when a point ends. */
   tick(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#isRunning) await this.#tick();

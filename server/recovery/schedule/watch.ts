@@ -30,7 +30,7 @@ export interface WatchDeps {
   readonly drillMs: number;
   /** Notifies webhooks of alarms that appeared or ended. */
   readonly tell: (alarms: readonly Alarm[]) => Promise<void>;
-  /** Rejects with the reason why points cannot be stored there, a TargetProblem where the fix is known. */
+  /** Rejects with the reason why points cannot be stored there; a TargetProblem if the fix is known. */
   readonly probe: () => Promise<TargetFact>;
   readonly location: string;
 }
@@ -44,7 +44,7 @@ export interface Warning {
 
 const SILENT_MS = 5000;
 const DAY_MS = 86_400_000;
-/** Age beyond which the newest point is considered old. */
+/** Age at which the newest point counts as old. */
 const OLD_MS = 8 * DAY_MS;
 
 export class RecoveryWatch {

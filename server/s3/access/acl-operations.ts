@@ -40,7 +40,7 @@ export const ACL_OPERATIONS: readonly S3Operation[] = [
   },
 ];
 
-/** The list that holds for a bucket. */
+/** The access control list of a bucket. */
 export function bucketAcl(call: S3Call) {
   const { bucket, owner, hasLists } = accessOf(call);
   const own = [{ ...owner, permission: 'FULL_CONTROL' }] as const;

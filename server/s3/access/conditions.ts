@@ -30,7 +30,7 @@ export interface Condition {
 /** A part of a document that is not understood, for MalformedPolicy. */
 export class PolicyProblem extends Error {}
 
-/** Keys that requests can say. A key that none could say would make a denial that never holds. */
+/** Keys that requests can have. Denials with any other key would never apply. */
 const KEYS = new Set(
   [
     'aws:CurrentTime',

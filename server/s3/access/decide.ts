@@ -84,7 +84,7 @@ export function decide(question: Question, rules: Rules): Decision {
   const { caller, permission, action } = question;
   const isSigned = caller.via !== 'nobody';
   const isOwner = isSigned && caller.accountId === rules.owner;
-  // The rights of a key are never more than it was made with.
+  // A key's rights never exceed its own scope.
   if (isSigned && !permits(caller, permission)) return denied('scope');
   if (caller.bucketLimits !== null && !(isOwner && isWithinLimits(question))) return denied('limits');
   if (isOwner && rules.ownerMayMend && POLICY_ACTIONS.includes(action)) return allowed('owner');

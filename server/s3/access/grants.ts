@@ -50,7 +50,7 @@ export function isPublicGrant(grant: Grant): boolean {
   return 'group' in grant && grant.group !== 'logs';
 }
 
-/** Whether the list lets anyone but that account do anything. */
+/** Whether the list grants anything to anyone but that account. */
 export function grantsToOthers(grants: readonly Grant[], { id }: AccountName): boolean {
   return grants.some((grant) => 'group' in grant || grant.id !== id);
 }

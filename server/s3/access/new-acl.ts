@@ -64,7 +64,7 @@ export function assertNoLists(
   throw new S3Error('AccessControlListNotSupported');
 }
 
-/** Throws S3Error AccessDenied for a public list where the bucket blocks those. */
+/** Throws S3Error AccessDenied for a public list where the bucket blocks public lists. */
 export function assertPublicAllowed(publicAccess: PublicAccess | undefined, grants: readonly Grant[]): void {
   if (publicAccess?.blockAcls !== true || !grants.some(isPublicGrant)) return;
   throw new S3Error('AccessDenied', 'Public access control lists are blocked by the bucket');

@@ -4,7 +4,7 @@
  * so what all patterns of a request take together is bounded.
  */
 
-/** A value of the request by its name; undefined: it has none. */
+/** A value of the request by name; undefined: missing. */
 export type Variables = (name: string) => string | undefined;
 
 export class TooMuchEffort extends Error {}

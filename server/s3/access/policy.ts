@@ -189,7 +189,7 @@ function accountsIn(statement: Json): string[] {
   return principalsIn(named).filter((name) => name !== '*');
 }
 
-/** `"*"`, or an object of AWS names or canonical ids. Other kinds are nobody here, and so refused. */
+/** `"*"`, or an object of AWS names or canonical ids. Other kinds match nobody, and are refused. */
 function principalsIn(named: unknown): string[] {
   if (named === '*') return ['*'];
   if (!isObject(named) || Object.keys(named).length === 0) throw invalidPrincipal();
@@ -219,7 +219,7 @@ function compileAction(text: string, { asking }: Place): Pattern {
   throw new PolicyProblem(`Policy has invalid action - ${text}`);
 }
 
-/** Only the bucket itself and what is in it: a policy of one bucket says nothing of others. */
+/** Only the bucket and its objects: a bucket's policy cannot cover other buckets. */
 function compileResource(text: string, { bucket, hasVariables, asking }: Place): Pattern {
   const [, name] = /^arn:aws:s3:::([^/]+)(?:\/.*)?$/s.exec(text) ?? [];
   const pattern = readPattern(text, { hasVariables });

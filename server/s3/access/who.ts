@@ -22,7 +22,7 @@ export type Answer = 'yes' | 'no' | 'conditional';
 /** One kind of caller and its permissions. */
 export interface Reach {
   readonly who: 'everyone' | 'signed' | 'account';
-  /** Canonical id, and the name that the policy or the list has for it; null: a kind of callers. */
+  /** Canonical id, and its name in the policy or list; null: a kind of callers. */
   readonly account: AccountName | null;
   readonly list: Answer;
   readonly read: Answer;
@@ -72,7 +72,7 @@ export function whoMay(whole: Omit<WhoAsked, 'effort'>): Reach[] {
   });
 }
 
-/** Whether the policy or the list of the bucket lets everyone do something. */
+/** Whether the bucket's policy or list allows everyone something. */
 export function isOpen({ bucket, settings: { policy, acl = [] } }: Omit<WhoAsked, 'effort'>): boolean {
   return (policy !== undefined && isPublic(policyOf(policy, bucket))) || acl.some(isPublicGrant);
 }

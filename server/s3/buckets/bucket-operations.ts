@@ -32,7 +32,7 @@ import { readToken, writeToken } from './list-operations.ts';
 const CONFIG_MAX_BYTES = 64 * 1024;
 const MAX_BUCKETS = 10_000;
 const US_EAST_1 = 'us-east-1';
-/** Amazon's rules beyond ours. */
+/** Amazon's rules that exceed ours. */
 const RESERVED =
   /\.\.|\.-|-\.|^xn--|^sthree-|^amzn-s3-demo-|-s3alias$|--(?:ol|x|table)-s3$|\.mrap$|^\d+\.\d+\.\d+\.\d+$/;
 
@@ -192,7 +192,7 @@ function firstTags(root: XmlElement): BucketSettings {
   return list === undefined ? {} : { tags: tagsFrom(tagPairs(list), MAX_BUCKET_TAGS) };
 }
 
-/** The first settings of a bucket: who owns what is uploaded, and its list, as the headers say. */
+/** The first settings of a bucket: object ownership and access list, from the headers. */
 async function firstSettings(call: S3Call): Promise<BucketSettings> {
   const { caller } = call.who;
   const { headers } = call.what;

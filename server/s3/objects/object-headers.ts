@@ -96,7 +96,7 @@ export function checksumHeaders(checksum: string | null): Record<string, string>
   return { [name]: stored.value, 'x-amz-checksum-type': stored.type };
 }
 
-/** The version's id, where the bucket has or had versions. */
+/** The version's id, if the bucket has or had versions. */
 export function versionHeader(
   { versioning }: BucketRow,
   version: { readonly version_id: string; readonly is_null: number },

@@ -91,7 +91,7 @@ export async function headObject(call: S3Call): Promise<S3Answer> {
   return { status: reading.status, headers: reading.headers };
 }
 
-/** The answer itself where the client's copy is current. */
+/** The answer itself if the client's copy is current. */
 async function prepare(call: S3Call): Promise<Reading | S3Answer> {
   const { query } = call.what.target;
   const { bucket } = accessOf(call);
@@ -156,7 +156,7 @@ async function partOf(call: S3Call, { row, sizeBytes }: Content) {
   return { range: { start, end }, count: parts.length, checksum: partChecksum(part.checksum, row) };
 }
 
-/** The checksum of a part, in the form of the object's; null: it has none. */
+/** A part's checksum, in the object's form; null: none. */
 function partChecksum(value: string | null, row: Content['row']): string | null {
   const whole = checksumOf(row);
   return value === null || whole === null ? null : JSON.stringify({ ...whole, value });

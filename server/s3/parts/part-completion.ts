@@ -20,7 +20,7 @@ import type { S3Request } from '../s3-call.ts';
 export interface Announced {
   readonly algorithm: ChecksumAlgorithm;
   readonly type: ChecksumType;
-  /** The client named it; else we keep one of our own. */
+  /** The client named it; otherwise we store our own. */
   readonly isAsked: boolean;
 }
 
@@ -28,7 +28,7 @@ export function announcedOf({ checksum }: PartUploadRow): Announced {
   return JSON.parse(checksum ?? '{}') as Announced;
 }
 
-/** Throws S3Error InvalidRequest for a part whose checksum is not the one that the upload is made of. */
+/** Throws S3Error InvalidRequest for a part whose checksum does not match the upload's. */
 export function assertAnnounced(
   { algorithm, type, isAsked }: Announced,
   sent: ChecksumAlgorithm | null,
@@ -124,7 +124,7 @@ function assertPartChecksum(wanted: XmlElement, part: PartRow, announced: Announ
   }
 }
 
-/** The checksum of the whole, as JSON; null: a part has none of the upload's algorithm. */
+/** The checksum of the whole, as JSON; null: a part lacks the upload's algorithm. */
 export function wholeChecksum(
   parts: readonly PartRow[],
   announced: Announced | undefined,

@@ -32,7 +32,7 @@ export interface Setting<N extends SettingName> {
   readonly names: readonly [get: string, put: string, remove?: string];
   /** Their actions; removing often is a way of putting. */
   readonly actions: readonly [get: Action, put: Action, remove?: Action];
-  /** The refusal to read it where it is not set. */
+  /** The error for reading it when not set. */
   readonly absent: S3Code;
   /** The code when the state of the bucket does not allow it. */
   readonly refused?: S3Code;

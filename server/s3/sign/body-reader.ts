@@ -29,7 +29,7 @@ export interface BodyReaderDeps {
   readonly payload: Payload;
   /** null: an anonymous request. */
   readonly verified: VerifiedSignature | null;
-  /** Begins to reserve the memory of a body that is kept whole; it is shared out among accounts. */
+  /** Begins to reserve memory for a whole body; accounts share it. */
   readonly hold: () => Pick<HeldBody, 'add'>;
 }
 

@@ -117,7 +117,7 @@ export class Archives {
           const own = path === inFolder ? path : `${path}~${object_id.slice(-6)}`;
           await this.#add(zip, { principal, objectId: object_id, path: `${root}/${own}`, signal });
           held.atLeast(zip.directoryBytes);
-          // Small files come from memory: a fast reader would take all of them in one turn of the event loop.
+          // Small files come from memory: a fast reader would take all of them in one event-loop turn.
           await endOfTick();
         }
         await zip.end();

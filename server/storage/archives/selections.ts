@@ -25,7 +25,7 @@ export interface Selection {
 
 /** Browsers retry an interrupted download. */
 const LIFE_MS = 15 * 60_000;
-/** A list may be a MiB: beyond this many, the account's oldest ends. */
+/** A list may be a MiB: above this number, the account's oldest ends. */
 const ROOM = { maxAll: 200, maxPerOwner: 10 };
 const KIND = 'selection';
 
@@ -81,7 +81,7 @@ function withoutInner(names: readonly string[]): string[] {
   });
 }
 
-/** The folder that all of them are in, or the only folder itself; empty, or ends with "/". */
+/** The common folder of all, or a single folder itself; empty, or ends with "/". */
 export function commonFolder(names: readonly string[]): string {
   const [first = ''] = names;
   let folder = first.slice(0, first.lastIndexOf('/') + 1);

@@ -82,7 +82,7 @@ export interface StoredBlob {
   readonly modifiedAt: number;
 }
 
-/** The stored bytes of a blob, sealed, as they are. */
+/** The stored bytes of a blob, sealed, unchanged. */
 export interface RawBlob {
   /** The path of its file in a data directory that has its blobs as files. */
   readonly path: string;

@@ -16,7 +16,7 @@ const COLUMNS = `v.id, v.version_id, v.size_bytes, v.etag, v.mime_type, v.storag
 
 /** Bytes that more rows name are not counted: each copy of an object would count all the others. */
 const MOST_COUNTED = 1000;
-/** The bytes of a version have its size, and as many rows name them as they say. */
+/** A version's bytes have its size, and the count of rows that reference them is right. */
 const HAS_ITS_BYTES = `EXISTS (SELECT 1 FROM blobs bl WHERE bl.id = v.blob AND bl.size_bytes = v.size_bytes
   AND (bl.refs > ${MOST_COUNTED} OR bl.refs = (SELECT count(*) FROM (
     SELECT 1 AS one FROM versions x WHERE x.blob = bl.id

@@ -19,7 +19,7 @@ export interface SweeperDeps {
   readonly sweepGuard: SweepGuard;
   /** A file younger than this may belong to an upload about to be committed. */
   readonly graceMs: number;
-  /** False after a disk error: only a restart tells which rows are stored. */
+  /** False after a disk error: only a restart shows which rows are stored. */
   readonly isWritable: () => boolean;
   /** True while a recovery point is copied: the blobs it references must stay. */
   readonly isHeld: () => Promise<boolean>;

@@ -59,7 +59,7 @@ export class BucketEmptier {
     });
   }
 
-  /** Removes the bucket if no object is in it; uploads in progress end. Throws `bucket_not_empty`. */
+  /** Removes an empty bucket; uploads in progress end. Throws `bucket_not_empty`. */
   async removeEmpty(call: Call, bucketName: string): Promise<Bucket> {
     const { buckets, partUploads, store } = this.#deps;
     const bucket = await buckets.findAny(call.principal, bucketName);
@@ -91,7 +91,7 @@ export class BucketEmptier {
    */
   async empty(principal: Principal, bucketName: string): Promise<void> {
     const { buckets, removals, partUploads, store } = this.#deps;
-    // A limited key could not delete the names beyond its limits, so it is refused before the first delete.
+    // A limited key could not delete names outside its limits, so it is refused before the first delete.
     if (principal.bucketLimits !== null) throw limitedKey();
     const bucket = await buckets.findAny(principal, bucketName);
     for (;;) {

@@ -49,7 +49,7 @@ export interface Acl {
 /** Ownership of objects that others upload; `BucketOwnerEnforced` disables access control lists. */
 export type Ownership = 'BucketOwnerEnforced' | 'BucketOwnerPreferred' | 'ObjectWriter';
 
-/** Four switches: grants that are refused or ignored where they are true. */
+/** Four switches: while true, such grants are refused or ignored. */
 export interface PublicAccess {
   /** New lists that grant to everyone. */
   readonly blockAcls: boolean;
@@ -62,7 +62,7 @@ export interface PublicAccess {
 }
 
 export interface BucketPolicy {
-  /** The text as it was sent. */
+  /** The text as sent. */
   readonly text: string;
   /** Canonical ids of the accounts in the policy, by the names used in the policy. */
   readonly principals: Readonly<Record<string, string>>;

@@ -73,7 +73,7 @@ function pick<K extends keyof BucketRow>(row: Pick<BucketRow, K>, columns: reado
   return Object.fromEntries(columns.map((column) => [column, row[column]])) as Pick<BucketRow, K>;
 }
 
-/** Part of a row that a bucket made like it shares. */
+/** The part of a row that a bucket made like it shares. */
 export type BucketLike = Pick<BucketRow, ColumnOf<'setting'>>;
 export const likeOf = (row: BucketRow): BucketLike => pick(row, columnsOf('setting'));
 
@@ -219,7 +219,7 @@ export class BucketSql {
   }
 }
 
-/** These stay as the bucket was made. */
+/** Fixed when the bucket is created. */
 interface BucketFacts {
   readonly name: string;
   readonly region: string;

@@ -287,7 +287,7 @@ export class Buckets {
     if (this.#deleting.has(id)) throw bucketNotFound(name);
   }
 
-  /** Throws `bucket_not_empty` while anything is in it, versions and markers included. */
+  /** Throws `bucket_not_empty` while it has anything, including versions and markers. */
   async removeEmpty(call: Call, name: string): Promise<Bucket> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
     const { changes, store, billing, resting, clock } = this.#deps;

@@ -115,7 +115,7 @@ export interface Restoring {
   /** Whether the caller may restore access of other accounts. */
   readonly mayShare: boolean;
   readonly hasKey: (keyId: string) => Promise<boolean>;
-  /** Notes what does not come back as it was. */
+  /** Records what could not be restored unchanged. */
   readonly leave: (what: LeftOut['what'], reason: string, count?: number) => void;
 }
 

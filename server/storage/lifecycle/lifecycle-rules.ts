@@ -61,7 +61,7 @@ function afterDays(from: number, days: number, { dayMs }: DayLength): number {
   return dayMs === DAY_MS ? Math.ceil(at / DAY_MS) * DAY_MS : at;
 }
 
-/** The tags that were parsed last: all rules of a bucket ask for those of one object in turn. */
+/** The last parsed tags: all rules of a bucket check the same object in turn. */
 let lastTags: { readonly text: string; readonly tags: Readonly<Record<string, string>> } | undefined;
 
 function tagsOf(text: string): Readonly<Record<string, string>> {

@@ -276,12 +276,12 @@ function pass(before: Position, row: AgedRow): Position {
 
 const placeOf = ({ name, id }: { readonly name: string; readonly id: number }) => ({ name, id });
 
-/** In the order of the database: that of UTF-8 bytes. */
+/** In the database's order: UTF-8 bytes. */
 function isBefore(a: string, b: string): boolean {
   return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 }
 
-/** The owner, also of a suspended or closed account: its rules go on. */
+/** The owner, even if suspended or closed: its rules still run. */
 function ownerOf({ account_id }: BucketRow): Principal {
   return { ...NOBODY, accountId: account_id, scopes: ['*'] };
 }

@@ -73,7 +73,7 @@ export function afterFolder(folder: string, order: Order): From {
   return { name: afterAll(folder), after: false };
 }
 
-/** The least text that is greater than all that begin with this one: names are sorted by code points. */
+/** The smallest text above all with this prefix: names are sorted by code points. */
 function afterAll(text: string): string {
   const points = Array.from(text, (character) => character.codePointAt(0) ?? 0);
   while (points.at(-1) === LAST_CODE_POINT) points.pop();

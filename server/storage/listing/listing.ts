@@ -145,7 +145,7 @@ interface Description {
 
 export interface VersionPage {
   readonly limit: number;
-  /** Row id of a version; the page begins with the next older one. */
+  /** Row id of a version; the page starts with the next older one. */
   readonly before?: number | undefined;
 }
 

@@ -155,14 +155,14 @@ function startOf({ prefix, delimiter, after }: NameQuery): From {
 
 interface Collected<T> {
   readonly query: NameQuery;
-  /** Rows of the name where the last page ended. */
+  /** Rows of the name at which the last page ended. */
   readonly first: readonly T[];
   readonly read: (from: From, limit: number) => Awaitable<T[]>;
   /** The rows of the same name after this one. */
   readonly more: (row: T, limit: number) => Awaitable<T[]>;
 }
 
-/** A page of rows of which a name may have several; a common prefix counts as one entry. */
+/** A page of rows, several per name; a common prefix counts as one entry. */
 async function collect<T extends { readonly name: string }>({ query, first, read, more }: Collected<T>) {
   const { prefix, delimiter, limit } = query;
   const rows: T[] = [...first];

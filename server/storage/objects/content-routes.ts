@@ -134,7 +134,7 @@ function linkRoute({ downloads, links, dataUrl }: ContentRoutesDeps): Route {
       const target = { objectId: params.id, versionId: query.version_id };
       const signed = await links.sign(principal, target, query.expires_in ?? LINK_SECONDS_DEFAULT);
       const lastPart = content.name.slice(content.name.lastIndexOf('/') + 1);
-      // Clients resolve a path that ends in one of these.
+      // Clients resolve paths that end in one of these.
       const fileName = ['', '.', '..'].includes(lastPart) ? 'file' : lastPart;
       return {
         cdn_url: `${dataUrl()}/cdn/${params.id}/${encodeURIComponent(fileName)}?${signed.query}`,

@@ -59,7 +59,7 @@ export interface ContentRead {
   readonly signal: AbortSignal;
 }
 
-/** A change of one of these makes content in memory old. */
+/** A change of any makes the cached content outdated. */
 const MUTABLE = ['id', 'tags', 'acl', 'lock_mode', 'retain_until', 'locked_until', 'legal_hold'] as const;
 
 /** Row ids of a blob without bytes of its own, and of the multipart upload whose parts are the bytes. */
@@ -134,7 +134,7 @@ export class Downloads {
     return marker && { marker };
   }
 
-  /** True while no other node has replaced, deleted or relabelled what this one has in memory. */
+  /** True while no other node has replaced, deleted or relabelled the cached content. */
   async #isCurrent({ row }: Content): Promise<boolean> {
     const { store, hot } = this.#deps;
     const pointed = await store.pointedAt(row.object);
@@ -158,7 +158,7 @@ export class Downloads {
     return { ...content, key, inline: inline && key.cipher(row.customer)(inline) };
   }
 
-  /** Rejects with `data_corrupted`; the damage of the row, which is none of its blob, is told at once. */
+  /** Rejects with `data_corrupted`; damage of the row, not of its blob, is reported at once. */
   async #opened(row: ContentRow): Promise<Content> {
     if (isSound(row)) return this.#watch(row.blob, () => this.#open(row));
     this.#deps.onDamagedRow(row.id);

@@ -1,4 +1,4 @@
-/** SQL that finds content by name, as S3 clients ask for it. */
+/** SQL that finds content by name, for S3 clients. */
 import type { Awaitable, Reads } from '../../metadata/metadata.ts';
 import {
   CONTENT_COLUMNS,
@@ -25,7 +25,7 @@ export class NamedSql {
     );
   }
 
-  /** The content of one version of a name; `null` is the null version. undefined also for a marker. */
+  /** The content of one version of a name; `null` is the null version. undefined for a marker too. */
   namedVersionContent(bucketId: number, name: string, versionId: string): Awaitable<ContentRow | undefined> {
     const isNull = versionId === NULL_VERSION;
     const select = `SELECT ${CONTENT_COLUMNS} FROM objects o JOIN versions v ON v.object = o.id ${CONTENT_JOINS}

@@ -4,7 +4,7 @@ import type { LockRow } from './object-lock.ts';
 
 /** Null: nothing to cover, or the row is older than the checksums. */
 export interface VersionChecksums {
-  /** CRC-32 of what never changes. */
+  /** CRC-32 of the fields that never change. */
   readonly row_crc: number | null;
   readonly tags_crc: number | null;
   readonly acl_crc: number | null;
@@ -54,7 +54,7 @@ export interface VersionRow extends LockRow {
   readonly acl: string | null;
 }
 
-/** A checksum that an S3 client asked to be kept beside the MD5. */
+/** A checksum that an S3 client asked to store besides the MD5. */
 export interface StoredChecksum {
   readonly algorithm: string;
   /** Covers all bytes, or the checksums of the parts. */

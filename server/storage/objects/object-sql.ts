@@ -36,7 +36,7 @@ type PointedRow = Pick<VersionRow, 'id' | 'tags' | 'acl' | keyof LockRow>;
 /** A part of a version that is replaced by itself. */
 export type Fact = { readonly tags: string | null } | { readonly acl: string | null };
 
-/** S3's name of the version that was made while versioning was off or suspended. */
+/** S3's name for the version made while versioning was off or suspended. */
 export const NULL_VERSION = 'null';
 
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.metadata_bytes, v.etag, v.mime_type,
@@ -64,7 +64,7 @@ export class ObjectSql {
     this.#reads = reads;
   }
 
-  /** The target of an upload: the bucket as it is now, and the object of that name, if it exists. */
+  /** The target of an upload: the bucket now, and the object with that name, if any. */
   async target(bucketId: number, name: string): Promise<UploadTarget | undefined> {
     const row = await this.#reads.get<TargetRow>(
       `SELECT b.versioning, b.settings, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.metadata_bytes,
@@ -102,7 +102,7 @@ export class ObjectSql {
     );
   }
 
-  /** The current version of an object, by its row id, with the facts that change; undefined: it has none. */
+  /** An object's current version, by row id, with its changing facts; undefined: none. */
   pointedAt(object: number): Awaitable<PointedRow | undefined> {
     return this.#reads.get(
       `SELECT v.id, v.tags, v.acl, ${LOCK_COLUMNS} FROM objects o JOIN versions v ON v.id = o.current
@@ -151,7 +151,7 @@ export class ObjectSql {
     );
   }
 
-  /** The newest version or marker of an object besides `except`. */
+  /** The newest version or marker of an object other than `except`. */
   newestVersion(object: number, except: number): Awaitable<VersionRow | undefined> {
     return this.#reads.get(
       `SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.object = ? AND v.id <> ? ORDER BY v.id DESC LIMIT 1`,

@@ -148,7 +148,7 @@ export class Relocations {
     });
   }
 
-  /** The bytes of the source, shared where they are encrypted alike. */
+  /** The bytes of the source, shared if encrypted alike. */
   async #bytesOf(content: Content, { upload, encryption }: Target) {
     const { objects, downloads, stored } = this.#deps;
     const { row } = content;

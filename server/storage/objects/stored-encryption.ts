@@ -24,7 +24,7 @@ export class StoredEncryption {
   }
 }
 
-/** Whether both encrypt alike, so that a copy may share the bytes of `row`. `source`: what is stored. */
+/** Whether both encrypt alike, so that a copy may share the bytes of `row`. `source`: the stored row. */
 export function isSameEncryption(
   source: Encryption,
   target: Encryption,

@@ -46,7 +46,7 @@ export interface NewVersion {
   readonly mayReplace: boolean;
 }
 
-/** The version or marker goes to the end of the history of its name, as it was. */
+/** The version or marker is appended unchanged to the history of its name. */
 export interface Appended {
   /** See Objects.append(). */
   readonly after: string | null;
@@ -135,7 +135,7 @@ export class PointCopies {
     if (customer !== null && row.upload !== null) throw customerKeyRequired(name);
     const upload = objects.receive(bucket, await this.#encryptionOf(row, bucket));
     try {
-      // Bytes encrypted with a client's key are copied as they are, with the record of the key.
+      // Bytes encrypted with a client's key are copied unchanged, with the key's record.
       const sealed = { ...found.content, row: { ...row, customer: null } };
       const range = { start: 0, end: row.size_bytes };
       await downloads.read(sealed, { range, sink: (chunk) => upload.write(chunk), signal });

@@ -205,7 +205,7 @@ export class PointRestores {
     }
   }
 
-  /** Makes the bucket that is restored into, unless it is there, when the first steps are asked for. */
+  /** Creates the bucket to restore into, if missing, when the first steps are requested. */
   async #stepsOf(run: Run, source: Source): Promise<AsyncIterable<Step>> {
     const { principal, wanted, toBucket: name, place, isPreview, tally } = run;
     const entries = wanted.versions === true ? undefined : await entriesIn(source, wanted, place?.name);

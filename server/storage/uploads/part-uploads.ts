@@ -65,7 +65,7 @@ export interface Assembly {
 }
 
 export const MAX_PARTS = 10_000;
-/** The least size of all parts but the last. */
+/** The minimum size of all parts but the last. */
 export const MIN_PART_BYTES = 5 * 2 ** 20;
 /** Uploads that a bucket may have open at a time: each keeps a row, whether it has parts or not. */
 const MAX_OPEN = 10_000;
@@ -128,7 +128,7 @@ export class PartUploads {
     });
   }
 
-  /** The open upload of that name. Throws `upload_not_found`, also when it has ended or is someone else's. */
+  /** The open upload with that id. Throws `upload_not_found`, also if it ended or is someone else's. */
   async find(
     bucket: BucketRow,
     { name, uploadId }: { name: string; uploadId: string },
@@ -291,7 +291,7 @@ export class PartUploads {
     });
   }
 
-  /** Ends the open uploads of a bucket, which is being deleted. */
+  /** Ends the open uploads of a bucket that is being deleted. */
   async abortAll(principal: Principal, bucket: BucketRow): Promise<void> {
     for (;;) {
       const open = await this.#deps.store.openPage(bucket.id, { name: '', id: 0 }, PAGE);

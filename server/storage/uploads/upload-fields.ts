@@ -60,7 +60,7 @@ function readMetadata(text: string | undefined, problems: FieldProblem[]): strin
   return nulsIn(value).length > 0 ? refuse(NUL_MESSAGE) : JSON.stringify(value);
 }
 
-/** Metadata as it is stored. Throws `invalid_request` when it is too large. */
+/** Metadata as stored. Throws `invalid_request` when too large. */
 export function metadataText(metadata: Readonly<Record<string, unknown>> | null): string | null {
   const text = metadata === null ? null : JSON.stringify(metadata);
   if (text === null || Buffer.byteLength(text) <= METADATA_MAX_BYTES) return text;

@@ -64,7 +64,7 @@ export class Upload {
   readonly #digests = new Set<DigestName>();
   /** Digests of plaintext that is encrypted here; worker threads never see it. */
   readonly #own = new Map<DigestName, Digest>();
-  /** The ETag of such bytes, where they are to have one: an MD5 would take most of the time here. */
+  /** The ETag of such bytes, if wanted: an MD5 would take most of the time here. */
   readonly #keyed: KeyedDigest | undefined;
   #head: { readonly bytes: Buffer; readonly endsPiece: boolean }[] = [];
   #onPieces: ((hashes: readonly string[]) => void) | undefined;

@@ -223,7 +223,7 @@ function AccountStatement({ account, onClose }: { account: AdminAccount; onClose
   );
 }
 
-/** The plan of one account, and limits of its own. */
+/** One account's plan and own limits. */
 interface TermsFormProps {
   readonly account: AdminAccount;
   readonly present: AccountTerms;

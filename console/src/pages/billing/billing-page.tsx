@@ -1,4 +1,4 @@
-/** Billing: what is in use and what it costs, the report of a month, the ledger, and the prices. */
+/** Billing: current use and its cost, a month's report, the ledger, and the prices. */
 
 import { ChevronDownIcon, ChevronRightIcon } from '@heroicons/react/24/outline';
 import { Button, Stack, Tabs, Text, UnstyledButton } from '@mantine/core';

@@ -21,7 +21,7 @@ export interface LedgerDay<Entry extends Booked> {
   readonly balance: number;
 }
 
-/** `entries`: newest first. The oldest day may go on in entries that were not read yet. */
+/** `entries`: newest first. The oldest day may continue in entries not read yet. */
 export function daysOf<Entry extends Booked>(entries: readonly Entry[]): LedgerDay<Entry>[] {
   const byDate = Map.groupBy(entries, ({ created_at }) => created_at.slice(0, 10));
   return [...byDate].map(([date, found]) => ({

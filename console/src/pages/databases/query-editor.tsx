@@ -88,7 +88,7 @@ function languageOf(grammar: Grammar, tables: readonly DatabaseTable[]): Extensi
   ];
 }
 
-/** Offered wherever a word begins, for a statement may name its table last; behind a point it is known. */
+/** Offered at any word start, since a statement may name its table last; after a dot the table is known. */
 function columnSource(tables: readonly DatabaseTable[]): CompletionSource {
   const source = completeFromList(columnsOf(tables));
   return (context) => (context.matchBefore(/\.[\w"`]*$/) === null ? source(context) : null);
@@ -106,7 +106,7 @@ function columnsOf(tables: readonly DatabaseTable[]): Completion[] {
   }));
 }
 
-/** Columns by table; by schema and table, where the engine has schemas. */
+/** Columns by table; by schema and table if the engine has schemas. */
 function namesOf(tables: readonly DatabaseTable[]): SQLNamespace {
   const of = (some: readonly DatabaseTable[]) =>
     Object.fromEntries(some.map(({ name, columns }) => [name, columns.map((one) => one.name)]));

@@ -1,4 +1,4 @@
-/** The rows of a result, drawn as far as they are seen, and saved as CSV or JSON. */
+/** Result rows, rendered as far as visible, and saved as CSV or JSON. */
 
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Stack, Text, VisuallyHidden } from '@mantine/core';

@@ -1,4 +1,4 @@
-/** Statements: written for a table, run one after the other, and the position of the one that failed. */
+/** Statements: generated for a table, run one after another, with the position of a failure. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
@@ -30,7 +30,7 @@ export function bodyOf(grammar: Grammar, statement: string, isReadOnly: boolean)
   return { command: JSON.parse(statement) as Record<string, unknown>, ...read_only };
 }
 
-/** The first that fails ends it; `done` has those before. */
+/** The first failure ends it; `done` has the earlier results. */
 export function useRun(id: string, grammar: Grammar) {
   const queryClient = useQueryClient();
   const abort = useRef<AbortController | null>(null);
@@ -63,7 +63,7 @@ export function useRun(id: string, grammar: Grammar) {
   return { ...mutation, done, wrong, cancel: () => abort.current?.abort() };
 }
 
-/** The word with the wrong character; where none is told, the whole statement, if it is one of several. */
+/** The word at the error; if unknown, the whole statement, if there are several. */
 function wrongPlace({ text, from }: Statement, error: unknown, isOneOfMany: boolean): Range | null {
   const at = wrongCharacter(text, error);
   if (at === null) return isOneOfMany ? { from, to: from + text.length } : null;
@@ -95,7 +95,7 @@ interface Page {
 /** Marks around a name; elsewhere the standard's. */
 const QUOTES: Readonly<Partial<Record<Grammar, string>>> = { mysql: '`' };
 
-/** Reads rows of a table, in the order of its primary key, or all that one page has. */
+/** Reads a table's rows in primary-key order, or all that fit one page. */
 export function selectOf(grammar: Grammar, table: DatabaseTable, { limit, skip = 0 }: Page): string {
   if (grammar === 'documents') {
     const skipped = skip === 0 ? '' : `"skip": ${skip}, `;

@@ -147,7 +147,7 @@ interface OneTableProps {
   readonly database: Database;
   readonly grammar: Grammar;
   readonly table: DatabaseTable;
-  /** Undefined: how it is made is shown, not its rows. */
+  /** Undefined: the definition is shown, not the rows. */
   readonly skip: number | undefined;
   readonly onSkip: (skip: number | undefined) => void;
 }

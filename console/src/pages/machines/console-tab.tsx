@@ -1,4 +1,4 @@
-/** The serial console, loaded where it is shown: typing, pasting, the whole screen, and a way out by keys. */
+/** The serial console, loaded when shown: typing, pasting, full screen, and leaving by keyboard. */
 
 import {
   ArrowPathIcon,

@@ -1,4 +1,4 @@
-/** Fields of the form of a new machine, its call, and the fields that many leave as they are. */
+/** Fields of the form for a new machine, its call, and optional fields. */
 
 import { AdjustmentsHorizontalIcon } from '@heroicons/react/24/outline';
 import { Checkbox, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';

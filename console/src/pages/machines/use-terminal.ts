@@ -47,7 +47,7 @@ export function useTerminal(
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     fit.fit();
-    // A shell asks where the cursor is; answers to what it asked long ago would be typed into the guest.
+    // A shell asks for the cursor position; answers to old questions would be typed into the guest.
     let isSilent = false;
     const line = new SerialLine(vmId, {
       onOpen: () => terminal.reset(),

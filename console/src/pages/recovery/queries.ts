@@ -23,7 +23,7 @@ export const statusQuery = queryOptions({
   queryFn: async () => (await cloud.getSystemStatus()).components.recovery,
 });
 
-/** Moving: a point that is being created ends by itself. */
+/** Polled: a point that is being created ends by itself. */
 export const scheduleQuery = queryOptions({
   queryKey: ['recovery', 'schedule'],
   queryFn: () => cloud.getRecoverySchedule(),

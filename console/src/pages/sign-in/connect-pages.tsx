@@ -80,7 +80,7 @@ function Local({ request }: { request: Request }) {
         ...term,
       }),
     meta: { shown: true },
-    // Replaced, so that the way back does not lead to a request that is over.
+    // Replaced, so that going back does not lead to a finished request.
     onSuccess: ({ code }) => location.replace(wayBack(request, { code })),
   });
   return (

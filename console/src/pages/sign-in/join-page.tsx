@@ -16,7 +16,7 @@ import { SignInLayout, useEnter } from './sign-in-pages.tsx';
 
 const words = text.signIn.join;
 
-/** Empty: the address has none, as when the page was loaded again. */
+/** Empty: none in the address, for example after reloading. */
 function readToken(): string {
   return new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
 }

@@ -15,7 +15,7 @@ import { SignInLayout, useEnter } from './sign-in-pages.tsx';
 
 const words = text.signIn.reset;
 
-/** Empty: the address has none, as when the page was loaded again. */
+/** Empty: none in the address, for example after reloading. */
 function readToken(): string {
   return new URLSearchParams(location.hash.slice(1)).get('token') ?? '';
 }
@@ -90,7 +90,7 @@ function NewPasswordForm({ token, onDone }: { token: string; onDone: (done: Done
   );
 }
 
-/** Keys outlive the password, and somebody else may know one: that is said. */
+/** Keys outlive the password, and somebody else may know one: the page says so. */
 function Outcome({ done: { username, sessions_ended, keys_kept, account } }: { done: Done }) {
   const [enter, showKeys] = [useEnter('/'), useEnter('/account')];
   const lead = account === undefined ? words.signIn(username) : words.doneLead(username);

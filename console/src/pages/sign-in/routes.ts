@@ -1,4 +1,4 @@
-/** For those who are not signed in, and for what lets programs sign in: pages without the frame. */
+/** Pages without the frame: for users who are not signed in, and for signing in programs. */
 
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { assertSignedIn, rootRoute } from '../../shell/base-routes.ts';

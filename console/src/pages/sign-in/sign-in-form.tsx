@@ -100,7 +100,7 @@ export function SignInForm(props: SignInProps) {
   return <CredentialsForm {...props} fields={SIGN_IN} action={text.signIn.signIn} send={send} />;
 }
 
-/** The notice that a session was replaced: nobody ended it, and one has to sign in again. */
+/** The notice that a session was replaced: it was not ended by anyone, and requires signing in again. */
 export function SessionReplaced() {
   return <Warning title={text.signIn.replaced}>{text.signIn.replacedLead}</Warning>;
 }

@@ -104,7 +104,7 @@ export function SignInPage() {
   );
 }
 
-/** Cloudlet sends no mail: somebody who knows the person gives a link. */
+/** Cloudlet sends no mail: an administrator who knows the person passes on a link. */
 function Forgotten() {
   return (
     <Fold icon={QuestionMarkCircleIcon} label={text.signIn.forgot}>

@@ -84,7 +84,7 @@ export const objectQuery = (bucket: string, id: string) =>
     queryFn: ({ signal }) => cloud.getObject(id, {}, { signal }),
   });
 
-/** Parts of a bucket's page beside its objects. */
+/** Tabs of a bucket's page besides its objects. */
 export const BUCKET_TABS = [
   'uploads',
   'permissions',

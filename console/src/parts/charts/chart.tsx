@@ -21,14 +21,14 @@ interface ChartProps {
   readonly times: readonly number[];
   readonly lines: readonly ChartLine[];
   readonly say: (value: number) => string;
-  /** The end of the scale, where it is known: 100 for percent. */
+  /** The end of the scale, if known: 100 for percent. */
   readonly max?: number | undefined;
   /** Bytes: the marks of the scale are powers of two. */
   readonly isBinary?: boolean | undefined;
 }
 
 const HEIGHT = 190;
-/** px for the numbers beside the lines. */
+/** Width of the axis labels, px. */
 const AXIS_WIDTH = 74;
 /** px for the times below. */
 const TIME_HEIGHT = 30;

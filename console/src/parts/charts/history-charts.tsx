@@ -156,7 +156,7 @@ function onSteps<T extends { readonly timestamp: string }>(
   return { times, steps: times.map((time) => read.get(time)), step };
 }
 
-/** A figure as it was read. */
+/** A figure as read. */
 export function gauge<T>({ steps }: Series<T>, pick: (entry: T) => number | null): (number | null)[] {
   return steps.map((entry) => (entry === undefined ? null : pick(entry)));
 }

@@ -14,7 +14,7 @@ export function useDownload(...target: DownloadTarget) {
   return useMutation({ mutationFn: () => cloud.ticketUrl(...target), onSuccess: follow });
 }
 
-/** The same, of what is chosen only then, or has to be asked for: `download.mutate(async () => target)`. */
+/** The same, for a target chosen or fetched later: `download.mutate(async () => target)`. */
 export function useDownloads() {
   return useMutation({
     mutationFn: async (find: () => Promise<DownloadTarget>) => cloud.ticketUrl(...(await find())),

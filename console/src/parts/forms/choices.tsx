@@ -1,4 +1,4 @@
-/** One of a few things, as cards: what each of them is, and why one cannot be had. */
+/** A choice among a few options, as cards: each with a description, or why it is unavailable. */
 import { Group, Radio, SimpleGrid, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Prose } from '../commands/code.tsx';

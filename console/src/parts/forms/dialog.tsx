@@ -53,7 +53,7 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** The button: `Delete bucket`. */
   readonly action: string;
-  /** A name to type before the action can be chosen, for what takes away more than the thing itself. */
+  /** A name to type before confirming, for actions that destroy more than the thing itself. */
   readonly typed?: string | undefined;
   /** Not destructive: the button is not red, and has the focus. */
   readonly isHarmless?: boolean;

@@ -18,7 +18,7 @@ export function refusalOf(error: unknown): Refusal {
   return { title: error.message, detail, requestId: error.requestId };
 }
 
-/** The part of a refusal that none of these form fields shows; null: all of it is at fields. */
+/** The part of an error that none of these form fields shows; null: fields show all. */
 export function besideFields(error: unknown, fields: ReadonlySet<string>): Refusal | null {
   const refusal = refusalOf(error);
   if (!(error instanceof CloudError) || error.fields.length === 0) return refusal;
@@ -32,7 +32,7 @@ export function besideFields(error: unknown, fields: ReadonlySet<string>): Refus
 /** `ports.0` is shown at `ports`. */
 const memberOf = (field: string): string => field.split('.', 1)[0] ?? field;
 
-/** The refusal of one field of a form, or of an entry of its list, for its `error`. */
+/** The error of one form field, or of an entry of its list, for its `error`. */
 export function fieldError(error: unknown, field: string): string | undefined {
   if (!(error instanceof CloudError)) return undefined;
   const wrong = error.fields.filter((one) => memberOf(one.field) === field);

@@ -26,7 +26,7 @@ export function Warning({ title, isError = false, role, children }: WarningProps
 interface RefusedProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
-  /** Members that have their error at a field of the form: only what else is wrong is said here. */
+  /** Members whose error a form field shows: only the rest is shown here. */
   readonly atFields?: ReadonlySet<string>;
   /** The next step for the user. */
   readonly children?: ReactNode;

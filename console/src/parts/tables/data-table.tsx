@@ -34,7 +34,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       <Table
         verticalSpacing="xs"
         className={`${classes.table} ${columns.at(-1)?.isActions ? classes.withActions : ''}`}
-        // The width below which it scrolls, where it is not stacked.
+        // Width below which it scrolls, unless stacked.
         style={{ '--least-width': `${columns.length * 115}px` }}
         aria-busy={isBusy}
       >

@@ -9,7 +9,7 @@ const MOST_PX = 15_000_000;
 /** The element's beginning and its end, where one px of the element is one px of the list. */
 const END_PX = 1_000_000;
 
-/** px of the element that holds a list of `listPx`. */
+/** px of the element that contains a list of `listPx`. */
 export function elementPx(listPx: number): number {
   return Math.min(listPx, MOST_PX);
 }
@@ -47,7 +47,7 @@ export class TallPosition {
     this.#listPx = listPx;
   }
 
-  /** px of the element where the window belongs once it rests, so that there is always space to go on. */
+  /** px of the element at which the window belongs when at rest, so that scrolling can always continue. */
   get restPx(): number {
     return mapped(this.#at, this.#listPx, elementPx(this.#listPx));
   }

@@ -24,7 +24,7 @@ interface TallList {
   readonly topOf: (index: number) => number;
 }
 
-/** `element` holds the rows and nothing else, and the window scrolls. */
+/** `element` contains only the rows, and the window scrolls. */
 export function useTallList(element: RefObject<HTMLElement | null>, options: TallListOptions): TallList {
   const { count, rowPx } = options;
   const listPx = count * rowPx;

@@ -70,7 +70,7 @@ function moved(name: string, sign: 1 | -1): (values: Document) => unknown {
   };
 }
 
-/** Whole days and longer are counted by the clocks of the zone, shorter times as they pass. */
+/** Whole days and longer follow the zone's clocks, shorter times are elapsed time. */
 function shifted(utcMs: number, unit: string, { count, zone }: { count: number; zone: Zone }): number {
   const ms = MS_OF[unit];
   if (ms !== undefined) return utcMs + count * ms;

@@ -72,7 +72,7 @@ function namedZone(name: string): Zone {
   return { isUtc: false, offsetAt };
 }
 
-/** Milliseconds of a date of the calendar; parts beyond their ranges count on. */
+/** Milliseconds of a calendar date; parts out of range carry over. */
 export function civil(
   [year, month, day]: readonly [number, number, number],
   [hour = 0, minute = 0, second = 0, millisecond = 0]: readonly number[] = [],
@@ -87,7 +87,7 @@ export function toLocal(utcMs: number, zone: Zone): number {
   return utcMs + zone.offsetAt(utcMs);
 }
 
-/** An hour that clocks show twice is the first one; one that they leave out counts on from before it. */
+/** An hour that clocks repeat means the first; one that they skip counts from before it. */
 export function fromLocal(localMs: number, zone: Zone): number {
   const before = localMs - zone.offsetAt(localMs - DAY_MS);
   if (toLocal(before, zone) === localMs) return before;

@@ -100,7 +100,7 @@ function withLast(list: readonly Document[], { path }: Output): Document[] {
   });
 }
 
-/** On a line between the numbers before and after, by where the documents are sorted. */
+/** Linear interpolation between neighbouring numbers, by the sort field. */
 function withLine(list: readonly Document[], { path }: Output, along: readonly string[]): Document[] {
   const places = list.map((document) => {
     const at = valueAt(document, along);

@@ -135,7 +135,7 @@ function listAt(value: unknown, operator: string, path: string): unknown[] {
   throw new CommandError(operator === '$pop' ? 'TypeMismatch' : 'BadValue', message);
 }
 
-/** `$push` and `$addToSet` take one value, or many with `$each`. */
+/** `$push` and `$addToSet` take one value, or several with `$each`. */
 function eachOf(operand: unknown, operator: string): unknown[] {
   if (!isDocument(operand) || !('$each' in operand)) return [operand];
   if (Array.isArray(operand.$each)) return operand.$each;
@@ -178,7 +178,7 @@ const addToSet: Compile = (operand, { path, options: { collation = null } }) => 
   });
 };
 
-/** Leaves out of the list what the condition holds for. */
+/** Removes elements that meet the condition. */
 const removing =
   (operator: string, path: string, goes: (value: unknown) => boolean): Apply =>
   (slot) => {

@@ -5,7 +5,7 @@ import { setField } from '../../values/field-order.ts';
 import { isDocument, isIndex, valueAt } from '../../values/field-paths.ts';
 import { compileFilter, type Filter, type FilterScope } from '../filter.ts';
 
-/** More of them than any array has is a mistake, and would fill the memory; as a real server's. */
+/** More than any array has is a mistake, and would fill the memory; same limit as a real server's. */
 const MAX_PADDING = 1_500_000;
 
 export interface Slot {
@@ -17,7 +17,7 @@ interface PathContext {
   readonly document: Document;
   /** Filters of arrayFilters, by their identifiers. */
   readonly filters: ReadonlyMap<string, Filter>;
-  /** Which element `$` means is what made the document match it. */
+  /** Determines the element `$` refers to: the one that made the document match. */
   readonly filter: Document;
   /** The scope of the filter. */
   readonly scope?: FilterScope;
@@ -27,7 +27,7 @@ interface PathContext {
   readonly path: string;
 }
 
-/** Throws CommandError where the path cannot go. */
+/** Throws CommandError for an impossible path. */
 export function slotsOf(parts: readonly string[], context: PathContext): Slot[] {
   const slots: Slot[] = [];
   if (parts.some((part) => part === ''))
@@ -119,7 +119,7 @@ function matchedElement(path: string, list: unknown, { filter, scope, document }
 
 type Term = readonly [path: string, value: unknown];
 
-/** The position of the first element that meets all of the terms, or the first of them; -1: none does. */
+/** The position of the first element that meets all of the terms, or the first of them; -1: none. */
 function elementIn(
   list: readonly unknown[],
   { path, terms, scope }: { path: string; terms: readonly Term[]; scope: FilterScope | undefined },

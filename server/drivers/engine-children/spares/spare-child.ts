@@ -175,7 +175,7 @@ export class SpareChild implements SlotUser {
   }
 }
 
-/** Resolves when it has loaded its code: it answers. Nothing is read of what it is asked later. */
+/** Resolves when the child has loaded its code and answers. Calls sent later are not read here. */
 async function loaded({ socket, ended }: LaunchedChild): Promise<void> {
   socket.on('error', () => {});
   for (const piece of encodeFrame({ id: 0, kind: 'ping' })) if (piece.length > 0) socket.write(piece);

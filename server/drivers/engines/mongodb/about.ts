@@ -39,7 +39,7 @@ export const MONGODB: EngineAbout = {
   build,
 };
 
-/** The code for a server of MongoDB is loaded only where there is one: its driver is 150 modules. */
+/** MongoDB's server code is loaded only where there is one: its driver has 150 modules. */
 async function build(tools: EngineTools): Promise<BuiltEngine> {
   const { config, children, managed, serverUsers } = tools;
   const { alarms } = managed;

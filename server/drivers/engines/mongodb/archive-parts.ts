@@ -24,7 +24,7 @@ export interface ArchiveTarget {
   readonly leftOut: ((option: LeftOutOption) => void) | null;
 }
 
-/** `as`: the name under which a collection of the archive is made. */
+/** `as`: the name of the collection created from the archive. */
 export interface NamedCollection {
   readonly name: string;
   readonly as: string;

@@ -40,7 +40,7 @@ import { TenantLogins } from './wire/tenant-logins.ts';
 
 export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly alarms: MongoRouterDeps['alarms'];
-  /** For users on other hosts, or on this one for who asks for it; null: on this host, without. */
+  /** For users on other hosts, and local ones that ask for TLS; null: local users without TLS only. */
   readonly tls?: ServerTls | null;
   /** The router's port at its first start; if taken, the next free one. */
   readonly firstPort: number;
@@ -193,7 +193,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
     await super.close();
   }
 
-  /** The reply to a command, also to one that failed; that of a tailable cursor may come later. */
+  /** The reply to a command, failed or not; a tailable cursor's may come later. */
   async #execute(database: EngineDatabase, sections: Buffer): Promise<Uint8Array> {
     const clock = this.#clock;
     const from = clock.monotonic();
@@ -221,7 +221,7 @@ function withUri(address: Address, { database, username, limits }: EngineDatabas
   return { ...address, uri: (password) => `mongodb://${username}:${password}${end}` };
 }
 
-/** These codes do not tell a driver that the server changed, so that it keeps its connection pool. */
+/** These codes do not tell a driver that the server changed, so that it keeps its connections. */
 function asReply(error: unknown): CommandError {
   if (error instanceof ChildGone && error.why === 'silent') {
     const what = 'A command timed out and its database process was terminated, with all its other commands';

@@ -84,7 +84,7 @@ export class MysqlDumps {
     return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream: all };
   }
 
-  /** The bound of them holds a second late, in which a program makes hundreds; no load would make those. */
+  /** The limit is enforced within a second, in which a program can create hundreds; no load needs so many. */
   async #testDatabases(database: string): Promise<readonly TestDatabase[]> {
     const { links, warn } = this.#deps;
     const all = await links.asAdmin(testDatabases);

@@ -116,7 +116,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
       const before = await store.accessOf(admin, users);
       await store.limitUsers(admin, users, limits);
       await store.setAccess(admin, users, access);
-      // A session keeps the rights it began with. One that opens in the moment of the unlocking has all.
+      // A session keeps its initial rights. One that opens while the lock is lifted has all.
       const hasAll = before === 'none' && access === 'full';
       if (access === 'none' || (before !== access && !hasAll))
         await sessions.endSessions(admin, [users.user, users.writer]);

@@ -30,7 +30,7 @@ export interface MysqlClientPrograms {
   /** Null: they know where those are themselves. */
   readonly plugins: string | null;
   readonly env: Readonly<Record<string, string>>;
-  /** Paths that a process must see to run them, besides the system's folders. */
+  /** Paths that its processes must see, besides the system's folders. */
   readonly readOnly: readonly string[];
 }
 

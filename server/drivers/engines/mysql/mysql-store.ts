@@ -17,7 +17,7 @@ const GROWTH =
 export const NO_GROWTH = ['1044', '1142', '1143', '1370', '1290'];
 const NO_SUCH_GRANT = 1141;
 
-/** The users of one database. On our own server those besides the tenant's exist on the socket only. */
+/** The users of one database. On our own server only the tenant's can log in over TCP. */
 export interface Users {
   readonly database: string;
   /** The tenant's. */
@@ -67,7 +67,7 @@ export async function makeDatabase(admin: Admin, name: string): Promise<void> {
   await admin.query(`CREATE DATABASE IF NOT EXISTS ${id(name)} CHARACTER SET utf8mb4`);
 }
 
-/** Where databases have no comments, a right of a user that nobody can be says whose they are. */
+/** Databases without comments are marked by a grant to an impossible user. */
 async function markDatabase(admin: Admin, name: string): Promise<void> {
   const { mark } = admin.dialect;
   if (mark === null) return;
@@ -205,7 +205,7 @@ export async function setAccess(admin: Admin, users: Users, access: Access): Pro
   ]);
 }
 
-/** Databases that are gone while their users are there: who may drop tables may drop all of it. */
+/** Databases that are missing while their users exist: a right to drop tables allows dropping all. */
 export async function droppedByTenants(admin: Admin): Promise<string[]> {
   const rows = await rowsOf(
     admin,

@@ -65,7 +65,7 @@ function argumentsOf(
   if ('folders' in target) return ['--no-defaults', `--socket=${SOCKET_LINK}/${SOCKET}`, ...rest];
   const { host, port, ca } = target;
   const tls = ca === null ? ['--skip-ssl'] : [`--ssl-ca=${CA_FILE}`, '--ssl-verify-server-cert'];
-  // The plugins of MariaDB's clients for log-ins to a MySQL are in a folder beside them.
+  // The login plugins of MariaDB's clients for MySQL are in a folder beside them.
   const logins = plugins === null ? [] : [`--plugin-dir=${plugins}`];
   return ['--no-defaults', '--protocol=tcp', `--host=${host}`, `--port=${port}`, ...tls, ...logins, ...rest];
 }

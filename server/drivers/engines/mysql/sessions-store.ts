@@ -26,7 +26,7 @@ export async function endSessions(admin: Admin, users: readonly string[]): Promi
   for (const { id } of rows) await kill(admin, Number(id));
 }
 
-/** Ends sessions that fill new databases with dumps. */
+/** Ends sessions that load dumps into new databases. */
 export async function endLoads(admin: Admin): Promise<void> {
   const rows = await rowsOf(admin, `SELECT id FROM (${admin.dialect.sessions}) s WHERE user REGEXP '^t_'`);
   for (const { id } of rows) await kill(admin, Number(id));

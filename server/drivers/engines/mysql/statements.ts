@@ -163,7 +163,7 @@ function asParameter(value: unknown): string | number | boolean | null {
   return JSON.stringify(value);
 }
 
-/** Dates and integers beyond 2^53 come as text already. */
+/** Dates and integers beyond 2^53 are already text. */
 function asJson(value: unknown): unknown {
   if (Buffer.isBuffer(value)) return value.toString('base64');
   return typeof value === 'bigint' ? value.toString() : value;

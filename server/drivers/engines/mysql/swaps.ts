@@ -136,7 +136,7 @@ export class Swaps {
       await fill(users.database, users.writer, programs);
     } catch (error) {
       if (!(error instanceof LoadFailed)) throw error;
-      // To be done again, for the programs were good where they were loaded first.
+      // Can be retried: these programs were valid where the dump was made.
       if (LATER.test(error.message)) throw new Error(error.message, { cause: error });
       failure = new LoadFailed(
         `The tables were loaded, but not all views, routines and triggers: ${error.message}`,

@@ -1,4 +1,4 @@
-/** The data of our server of PostgreSQL: made, and brought to another major version. */
+/** The data of our PostgreSQL server: creation and upgrade to another major version. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../platform/clock.ts';
@@ -112,7 +112,7 @@ export async function upgradeData(
   await settleUpgrade(folders);
 }
 
-/** Ends what a crash between the last steps of an upgrade left, and removes old data after their time. */
+/** Finishes an upgrade that a crash interrupted, and removes old data when due. */
 export async function settleUpgrade(
   { home }: Pick<ServerFolders, 'home'>,
   now = systemClock.now(),
@@ -144,14 +144,14 @@ function joined(
   return paths.length === 0 ? { ...one } : { ...one, LD_LIBRARY_PATH: paths.join(':') };
 }
 
-/** initdb asks for the name of its user. Where there is no view with one, `nobody` runs it. */
+/** initdb needs its user's name. Without a namespace that provides one, `nobody` runs it. */
 async function makerUser({ uid, processes }: ClusterMaking): Promise<number | null> {
   if (uid === null || (await processes.isolation()).hasView) return uid;
   const nobody = /^nobody:[^:]*:(\d+):/m.exec(fs.readFileSync('/etc/passwd', 'latin1'))?.[1];
   return nobody === undefined ? uid : Number(nobody);
 }
 
-/** In a folder that is not ours: what stands there under that name, a link too, goes first. */
+/** The folder is not ours: anything of that name, even a link, is removed first. */
 export function writeNew(path: string, content: string): void {
   removeName(path);
   fs.writeFileSync(path, content, { flag: 'wx', mode: 0o644 });

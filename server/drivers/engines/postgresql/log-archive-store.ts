@@ -1,4 +1,4 @@
-/** Statements about the log of a server of ours, which a replication slot keeps until it is archived. */
+/** SQL for the log of our own server, which a replication slot keeps until it is archived. */
 import type { ClientBase } from 'pg';
 import type { LogState } from '../../../databases/points/server-logs.ts';
 

@@ -37,7 +37,7 @@ import { PostgresqlStatements, READ_ONLY } from './statements.ts';
 import { rowCounts } from './tables-store.ts';
 import { boundTestDatabases, dropOwned, setTestsReadOnly, testDatabases } from './test-databases-store.ts';
 
-/** The owner of a read-only database of so many times its limit cannot log in to write all the same. */
+/** A read-only database this many times above its limit: the owner can no longer log in. */
 const CLOSED_FROM = 1.2;
 const MIB = 2 ** 20;
 /** `max_wal_size`. */
@@ -124,7 +124,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     this.ownLog = new PostgresqlLog({ links, clients, secret: on.secret, major });
   }
 
-  /** Has a copy as it was at its time. */
+  /** Provides a copy as of its time. */
   async recover(signal: AbortSignal): Promise<void> {
     const { links, server } = this;
     const { recovery } = this.#options;
@@ -159,7 +159,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     const to = await newestPrograms();
     if (made === null || to === null || to.major <= made) return null;
     const from = withClients(programsOrThrow('PostgreSQL', await find(made)));
-    // Data that a crash left are put in order by the server that made them.
+    // Recovers data after a crash with the server version that made them.
     await server.up();
     await links.close();
     await server.close();
@@ -263,7 +263,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
       const use = await sessions.serverUse(client);
       const most = this.#options.account?.connections ?? Number.POSITIVE_INFINITY;
       if (use.sessions > most) await sessions.endBeyond(client, most);
-      // A change that fails now is made by the next call.
+      // If a change fails now, the next call makes it.
       await boundTestDatabases(client, MOST_TEST_DATABASES).catch(() => client.query('ROLLBACK'));
       return use;
     });
@@ -314,7 +314,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     return ca === null ? '?sslmode=require' : '?sslmode=verify-full&sslrootcert=ca.pem';
   }
 
-  /** Its owner may switch read-only off, to delete; who goes on to write instead is shut out for a while. */
+  /** The owner may switch read-only off to delete; one who continues to write is locked out for a while. */
   async #close(client: ClientBase, database: EngineDatabase, { bytes, canLogIn }: store.SizeState) {
     const { user } = store.rolesOf(database.database);
     const mayLogIn = bytes < database.sizeLimitBytes * CLOSED_FROM;

@@ -46,7 +46,7 @@ export interface PostgresqlPrograms {
   /** False: npm's programs, without clients. */
   readonly hasClients: boolean;
   readonly env: Readonly<Record<string, string>>;
-  /** Paths that a process must see to run them, besides the system's folders. */
+  /** Paths that its processes must see, besides the system's folders. */
   readonly readOnly: readonly string[];
 }
 
@@ -74,7 +74,7 @@ export function missingOf({ major, version, hasClients }: PostgresqlPrograms): N
   };
 }
 
-/** The readiness of a server of ours by its programs, with the extensions that its tenants may create. */
+/** Readiness of our own server by its programs, with the extensions that tenants may create. */
 export function readinessBy(find: typeof findPrograms): PostgresqlKind['readiness'] {
   return async (folders, problem) => {
     const found = await find(folders && dataMajor(folders));

@@ -38,7 +38,7 @@ export const MAX_WAL_MB = 64;
 /** The server that all accounts shared: its log has larger pieces, and its users are elsewhere. */
 const FOR_US_ALONE = { listen_addresses: '', min_wal_size: '32MB' };
 
-/** Most of the log that waits to be archived; beyond, the oldest goes and a new line begins. */
+/** Maximum log waiting to be archived; beyond, the oldest is dropped and archiving starts anew. */
 export const KEPT_LOG_MB = 128;
 const KEEPS_LOG = {
   wal_level: 'replica',
@@ -216,7 +216,7 @@ function settingsOf({ seen, port, connections }: Settings): Readonly<Record<stri
     temp_file_limit: `${TEMP_FILE_MB}MB`,
     max_wal_size: `${MAX_WAL_MB}MB`,
     min_wal_size: '4MB',
-    // A server that wrote much once would keep all of that for ever, and nobody is charged for it.
+    // Otherwise a server that once wrote much would keep that space forever, uncharged.
     wal_recycle: 'off',
     wal_level: 'minimal',
     max_wal_senders: 0,

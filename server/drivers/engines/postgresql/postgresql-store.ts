@@ -9,7 +9,7 @@ export const DUMPER = 'cloudlet_dump';
 /** Has no rights; its members are the roles by which we work in a tenant's name, on the socket only. */
 export const LOCAL = 'cloudlet_local';
 
-/** Connections that we may have to a tenant's database besides its own. */
+/** Connections that Cloudlet may have to a tenant's database besides the tenant's own. */
 const OURS = 5;
 /** Connections of tenants to the database `postgres`. */
 const MAINTENANCE_CONNECTIONS = 20;
@@ -17,11 +17,11 @@ const MAINTENANCE_CONNECTIONS = 20;
 const HELD_MS = 500;
 const HELD_TRIES = 20;
 export const LOCK_NOT_AVAILABLE = '55P03';
-/** An internal error: nothing else is ours to meet. */
+/** An internal error: no other can occur in our statements. */
 const CONCURRENTLY_UPDATED = 'XX000';
 const HAS_DEPENDENTS = '2BP01';
 const RELEASE = 'RESET default_transaction_read_only';
-/** Bytes of an empty database; about those where they may not be asked for. */
+/** Size of an empty database, used where the size may not be read. */
 const EMPTY = `(CASE WHEN has_database_privilege('template1', 'CONNECT') THEN pg_database_size('template1') ELSE 7500000 END)`;
 const NAME = /^[a-z][a-z0-9_]{1,62}$/;
 
@@ -92,7 +92,7 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
     'GRANT CONNECT ON DATABASE postgres TO PUBLIC',
     `ALTER DATABASE postgres CONNECTION LIMIT ${MAINTENANCE_CONNECTIONS}`,
     'REVOKE ALL ON DATABASE template1 FROM PUBLIC',
-    // Before version 16 who makes roles may have any of them, and these lead out of the server.
+    // Before version 16 CREATEROLE allows taking any role, and these give access to the host.
     `DELETE FROM pg_authid WHERE rolname IN ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')`,
   ];
   await client.query(statements.join(';'));
@@ -176,7 +176,7 @@ export async function isThere(client: ClientBase, name: string, guest: Guest | n
     [name],
   );
   const comment = rows[0]?.comment ?? null;
-  // A database that was only half made has none yet.
+  // A half-created database has none yet.
   if (guest !== null && comment !== null && comment !== guest.mark) {
     throw new AppError('engine_unavailable', `The database ${name} on that server belongs to another cloud`, {
       hint: 'load a dump into a new database instead',
@@ -242,7 +242,7 @@ async function endHolders(client: ClientBase, role: string): Promise<void> {
   );
 }
 
-/** Ends all sessions of a role, or of a database; how many there were. */
+/** Ends all sessions of a role or a database; returns their number. */
 export async function endSessions(
   client: ClientBase,
   of: { readonly role: string } | { readonly database: string },
@@ -379,7 +379,7 @@ export async function rolesNeeded(client: ClientBase): Promise<string> {
   return rows.map(make).join('');
 }
 
-/** Databases that these roles made for themselves, oldest first. */
+/** Databases created by these roles, oldest first. */
 export async function ownedBy(client: ClientBase, { group, user, local }: Roles): Promise<string[]> {
   const { rows } = await client.query(
     'SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = ANY($1) ORDER BY d.oid',
@@ -388,7 +388,7 @@ export async function ownedBy(client: ClientBase, { group, user, local }: Roles)
   return rows.map(({ datname }) => String(datname));
 }
 
-/** One with rights in other databases, or that gave some there, stays; nobody can log in by it then. */
+/** Roles with rights in other databases are kept, but can no longer log in. */
 export async function dropRoles(client: ClientBase, { group, user, local }: Roles): Promise<void> {
   for (const role of [user, local, group]) {
     await client.query(`DROP ROLE IF EXISTS ${id(role)}`).catch(async (error) => {

@@ -26,7 +26,7 @@ const REPLAY_MS = 30 * 60_000;
 
 /** The end of a replay. */
 export interface RecoveryTarget {
-  /** ms; null: with the log. PostgreSQL ends no recovery whose time it has not passed. */
+  /** ms; null: to the end of the log. PostgreSQL fails to recover to a time beyond the log. */
   at: number | null;
 }
 

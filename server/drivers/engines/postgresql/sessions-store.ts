@@ -64,7 +64,7 @@ export async function serverUse(client: ClientBase): Promise<ServerUse> {
   };
 }
 
-/** A transaction of the tenant that holds the role is not waited for, nor ended: there is a next time. */
+/** If a tenant's transaction locks the role, it is neither awaited nor ended: the next call retries. */
 export async function setConnections(client: ClientBase, role: string, connections: number): Promise<void> {
   const limit = `ALTER ROLE ${id(role)} CONNECTION LIMIT ${Math.trunc(connections)}`;
   await client.query(`BEGIN; SET LOCAL lock_timeout = '200ms'; ${limit}; COMMIT`);
@@ -116,7 +116,7 @@ export async function slowStatements(client: ClientBase): Promise<RunningStateme
   return rows.map(({ key, datname, at, ms, text }) => ({ key, database: datname, at, ms: Number(ms), text }));
 }
 
-/** Ends sessions of tenants in databases that are not theirs, where we cannot keep them out. */
+/** Ends sessions of tenants in other databases, where we cannot prevent them. */
 export async function endStrays(client: ClientBase): Promise<void> {
   await client.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

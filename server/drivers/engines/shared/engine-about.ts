@@ -15,7 +15,7 @@ export interface EngineAbout extends EngineDescription {
   readonly folder: string;
   /** Programs that the set-up fetches; null: none needed. */
   readonly programs: EnginePrograms | null;
-  /** The bytes that end the log-in of a user who cannot come in now; missing: its protocol has none. */
+  /** The bytes that refuse the login of a locked-out user; missing: the protocol has none. */
   refusal?(text: string): Buffer;
   readonly development: Development;
   /** Whether `cloudlet databases upgrade` moves its data to a newer major version. */
@@ -28,7 +28,7 @@ export interface EngineAbout extends EngineDescription {
 
 interface EnginePrograms {
   readonly part: Part;
-  /** Whether the host has its own, so that none need be fetched; missing: they are fetched all the same. */
+  /** Whether the host has the programs, so that no download is needed; missing: always download. */
   isOnHost?(): Promise<boolean>;
 }
 

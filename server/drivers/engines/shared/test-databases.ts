@@ -1,6 +1,6 @@
-/** Databases that programs of tenants make beside their own, for tests and as shadows. */
+/** Databases that tenants' programs create beside their own, for tests and as shadows. */
 
-/** The most on a server, or beside a database where each has its own. */
+/** Maximum on a server, or beside a database where each has its own server. */
 export const MOST_TEST_DATABASES = 50;
 
 /** Whether frameworks use such a name for test databases; nothing else identifies them. */

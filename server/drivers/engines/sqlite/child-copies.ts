@@ -45,7 +45,7 @@ function removeCopy(path: string): void {
   for (const end of ['', '-journal', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
-/** Not every program that reads SQLite files can open one in WAL mode, which needs files beside it. */
+/** Some programs cannot open SQLite files in WAL mode, which needs files beside it. */
 function asOneFile(path: string): void {
   const copy = new DatabaseSync(path, { defensive: true, limits: { attach: 0 } });
   try {

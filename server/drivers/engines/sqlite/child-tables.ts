@@ -96,7 +96,7 @@ function foreignKeysOf(database: DatabaseSync, name: string): Table['foreign_key
   }));
 }
 
-/** Exact up to MAX_COUNT; null beyond. */
+/** Exact up to MAX_COUNT; null above. */
 function countedRows(database: DatabaseSync, name: string): number | null {
   const quoted = `"${name.replaceAll('"', '""')}"`;
   try {

@@ -1,8 +1,8 @@
-/** Settings of a connection that programs ask for and that change nothing here are answered all the same. */
+/** Connection settings that programs query and that change nothing here. */
 
 const ASKED = /^\s*PRAGMA\s+(?:(?:main|temp)\s*\.\s*)?(\w+)\s*(?:=\s*[^;]+|\([^;)]*\))?\s*;?\s*$/i;
 const MOST_CHARACTERS = 200;
-/** SQLite answers these, when they are set, with the value that holds from then on. */
+/** SQLite answers these settings, when set, with the new value. */
 const ANSWERED: ReadonlySet<string> = new Set(
   'busy_timeout journal_size_limit mmap_size threads wal_autocheckpoint'.split(' '),
 );

@@ -68,7 +68,7 @@ export function openTenantFile(path: string, options: OpenOptions): DatabaseSync
   }
 }
 
-/** Applies the size limit to an open connection; beyond it a write fails with SQLITE_FULL. */
+/** Applies the size limit to an open connection; larger writes fail with SQLITE_FULL. */
 export function setSizeLimit(database: DatabaseSync, sizeLimit: SizeLimit, sessions: Sessions): void {
   database.setAuthorizer(null);
   try {

@@ -21,7 +21,7 @@ export interface AccountKind {
   readonly data: string;
   /** Creates the engine over one server; starts nothing. */
   make(options: ManagedEngineOptions): AccountEngine;
-  /** The server of a copy, in the folder of the options; missing where an engine has none. */
+  /** The server of a copy, in the options' folder; missing if an engine has none. */
   recover?(options: ManagedEngineOptions, copy: ServerCopy, how: RecoverHow): Promise<AccountEngine>;
   /** Its codes of errors where nothing may grow: of a read-only transaction, of a right that is missing. */
   readonly refused: readonly string[];

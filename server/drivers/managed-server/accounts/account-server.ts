@@ -110,12 +110,12 @@ export class AccountServer {
     return asTrouble('engine_unavailable', this.#life.trouble) ?? isHeldBack;
   }
 
-  /** Starts one that did not start before, when it is time, whether anybody waits for it or not. */
+  /** Starts one that failed before, when due, whether or not anyone waits. */
   tryAgain(): void {
     if (this.#life.isToTryAgain) void this.using(async () => {}).catch(() => {});
   }
 
-  /** Lets a waiting connection in, or refuses it with the reason. Never rejects. */
+  /** Admits a waiting connection, or refuses it with the reason. Never rejects. */
   async wanted(): Promise<void> {
     const { proxy, listener, refusal } = this.#deps;
     if (!this.#isWanted)
@@ -174,7 +174,7 @@ export class AccountServer {
     return this.#databases.all().every(({ database }) => database.number >= number);
   }
 
-  /** Bytes that the database takes, with its share of what the server does, as of the last poll. */
+  /** Size of the database, with its share of the server's, at the last poll. */
   sizeOf(name: string): number {
     const own = this.#databases.all().map(({ ownBytes }) => ownBytes);
     return withShare(this.#databases.get(name)?.ownBytes ?? 0, { bytes: this.bytes, own });
@@ -228,7 +228,7 @@ export class AccountServer {
     });
   }
 
-  /** Ends the server with all its sessions, and starts it again. */
+  /** Ends all sessions and restarts the server. */
   restart(): Promise<void> {
     this.#work.end(ended('it was restarted'));
     return this.#life.restart();
@@ -279,12 +279,12 @@ export class AccountServer {
     return this.#sleep('capacity');
   }
 
-  /** Knows a server that takeOver() has not reached yet, so that close() ends it. Never rejects. */
+  /** Registers a server that takeOver() has not reached yet, so that close() ends it. Never rejects. */
   adopt(): Promise<void> {
     return this.#life.adopt();
   }
 
-  /** Ends it properly; it is back with the next Cloudlet. */
+  /** Shuts it down cleanly; the next Cloudlet starts it. */
   async close(): Promise<void> {
     await this.#life.close();
     this.#databases.keepAll();
@@ -299,7 +299,7 @@ export class AccountServer {
     return this.#life.sleep(why, () => this.#databases.keepAll());
   }
 
-  /** Ends all sessions by ending the server: nothing of its account can block that. */
+  /** Ends all sessions by stopping the server, which its account cannot block. */
   async #endSessions(): Promise<void> {
     const { proxy, listener } = this.#deps;
     this.#work.end(ended('its databases were closed'));

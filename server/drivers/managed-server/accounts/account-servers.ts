@@ -54,7 +54,7 @@ export class AccountServers implements Engine {
   readonly #polling: Beat;
   readonly #disk: DiskGuard;
   #moving: Promise<void> | null = null;
-  /** Whether its users are let in: only by a Cloudlet that serves. */
+  /** Whether users are admitted: only while Cloudlet serves. */
   #isAwake = false;
   /** Number of polls. */
   #polls = 0;
@@ -244,7 +244,7 @@ export class AccountServers implements Engine {
     return (await this.#of(database).engine.log?.(database, maxBytes)) ?? '';
   }
 
-  /** Ends its server with all sessions of the account, and starts it again. */
+  /** Restarts the server, ending all sessions of the account. */
   async restart(database: EngineDatabase): Promise<void> {
     await this.#of(database).restart();
   }

@@ -9,7 +9,7 @@ const MAX_ENTRY = 2000;
 /** Maximum entries of one database between flushes; further ones are counted. */
 const MAX_ENTRIES = 100;
 const MAX_BYTES = 2 ** 20;
-/** Bytes that stay of a log that has grown beyond. */
+/** Bytes kept of a log that exceeds the limit. */
 const KEPT_BYTES = MAX_BYTES / 2;
 
 /** Statements from this duration on are slow. */

@@ -13,7 +13,7 @@ export interface Administrator {
   readonly password: () => string;
 }
 
-/** Where the server is. */
+/** Address of the server. */
 export type ServerEndpoint =
   /** Folder of the socket, and the port in its name, if any. */
   | { readonly socket: () => { readonly folder: string; readonly port: number } }

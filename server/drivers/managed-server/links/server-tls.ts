@@ -72,7 +72,7 @@ export class ServerTls {
       [KEY_FILE, key],
     ] as const) {
       const path = join(home, name);
-      // In a folder that is not ours: what stands there under that name, a link too, goes first.
+      // The folder is not ours: anything of that name, even a link, is removed first.
       fs.rmSync(path, { force: true });
       fs.writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
       if (uid !== null) fs.lchownSync(path, uid, uid);
@@ -90,7 +90,7 @@ export class ServerTls {
 
   #made(): Certificate {
     const now = this.#options.clock.now();
-    // This host's own programs may connect as they did.
+    // This host's own programs may connect as before.
     const names = [...new Set([this.host, 'localhost', LOOPBACK])];
     const span = { from: now - DAY_MS, until: now + SERVER_DAYS * DAY_MS };
     return makeServerCertificate({ name: AUTHORITY, key: this.#authority().key }, names, span);

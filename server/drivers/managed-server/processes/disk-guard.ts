@@ -21,9 +21,9 @@ export interface Guarded {
   measureDisk(): Promise<void>;
   /** Sets why nothing may grow, and pauses a growing server; null: all may. Never rejects. */
   holdBack(waits: Waits | null): Promise<void>;
-  /** Whether holdBack() took the rights to grow from its users. Then it need not be held: deletes go on. */
+  /** Whether holdBack() revoked its users' rights to grow. Then it need not be suspended: deletes work. */
   readonly isWithoutGrowth: boolean;
-  /** Ends it with all its sessions. Never rejects. */
+  /** Shuts it down with all sessions. Never rejects. */
   endFor(why: string): Promise<void>;
   /** See AccountEngine. */
   readonly engine: { hold(isHeld: boolean): Promise<void> };

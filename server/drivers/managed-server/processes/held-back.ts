@@ -51,7 +51,7 @@ export class HeldBack {
     return this.#takesRights(this.#waits);
   }
 
-  /** Whether they have none. */
+  /** Whether users have no right to grow. */
   get isWithoutGrowth(): boolean {
     return !this.#deps.deletesWhileHeld && this.takesRights && !this.#isBehind;
   }

@@ -98,7 +98,7 @@ class LongSessions {
   }
 }
 
-/** It goes back to the usual only once it has rested for as long as it computed. */
+/** Returns to normal only after resting as long as it computed. */
 function orderAfter(longMs: number, before: ProcessorOrder): ProcessorOrder {
   if (longMs === 0) return 'usual';
   if (longMs >= LAST_MS || before === 'last') return 'last';

@@ -22,7 +22,7 @@ export interface ServerLifeDeps extends Deps {
   readonly work: ServerWork;
   /** Whether connections are accepted. */
   readonly isWanted: () => boolean;
-  /** Brings a server that is up in line with what changed meanwhile, before its users are let in. */
+  /** Applies missed changes to a running server before its users are admitted. */
   readonly begin: () => Promise<void>;
   /** The server no longer runs. */
   readonly onLeft: () => void;
@@ -103,14 +103,14 @@ export class ServerLife {
     });
   }
 
-  /** Whether one that did not start is to be started now, whether anybody waits for it or not. */
+  /** Whether a failed server should be started now, whether or not anyone waits. */
   get isToTryAgain(): boolean {
     const { work, isWanted, clock } = this.#deps;
     if (this.trouble === null || work.pending > 0 || !isWanted()) return false;
     return clock.monotonic() >= this.#notBefore;
   }
 
-  /** Has the listener lead to the server where it is up and somebody may come in, else nowhere. */
+  /** Points the listener at the server if it is up and users are admitted, else nowhere. */
   async lead(): Promise<void> {
     const { proxy, listener, isWanted } = this.#deps;
     const isReached = this.isUp && isWanted();
@@ -156,7 +156,7 @@ export class ServerLife {
     await this.#stop();
   }
 
-  /** Stops it if it still has nothing to do, and nobody has a session or, for `capacity`, nothing runs. */
+  /** Stops it if still idle: no sessions or, for `capacity`, nothing running. */
   async sleep(why: 'unused' | 'capacity', stopped: () => void): Promise<void> {
     const { proxy, listener, engine, work, beforeSleep, lastUse } = this.#deps;
     await this.#locks.run(LOCK, async () => {
@@ -184,7 +184,7 @@ export class ServerLife {
     });
   }
 
-  /** Knows a server that takeOver() has not reached yet, so that close() ends it. Never rejects. */
+  /** Registers a server that takeOver() has not reached yet, so that close() ends it. Never rejects. */
   async adopt(): Promise<void> {
     await this.#locks.run(LOCK, async () => this.isUp || this.#server.takeOver()).catch(() => {});
   }

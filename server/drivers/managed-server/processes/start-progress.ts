@@ -1,4 +1,4 @@
-/** Whether a server that takes its time to start still gets on: by its processor time, not by the clock. */
+/** Whether a slow-starting server still makes progress: by its CPU time, not the clock. */
 import { readdirSync } from 'node:fs';
 import type { Clock } from '../../../platform/clock.ts';
 import { MS_PER_TICK, readStat } from '../../host-process/process-identity.ts';

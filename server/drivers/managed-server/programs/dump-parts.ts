@@ -33,7 +33,7 @@ export class DumpParts {
     return this.#mark === null ? 1 : 2;
   }
 
-  /** The content up to the next mark. What is not read of it is passed over by nextName(). */
+  /** The content up to the next mark. nextName() skips what was not read. */
   content(): Readable {
     this.#handed = Readable.from(this.#content(), { objectMode: false }).once('error', () => {});
     return this.#handed;

@@ -8,7 +8,7 @@ import type { ManagedServerDeps } from '../managed-server.ts';
 import type { ClientRun } from './client-programs.ts';
 
 const POLL_MS = 500;
-/** A reader who takes fewer bytes than this in that time, while there are more, loses the dump. */
+/** A reader slower than this, while more bytes are ready, loses the dump. */
 const SLOW_BYTES = 256 * 1024;
 const SLOW_MS = 30_000;
 /** A key of a dump of several databases. */
@@ -16,7 +16,7 @@ const KEY_LENGTH = 32;
 /** A reader with this much pending data is the slow side. */
 const FULL_BYTES = 16 * 1024;
 
-/** Names of databases that are being loaded, or were replaced by a load: nobody but Cloudlet has them. */
+/** Databases being loaded or replaced by a load: only Cloudlet uses them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
 /** The client's output, through `through`. Throws `asError` of its error output if it fails at once. */

@@ -1,4 +1,4 @@
-/** Programs of database engines that the set-up fetched; where it could not, it wrote down why. */
+/** Database programs fetched by the set-up; if it could not, it recorded why. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Preparing } from '../../../platform/host/preparing.ts';

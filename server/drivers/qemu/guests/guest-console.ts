@@ -7,11 +7,11 @@ import { openOwn, tailOf } from '../../host-process/foreign-files.ts';
 import { connectIn } from '../../host-process/owned-socket.ts';
 import { FILES } from '../arguments.ts';
 
-/** Beyond this a log is cut to its newest part, while the guest runs: a guest can write without end. */
+/** Above this a log is cut to its newest part while the guest runs: guests write without limit. */
 const LOG_LIMIT_BYTES = 8 * 1024 * 1024;
 const LOG_KEPT_BYTES = 1024 * 1024;
 
-/** Listens first and lets the bytes flow then: none is lost in between. */
+/** Listens first, then lets bytes flow, so that none is lost. */
 export class SocketConsole implements GuestConsole {
   readonly #socket: Socket;
   #onClose: () => void = () => {};
@@ -58,7 +58,7 @@ export class SocketConsole implements GuestConsole {
   }
 }
 
-/** The last bytes of what the guest in that folder wrote to its console; none when it has no log. */
+/** The end of the console log of the guest in that folder; empty without a log. */
 export function readLog(folder: string, maxBytes: number): Uint8Array {
   let fd: number;
   try {

@@ -38,7 +38,7 @@ export interface RunRecord {
   readonly accelReason: string;
   /** ms since 1970; null until the processor runs. */
   readonly runningSince: number | null;
-  /** Where its ports are reached; none until it can run, and none where it has an address of its own. */
+  /** Address of its ports; none before it can run, and none if it has its own address. */
   readonly forwards: Forwards;
   /** Base of the guest's limits; missing: an older Cloudlet started it. */
   readonly size?: GuestSize;
@@ -211,7 +211,7 @@ export class GuestFolders {
     return ending?.pid === pid ? ending : null;
   }
 
-  /** Gone at once; what takes longer is finished by the next start if we die. Missing is no error. */
+  /** Removed at once; if we die, the next start finishes the rest. No error if missing. */
   async remove(vmId: string): Promise<void> {
     const record = this.#records.get(vmId);
     const gone = join(this.#root, GONE + vmId);

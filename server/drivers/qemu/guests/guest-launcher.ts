@@ -93,7 +93,7 @@ export class GuestLauncher {
     const size = { vcpus, memoryMb };
     this.limit(run, size);
     runs.remember(run, { accel, accelReason: reason, size });
-    // While the process gets ready, neither holds anybody up.
+    // While the process starts, neither delays the other.
     const guarded = guard();
     processes.shells.refill();
     const forwards = await this.bringUp(run, spec, guarded);
@@ -239,7 +239,7 @@ export function limitsOf({ vcpus, memoryMb }: GuestSize): Readonly<Record<string
   };
 }
 
-/** Makes what a guest is on this host before it is started: its folders, its disk and its seed. */
+/** Prepares a guest on this host: folders, disk and seed. */
 export interface PreparationDeps {
   readonly folders: GuestFolders;
   readonly programs: QemuPrograms;
@@ -302,7 +302,7 @@ function lendBaseAgain(folder: string, base: string, { diskFormat, uid }: GuestR
   if (diskFormat === 'qcow2' && !existsSync(join(folder, FILES.base))) lendBase(folder, base, uid);
 }
 
-/** A guest with a disk and the hardware of one in a recovery point, and a seed of its own. */
+/** A guest with the disk and hardware of one in a recovery point, and its own seed. */
 async function copyGuest(
   folders: GuestFolders,
   { spec, origin, base }: { readonly spec: GuestSpec; readonly origin: GuestOrigin; readonly base: string },

@@ -1,4 +1,4 @@
-/** How guests are connected: QEMU's own network behind this host, or a device on a bridge of it. */
+/** Guests' networks: QEMU's own behind this host, or a device on a bridge. */
 
 import { isIPv4 } from 'node:net';
 import type { GuestEndpoint, GuestNetwork, GuestSpec, ReachedPort } from '../../../compute/hypervisor.ts';
@@ -19,7 +19,7 @@ export interface OutboundGuard {
    * to do.
    */
   ensure(): Promise<void>;
-  /** The same for a guest that is not let out, for which it is one wall of two. Never rejects. */
+  /** The same for an isolated guest, for which it is one of two barriers. Never rejects. */
   close(): Promise<void>;
   /** Error of the last ensure(), or null. */
   readonly refusal: AppError | null;
@@ -27,7 +27,7 @@ export interface OutboundGuard {
 
 /** Guests with their own addresses. Rejects with AppErrors that have a fix. */
 export interface GuestBridge {
-  /** Makes a device that only root may open, closed to all that is not the guest's; gives its name. */
+  /** Creates a device only root may open, closed to all but the guest; returns its name. */
   plug(
     guest: Omit<GuestNetwork, 'address'> & { readonly address: string; readonly uid: number },
   ): Promise<string>;
@@ -107,7 +107,7 @@ export class GuestNetworks {
     writeSeed(this.#deps.folders.guestPath(spec.vmId), { ...spec, staticNetwork: network }, uid);
   }
 
-  /** Throws where guests are given no users, which one that was made with its own cannot start without. */
+  /** Throws where guests have no users of their own, which a guest made with one needs. */
   assertUsers(): void {
     const { noUsers } = this.#deps;
     if (noUsers === null) return;
@@ -115,7 +115,7 @@ export class GuestNetworks {
     throw new AppError('engine_unavailable', detail, { hint: noUsers.fix });
   }
 
-  /** Throws for a guest made without root, or under another setting: no rule knows its user. */
+  /** Throws for a guest made without root or under another setting: no rule matches its user. */
   #userOf({ uid }: GuestRecord): number {
     this.assertUsers();
     const { uidBase } = this.#deps;

@@ -198,7 +198,7 @@ export class GuestRun {
     }
   }
 
-  /** Sets what QEMU takes only once it is ready, and lets the processor run. Rejects when it does not. */
+  /** Sets QEMU options that need a running QEMU, then starts the processor. Rejects on failure. */
   async resume(): Promise<void> {
     const interval = { property: 'guest-stats-polling-interval', value: STATS_SECONDS };
     const balloon = { path: `/machine/peripheral/${BALLOON_ID}`, ...interval };
@@ -232,7 +232,7 @@ export class GuestRun {
     }
   }
 
-  /** Lets go of the process; it runs on. */
+  /** Detaches from the process, which continues. */
   close(): void {
     this.#isClosed = true;
     this.#events?.close();

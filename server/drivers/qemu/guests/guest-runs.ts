@@ -67,7 +67,7 @@ export class GuestRuns {
     else this.#deps.folders.writeRun(run.vmId, record);
   }
 
-  /** The present run of a guest, also one that nobody wrote down because we died just then; or null. */
+  /** The current run of a guest, also one unrecorded because we died; or null. */
   find(vmId: string): GuestRun | null {
     const known = this.#runs.get(vmId);
     if (known?.isAlive) return known;
@@ -118,7 +118,7 @@ export class GuestRuns {
     return [...this.#runs.values()].filter((run) => run.isAlive && !run.isStopping);
   }
 
-  /** The full sizes of all that live, also of those being stopped, MiB; `others` are no runs yet, or some. */
+  /** Full sizes of all live and stopping guests, MiB; `others`: not yet running, or some that are. */
   memoryMb(others: ReadonlyMap<string, number>): number {
     const sizes = new Map(others);
     for (const { vmId, isAlive: lives } of this.#runs.values()) {

@@ -13,7 +13,7 @@ import type { GuestRun } from '../guests/guest-run.ts';
 export interface HostDisk {
   /** Less space is free than Cloudlet's own commits need. */
   isLow(): boolean;
-  /** It is low, and the reserve for those commits was given back to the disk: any write may take it. */
+  /** Space is low, and the reserve for those commits was released: any write may use it. */
   isOut(): boolean;
 }
 
@@ -26,7 +26,7 @@ export interface DiskFullWaitsDeps {
 }
 
 const QMP_MS = 1000;
-/** QEMU's words for a guest that it paused on a full disk, and for one that it paused on command. */
+/** QEMU's states for guests paused by a full disk or on command. */
 const PAUSED = ['io-error', 'paused'];
 
 export class DiskFullWaits {

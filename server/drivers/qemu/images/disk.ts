@@ -1,4 +1,4 @@
-/** Makes a guest's disk and seed, and puts the files beside it that it starts from. */
+/** Creates a guest's disk and seed, and its boot files. */
 import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';

@@ -17,7 +17,7 @@ import { HEADER_BYTES, ImageRefused, type RecognizedImage, recognizeImage } from
 export interface ImageLibraryDeps {
   readonly directory: string;
   readonly clock: Clock;
-  /** Under which images are converted, used for nothing else; null: ours, because only root can change it. */
+  /** User id under which images are converted, used for nothing else; null: ours. */
   readonly uid: number | null;
   /** Path of `qemu-img`, or null. */
   readonly program: () => Promise<string | null>;
@@ -33,7 +33,7 @@ interface ConversionLimits {
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 const LIMITS: ConversionLimits = { memoryBytes: 2 * GIB, cpuSeconds: 3600, totalMs: 2 * 3_600_000 };
-/** Tables and counters of the new file, beside the disk itself. */
+/** Tables and counters of the new file, besides the disk itself. */
 const TABLES_BYTES = GIB;
 const CGROUP = 'cloudlet-images';
 const STAGE = '.import-';
@@ -193,7 +193,7 @@ export class ImageLibrary {
   }
 }
 
-/** Bytes of an image as they come. */
+/** Bytes of an image as they arrive. */
 class StagedFile implements ImageStage {
   readonly #file: FileHandle;
 
@@ -248,7 +248,7 @@ function lastWords(words: string): string {
   return plain === '' ? 'it cannot be converted' : `it cannot be converted: ${plain}`;
 }
 
-/** A program outside the system's folders needs to see these: its libraries are beside it. */
+/** Folder of a program outside the system's folders, which needs the libraries there. */
 function programFolder(program: string): string {
   const folder = dirname(fs.realpathSync(program));
   return basename(folder) === 'bin' ? dirname(folder) : program;

@@ -111,7 +111,7 @@ print(asked.makefile().read().split("\\n\\n", 1)[1])
 '
 `;
 
-/** At each boot, so that machines that were made before get it; a command of the user's own stays. */
+/** At each boot, so that older machines get it; a command set by the user stays. */
 function keysCommand({ network: { privateLink } }: SeedSpec): string {
   if (privateLink === undefined) return '';
   const script = `cd /etc/ssh/sshd_config.d || exit

@@ -1,4 +1,4 @@
-/** The built-in image, which the set-up builds; where it could not, it wrote down why. */
+/** The built-in image, built by the set-up; if it could not, it recorded why. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

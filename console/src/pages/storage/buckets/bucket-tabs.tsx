@@ -1,4 +1,4 @@
-/** The parts of a bucket's page: its objects, and what is set on it. */
+/** A bucket's page: its objects and its settings. */
 import { Group, Tabs } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef } from 'react';

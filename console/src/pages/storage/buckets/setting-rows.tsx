@@ -70,7 +70,7 @@ interface RuleFrameProps {
   readonly title: string;
   readonly remove: string;
   readonly onRemove: () => void;
-  /** Beside the button that removes the rule. */
+  /** Shown beside the button that removes the rule. */
   readonly aside?: ReactNode;
   readonly children: ReactNode;
 }

@@ -1,4 +1,4 @@
-/** The tabs of a bucket beside its objects, fetched together: each has only a few lines of its own. */
+/** A bucket's tabs other than objects, fetched together: each has only a few lines. */
 import { Stack } from '@mantine/core';
 import type { BucketTab } from '../queries.ts';
 import { WhoMay } from './permissions-tab.tsx';

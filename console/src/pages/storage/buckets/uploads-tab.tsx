@@ -1,4 +1,4 @@
-/** Uploads in parts that were begun and not completed: to go on with, or to abort. */
+/** Incomplete multipart uploads: to continue or abort. */
 import { ArrowUpTrayIcon } from '@heroicons/react/24/outline';
 import { Button, FileButton, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';

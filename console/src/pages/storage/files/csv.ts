@@ -33,7 +33,7 @@ export function readCsv(text: string, { most, isWhole }: { most: number; isWhole
   return { columns, rows, isCut: !isWhole || below.length > most || head.length > width };
 }
 
-/** The one that the first line has most of. */
+/** The most frequent one in the first line. */
 function delimiterOf(text: string): string {
   const line = text.slice(0, text.search(/\r?\n|$/)).replace(/"[^"]*"/g, '');
   const counts = DELIMITERS.map((one) => line.split(one).length);
@@ -99,7 +99,7 @@ function typeOf(rows: readonly (readonly string[])[], at: number): CsvColumn['ty
 
 const { compare } = new Intl.Collator(undefined, { numeric: true });
 
-/** Sorted by a column, as its type says; what is empty comes last. */
+/** Sorted by a column's type; empty values last. */
 export function sortedBy(
   { columns, rows }: CsvTable,
   at: number,

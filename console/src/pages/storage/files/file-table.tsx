@@ -1,4 +1,4 @@
-/** A folder as a table: its columns, what is chosen of it, and what can be done with that. */
+/** A folder as a table: columns, selection, and actions on it. */
 
 import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
 import { Text, VisuallyHidden } from '@mantine/core';

@@ -60,7 +60,7 @@ export function FilesPage() {
   const isVersioned = bucket.data?.versioning === true;
   const isWide = useMediaQuery(WIDE, undefined, { getInitialValueInEffect: false });
   const opened = object === undefined ? undefined : { bucket: name, id: object, isVersioned };
-  // Where there is no list, nothing can be beside it.
+  // Without a list, nothing can be beside it.
   const isBeside = opened !== undefined && isWide && tab === undefined && (entries?.length ?? 0) > 0;
   const download = useDownload('downloadFolder', [name], prefix === '' ? {} : { prefix });
   return (

@@ -1,4 +1,4 @@
-/** One call for each of many objects: some at a time, and as fast as the cloud takes them. */
+/** One call per object: several at a time, as fast as the cloud accepts them. */
 import { CloudError } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
 
@@ -36,7 +36,7 @@ export async function eachOf<T>(
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-/** A large folder is more calls than the cloud takes in a few seconds: it says when to go on. */
+/** A large folder needs more calls than the cloud accepts in seconds: it says when to continue. */
 export async function patiently<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

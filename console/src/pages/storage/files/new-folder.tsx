@@ -1,4 +1,4 @@
-/** Opens a folder that has nothing in it yet. Folders are beginnings of names: there is nothing to make. */
+/** Opens an empty folder. Folders are name prefixes: nothing needs to be created. */
 import { Button, Group, Stack, TextInput } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-/** One object: what it looks like, what is known of it, its versions, and what can be done. */
+/** One object: preview, properties, versions and actions. */
 
 import { ArrowDownTrayIcon, ArrowUturnLeftIcon, PencilIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { Button, Code, Group, Stack, Tabs, Text } from '@mantine/core';

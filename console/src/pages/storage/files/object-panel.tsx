@@ -1,4 +1,4 @@
-/** One object, opened from its folder: beside the list where there is room for both, else over it. */
+/** One object, opened from its folder: beside the list if there is room, else over it. */
 import { CloseButton, Drawer, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -66,7 +66,7 @@ function Beside({ title, onClose, children }: BesideProps) {
   latest.current = onClose;
   useEffect(() => {
     let isCovered = false;
-    // Before a window over the page takes the key and is gone.
+    // Before a dialog handles the key and closes.
     const look = () => {
       isCovered = document.querySelector('[role=dialog][aria-modal=true], [role=menu]') !== null;
     };

@@ -8,7 +8,7 @@ export type Relocation = 'rename' | 'move' | 'copy';
 /** The target. */
 export interface Place {
   readonly bucket: string;
-  /** The folder as it was typed: with or without slashes at its ends. */
+  /** The folder as typed: with or without slashes at its ends. */
   readonly folder: string;
   /** The name of a single file or folder; not used for several. */
   readonly name: string;
@@ -25,7 +25,7 @@ export interface Outcome {
   readonly done: readonly Step[];
   /** Names that already exist: nothing was stored. */
   readonly taken: readonly Step[];
-  /** Why some stayed where they were. */
+  /** Why some were not moved. */
   readonly failure: unknown;
 }
 

@@ -12,7 +12,7 @@ interface RowTableProps {
   readonly onSort?: (at: number) => void;
 }
 
-/** A thousand rows of many columns take longer than a click may. */
+/** A thousand rows of many columns would delay a click too long. */
 const CELLS_AT_ONCE = 4000;
 
 export function RowTable({ columns, rows, sort, onSort }: RowTableProps) {

@@ -1,4 +1,4 @@
-/** The difference of two texts, line by line (Myers 1986): what is there in both, gone, or new. */
+/** The difference of two texts, line by line (Myers 1986): unchanged, removed, or added. */
 
 export interface DiffPart {
   readonly kind: 'same' | 'gone' | 'new';

@@ -15,7 +15,7 @@ interface Dragged {
   readonly onDone: () => void;
 }
 
-/** Files of this page that are held; browsers show the data of a drag only to where it is dropped. */
+/** Dragged files of this page; browsers reveal a drag's data only where it is dropped. */
 let held: Dragged | undefined;
 
 /** Starts a drag, with the names for other programs. */
@@ -66,7 +66,7 @@ export function useFolderDrop(bucket: string): FolderDrop {
 
 const isCopy = ({ ctrlKey, altKey }: DragEvent) => ctrlKey || altKey;
 
-/** A folder goes neither into itself nor to where it is. */
+/** A folder cannot be moved into itself or to its own place. */
 function takes({ bucket: from, targets }: Dragged, bucket: string, folder: string): boolean {
   return (
     from === bucket &&

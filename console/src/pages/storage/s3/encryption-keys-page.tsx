@@ -1,4 +1,4 @@
-/** Encryption keys of the account, which S3 clients name: made, disabled, enabled and deleted. */
+/** The account's encryption keys, which S3 clients name: create, disable, enable, delete. */
 import { KeyIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Code, Group, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';

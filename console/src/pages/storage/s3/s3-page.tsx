@@ -1,4 +1,4 @@
-/** S3 access: where the endpoint is, the keys that programs use, and how a client is set up. */
+/** S3 access: the endpoint, the keys for programs, and how to set up a client. */
 
 import { KeyIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Code, Group, Stack, Text, Title } from '@mantine/core';

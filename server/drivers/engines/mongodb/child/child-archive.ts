@@ -82,7 +82,7 @@ export function copyHandler(all: () => readonly Archived[], target: string): Han
 async function backupTo(file: string, copy: string): Promise<void> {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
-    // The archive is made of the copy, and is no longer than that.
+    // The archive is made from the copy and is no larger.
     hostSpace.assertSpaceFor(2 * sizeOf(database));
     await backup(database, copy, { rate: ALL_PAGES });
   } finally {
@@ -201,7 +201,7 @@ export const checkHandler: Handler = async ({ head }) => {
   }
 };
 
-/** The databases that are made of an archive. */
+/** Databases created from an archive. */
 class FilledDatabases {
   readonly #name: string;
   readonly #database: DocumentDatabase;

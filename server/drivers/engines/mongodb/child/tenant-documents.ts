@@ -81,7 +81,7 @@ export class TenantDocuments {
     return this.#endInTests(command, context) ?? reply;
   }
 
-  /** The end of a transaction on a database for tests, of which the command does not say which. */
+  /** Ends a transaction on a test database; the command does not name the database. */
   #endInTests(command: Document, context: CommandContext): Document | null {
     for (const { name } of this.tests.list()) {
       const reply = this.tests.run(name, command, context);

@@ -52,7 +52,7 @@ export class MongodServer implements ServerKind {
     makeServerSecret(folders);
     const data = join(folders.home, DATA);
     if (dataSeries(folders) === null) {
-      // Without an administrator there is nothing in it; who made one there before us is gone with it.
+      // Without an administrator it is empty; one created by an earlier attempt is removed with it.
       await removeTree(data);
       makeFolder(data, this.#deps.uid);
     } else if (!existsSync(join(data, MARK))) {

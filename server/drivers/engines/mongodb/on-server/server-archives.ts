@@ -112,7 +112,7 @@ function ownOf({ collections }: ArchiveContents): FoundCollection[] {
   return collections.filter(({ beside = null }) => beside === null);
 }
 
-/** The user of a database has no rights beside it. A dump that is restored has nobody to be told. */
+/** A database's user has no rights to other databases. A restore from a dump has no caller to inform. */
 function leaveTestsOut({ collections }: ArchiveContents, leftOut: LoadHow['leftOut']): void {
   const reason = 'databases for tests are not made on a MongoDB server of the operator';
   for (const name of new Set(collections.flatMap(({ beside }) => beside ?? [])))

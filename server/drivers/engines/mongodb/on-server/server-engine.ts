@@ -126,7 +126,7 @@ export class ServerMongodb implements Engine {
     return { host, port, tls, ca, uri: (password) => `mongodb://${username}:${password}${end}` };
   }
 
-  /** By what documents take unpacked: what is on the disk of that server is known a minute later. */
+  /** Measured by unpacked documents: the size on disk is known a minute later. */
   async measure(database: EngineDatabase): Promise<Measured> {
     await this.#ready(database);
     const { dataSize, indexSize } = await this.#client.db(database.database).command({ dbStats: 1 });
@@ -240,7 +240,7 @@ export class ServerMongodb implements Engine {
     return rolePassword(this.#deployment.secret(), user);
   }
 
-  /** Counts connections, and ends what runs for too long. */
+  /** Counts connections, and ends operations that run for too long. */
   async #checkOperations(): Promise<void> {
     const admin = this.#client.db('admin');
     const stages = [{ $currentOp: { allUsers: true, idleConnections: true } }];

@@ -53,7 +53,7 @@ export class TenantUsers {
     await this.#endSessions(database, user);
   }
 
-  /** Takes effect on sessions there are at their next command. */
+  /** Open sessions are affected from their next command. */
   async allow(database: string, users: readonly string[], access: Access): Promise<void> {
     const db = this.#client.db(database);
     const roles = { full: ['readWrite'], read_only: ['read', CLEANER], none: [] }[access];
@@ -73,7 +73,7 @@ export class TenantUsers {
     await db.dropDatabase();
   }
 
-  /** Databases of this cloud, by their users: a database without a document is listed nowhere else. */
+  /** Databases of this cloud, found by their users: one without documents is listed nowhere else. */
   async databases(): Promise<string[]> {
     const { users } = await this.#admin.command({ usersInfo: { forAllDBs: true } });
     const ours = users.filter(({ customData }: Document) => customData?.cloudlet === this.#mark());
@@ -97,7 +97,7 @@ export class TenantUsers {
   }
 }
 
-/** `usersInfo` wraps them once more than `createUser` takes them. */
+/** `usersInfo` nests them one level deeper than `createUser`. */
 function restrictionsOf(listed: unknown): unknown[] {
   return Array.isArray(listed) ? listed.flat() : [];
 }

@@ -20,7 +20,7 @@ import type { Login, TenantLogins } from './tenant-logins.ts';
 
 /** For commands that are read here and not in the process of a database. */
 const MAX_OWN_BYTES = 32 * 1024;
-/** For a reply that its client does not take. */
+/** For a reply that the client does not read. */
 const DRAIN_MS = 60_000;
 /** For the first message of a connection, encryption included. */
 const FIRST_MS = 5000;
@@ -39,7 +39,7 @@ export interface ConnectionDeps {
   readonly loggedOut: (connection: ClientConnection) => void;
   /** A message came. */
   readonly heard: (connection: ClientConnection) => void;
-  /** Resolves when a large message of that database may come; the result ends the turn. */
+  /** Resolves when that database may receive a large message; call the result to end the turn. */
   readonly takeTurn: (database: string) => Promise<() => void>;
   /** Has a command executed; resolves with the reply. Never rejects. */
   readonly execute: (database: EngineDatabase, sections: Buffer) => Promise<Uint8Array>;
@@ -97,7 +97,7 @@ export class ClientConnection implements Connected {
         if (this.login.isExhausted) break;
       }
     } catch {
-      // A protocol error or a disconnect: there is nobody to answer.
+      // A protocol error or a disconnect: no one to answer.
     } finally {
       clearTimeout(first);
       this.end();

@@ -1,4 +1,4 @@
-/** Logging in of one connection: saslStart and saslContinue, also inside of a greeting. */
+/** Login of one connection: saslStart and saslContinue, also inside `hello`. */
 import { Binary, type Document } from 'bson';
 import { CommandError } from '../../../../../libs/mongo/index.ts';
 import { type ClientFirst, readClientFirst, ScramConversation } from './scram-conversation.ts';

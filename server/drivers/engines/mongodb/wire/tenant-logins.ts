@@ -1,4 +1,4 @@
-/** Logins of databases, stored beside the databases in one small file each. */
+/** Logins of databases, each stored in a small file beside the databases. */
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../../../databases/engine.ts';

@@ -2,7 +2,7 @@
 import { LoadFailed } from '../../../../databases/engine.ts';
 
 export const ARCHIVE_MAGIC = Buffer.from('PGDMP');
-/** pg_dump 18 makes 1.16; 8.4 made 1.11. */
+/** pg_dump 18 writes 1.16; 8.4 wrote 1.11. */
 const [OLDEST_MINOR, NEWEST_MINOR] = [10, 16];
 /** A longer definition is none that a server took. */
 const MAX_TEXT = 64 * 2 ** 20;

@@ -8,7 +8,7 @@ import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
 const BEGIN_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump\s*$/m;
 const END_OF_DUMP = /^-- PostgreSQL database (?:cluster )?dump complete\s*$/m;
-/** Bytes of the beginning, which tell that it is a dump of pg_dump. */
+/** First bytes, which identify a dump of pg_dump. */
 const HEAD_BYTES = 512;
 const TAIL_BYTES = 1024;
 /** The first statement of every dump of pg_dump, preceded by comments. */
@@ -22,7 +22,7 @@ const CONTENT = new Set(['copy', 'create', 'insert']);
 export interface Lenient {
   readonly refused: RefusedStatements;
   readonly leftOut: LeftOut;
-  /** False: the lines are of a text that we made of the file. */
+  /** False: the lines come from a text that we made from the file. */
   readonly hasLines: boolean;
 }
 
@@ -167,7 +167,7 @@ export class DumpPrelude extends Transform {
   #statements: string;
   #head = Buffer.alloc(0);
 
-  /** Empty: all goes through as it is. */
+  /** Empty: all text passes unchanged. */
   constructor(statements: string) {
     super();
     this.#statements = statements;

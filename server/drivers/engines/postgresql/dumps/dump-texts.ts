@@ -9,13 +9,13 @@ const HEAD_BYTES = 512;
 
 export interface DumpText {
   readonly stream: Readable;
-  /** False: it was made of an archive, whose reader sees no lines. */
+  /** False: made from an archive, whose reader has no lines. */
   readonly hasLines: boolean;
   /** Removes temporary files. */
   close(): void;
 }
 
-/** By its first bytes. `folder`: of ours, for the files of an archive; made when there are any. */
+/** Detects the format by the first bytes. `folder`: for an archive's files; created when needed. */
 export async function textOf(
   dump: Readable,
   { folder, leftOut }: { readonly folder: string; readonly leftOut: LeftOut | undefined },

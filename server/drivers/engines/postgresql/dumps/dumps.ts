@@ -32,7 +32,7 @@ const FORMATS = {
   custom: { option: '--format=custom', contentType: 'application/octet-stream', extension: 'dump' },
 } as const;
 export const DUMP_FORMATS: readonly string[] = Object.keys(FORMATS);
-/** A tenant that holds a lock for longer makes the dump fail with that reason. */
+/** If a tenant holds a lock for longer, the dump fails with that reason. */
 const LOCK_WAIT = '--lock-wait-timeout=30s';
 const POLL_MS = 50;
 /** A load needs bytes for its indexes, and more before it is cleaned up. */
@@ -137,7 +137,7 @@ export class PostgresqlDumps {
     });
   }
 
-  /** See Engine.load(): into a second database, which then replaces the first; those for tests are made. */
+  /** See Engine.load(): loads into a second database, which then replaces the first. */
   async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
     const folder = join(this.#deps.folder, String(++this.#loads));
     const text = await textOf(dump, { folder, leftOut: how.leftOut });
@@ -246,7 +246,7 @@ export class PostgresqlDumps {
     const old = `t_${randomName(16)}`;
     await links.asAdmin((client) => store.limitDatabase(client, fresh, database.limits));
     let isSwapped = false;
-    // New sessions wait for the new database; those of the old one are ended until there are none.
+    // New sessions wait for the new database; those of the old one are ended.
     const ending = (async () => {
       while (!isSwapped) {
         await links.asAdmin((client) => store.endSessions(client, { database: name }));

@@ -40,7 +40,7 @@ function withoutMaintain(text: string): Refused | null {
   return instead === text ? { reason } : { reason, instead };
 }
 
-/** The collations of PostgreSQL itself compare bytes; those of the same names of the C library do, too. */
+/** PostgreSQL's own collations compare bytes, as do the C library's of the same names. */
 function ofLibrary(text: string): Refused | null {
   const [, head = '', options = ''] = COLLATION.exec(text) ?? [];
   if (!/\bprovider\s*=\s*'?builtin\b/i.test(options)) return null;

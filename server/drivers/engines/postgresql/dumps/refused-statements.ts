@@ -62,7 +62,7 @@ const NO_ROLE = new Set(['public', 'current_user', 'current_role', 'session_user
 const NOTHING_TO_DROP = 'there is nothing to drop: the load starts with an empty database';
 const NO_FOREIGN = 'foreign servers are not available here';
 const MADE_ROLE = new RegExp(`CREATE\\s+ROLE\\s+(${ID})`, 'gi');
-/** Things that only a server or its administrators have, by the words after CREATE, ALTER and the like. */
+/** Objects that belong to the server or its administrators, by the words after CREATE, ALTER etc. */
 const FAR: readonly (readonly [RegExp, string])[] = (
   [
     ['PUBLICATION|SUBSCRIPTION', 'logical replication is not available here'],
