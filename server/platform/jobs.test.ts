@@ -126,3 +126,20 @@ test('the alarms of a job stay until the next holder of its lease has had a turn
   await until(() => alarms.list().some(({ detail }) => detail === 'x'));
   await jobs.stop();
 });
+
+test('a job of the cluster that fails again and again is passed to another node', async () => {
+  const { log, alarms, lines } = open();
+  const passed: string[] = [];
+  const pass = (lease: string) => void passed.push(lease);
+  const jobs = new Jobs({ log, alarms, membership: { ...ALONE, isShared: true, pass } });
+  let runs = 0;
+  const run = async () => {
+    runs++;
+    if (runs !== 2 && runs < 7) throw new Error('S3 is away');
+  };
+  jobs.start({ name: 'sweep', everyMs: 1, per: 'cluster', run });
+  await until(() => runs > 12);
+  await jobs.stop();
+  assert.equal(lines.length, 5);
+  assert.deepEqual(passed, ['job:sweep'], 'after three in a row');
+});

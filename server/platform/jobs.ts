@@ -21,6 +21,9 @@ export interface Job {
 /** Turns without the lease, after which another node has had one and raises the alarm itself. */
 const TURNS_OF_ANOTHER = 2;
 
+/** Failures in a row after which another node may have more luck, as where one alone does not reach S3. */
+const MOST_FAILURES = 3;
+
 interface JobsDeps {
   readonly log: Logger;
   readonly membership: Membership;
@@ -51,10 +54,21 @@ export class Jobs {
   /** Runs under a lease. Alarms of runs here go once another node has run it. */
   #leased({ name, run, raises = [] }: Job): () => Promise<unknown> {
     let turnsSince = Number.POSITIVE_INFINITY;
+    let failures = 0;
+    const attempt = async () => {
+      failures++;
+      await run();
+      failures = 0;
+    };
+    const lease = `job:${name}`;
     return async () => {
-      if (await this.#membership.holds(`job:${name}`)) {
+      if (failures >= MOST_FAILURES) {
+        this.#membership.pass(lease);
+        failures = 0;
+      }
+      if (await this.#membership.holds(lease)) {
         turnsSince = 0;
-        return run();
+        return attempt();
       }
       turnsSince++;
       if (turnsSince === TURNS_OF_ANOTHER) for (const code of raises) this.#alarms.clear(code);

@@ -13,6 +13,8 @@ export interface NodeReport {
   readonly load: NodeLoad | null;
   /** null: not reported yet, or no ports. */
   readonly ports: ToldPorts | null;
+  /** Leases whose work fails there, for another node to have. */
+  readonly passed: readonly string[];
 }
 
 /** TCP ports of the host node at which users connect, and that front nodes have too. */
@@ -73,6 +75,8 @@ export interface Membership {
    * has it. A lease for which another live node is the one to have is given up, once it is not `inUse`.
    */
   holds(lease: string, inUse?: boolean): Promise<boolean>;
+  /** The work of the lease fails here: for ten minutes another node is to have it, if one can. */
+  pass(lease: string): void;
   /** All nodes as of the last heartbeat; [] for a cloud of one process. */
   nodes(): readonly NodeView[];
   /** Stops taking leases, and announces that this node is about to end. */
@@ -80,7 +84,7 @@ export interface Membership {
   /** This node takes no leases, as of the last heartbeat, and proxies must send it no new requests. */
   isDraining(): boolean;
   /** Each heartbeat then reports this to the others; alarms above 16 KiB are left out. */
-  report(of: () => NodeReport): void;
+  report(of: () => Omit<NodeReport, 'passed'>): void;
   /**
    * Changes another node, or this one, by its `nod-…`: from `up` to `draining`, back, or out of the list once
    * it is `left` or `lost`. False: it is in none of the states that the change starts from.
@@ -99,6 +103,7 @@ export const ALONE: Membership = {
   isGone: () => false,
   clock: (own) => own,
   holds: async () => true,
+  pass: () => {},
   nodes: () => [],
   drain: async () => {},
   isDraining: () => false,

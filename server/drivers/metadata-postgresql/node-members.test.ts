@@ -108,6 +108,22 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     proxy.close();
   });
 
+  test('a lease whose work fails goes to another node, and stays where none is left', async () => {
+    const url = await newDatabase();
+    const [one, two] = await Promise.all([open(url, 'nod-1').opening, open(url, 'nod-2').opening]);
+    await Promise.all([knows(one, 2), knows(two, 2)]);
+    const [here, there] = [one.membership, two.membership];
+    for (const each of [here, there]) each.report(() => ({ alarms: [], load: null, ports: null }));
+    const lease = await firstHeld(one, 'lease');
+    assert.equal(await there.holds(lease), false);
+    here.pass(lease);
+    await eventually(async () => !(await here.holds(lease)));
+    await eventually(() => there.holds(lease));
+    there.pass(lease);
+    // By its hash, as both have passed it; the other gives it up when it is asked.
+    await eventually(async () => !(await there.holds(lease)) && (await here.holds(lease)));
+  });
+
   test('of two nodes that are drained at once one stays up', async () => {
     const url = await newDatabase();
     const [one, two] = await Promise.all([open(url, 'nod-1').opening, open(url, 'nod-2').opening]);

@@ -55,6 +55,7 @@ const BEAT_MS = 1000;
 /** A node whose beats fail for so long trusts nothing that it remembers. */
 const TRUST_MS = 3000;
 const RELEASE_MS = 5000;
+const PASS_MS = 600_000;
 /** A node that is silent for longer does not count as up: it may have ended without a word. */
 const SILENT_SECONDS = 3;
 /** A batch that the server still stores delays a starting node. */
@@ -79,6 +80,8 @@ const CHANGES: Readonly<Record<NodeChange, string>> = {
 export class NodeMembers implements Membership {
   readonly #deps: NodeMembersDeps;
   #leases = new Set<string>();
+  /** Leases that another node is to have, until then. */
+  readonly #passed = new Map<string, number>();
   readonly #report = new OwnReport();
   readonly #watched = new Map<string, { readonly beat: string; readonly since: number }>();
   #client: pg.Client | null = null;
@@ -217,9 +220,12 @@ export class NodeMembers implements Membership {
 
   /** Whether this node has the highest hash of a lease: leases are spread over the nodes that live. */
   #isChosen(lease: string): boolean {
-    const scores = this.#rows
-      .filter(({ state }) => state === 'up')
-      .map(({ writer }) => ({ writer, score: scoreOf(lease, writer) }));
+    const up = this.#rows.filter(({ state }) => state === 'up');
+    const able = up.filter(({ report }) => !readReport(report).passed.includes(lease));
+    const scores = (able.length > 0 ? able : up).map(({ writer }) => ({
+      writer,
+      score: scoreOf(lease, writer),
+    }));
     const best = scores.reduce((a, b) => (b.score > a.score ? b : a), { writer: '', score: '' });
     return best.writer === this.runId;
   }
@@ -351,8 +357,18 @@ export class NodeMembers implements Membership {
     return this.#rows.some(({ writer, state }) => writer === this.runId && state === 'draining');
   }
 
-  report(of: () => NodeReport): void {
-    this.#report.of = of;
+  report(of: () => Omit<NodeReport, 'passed'>): void {
+    this.#report.of = () => ({ ...of(), passed: this.#passedNow() });
+  }
+
+  pass(lease: string): void {
+    this.#passed.set(lease, this.#deps.clock.monotonic() + PASS_MS);
+  }
+
+  #passedNow(): readonly string[] {
+    const now = this.#deps.clock.monotonic();
+    for (const [lease, until] of this.#passed) if (now > until) this.#passed.delete(lease);
+    return [...this.#passed.keys()];
   }
 
   async change(nodeId: string, to: NodeChange): Promise<boolean> {

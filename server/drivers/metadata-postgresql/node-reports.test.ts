@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { portsIn } from '../../platform/port-ranges.ts';
 import { OwnReport, readReport, reportText } from './node-reports.ts';
 
-const NOTHING = { load: null, ports: null };
+const NOTHING = { load: null, ports: null, passed: [] };
 
 const alarm = (code: string, detail: string) => ({
   code,
@@ -17,6 +17,7 @@ test('a report is read as it was written, and is stored only when it has changed
     alarms: [alarm('a', 'x')],
     load: { uptimeSeconds: 1, cpu: 2, memory: 3, residentBytes: 4 },
     ports: { place: 'p', addresses: ['*'], of: { postgresql: '25432-25433' } },
+    passed: ['job:a'],
   };
   assert.deepEqual(readReport(reportText(report)), report);
   const own = new OwnReport();
@@ -53,7 +54,7 @@ test('ports beyond 8 KiB are not told, and none of them is cut in two', () => {
   const tcp = Array.from({ length: 3000 }, (_, i) => 30_000 + 2 * i).join(',');
   const of = { tcp, postgresql: '25432-25500' };
   const told = readReport(
-    reportText({ alarms: [], load: null, ports: { place: '', addresses: [], of } }),
+    reportText({ alarms: [], ...NOTHING, ports: { place: '', addresses: [], of } }),
   ).ports;
   assert.equal(told?.of.postgresql, '25432-25500');
   const kept = portsIn(told?.of.tcp ?? '');

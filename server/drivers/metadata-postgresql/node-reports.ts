@@ -3,7 +3,7 @@ import type { NodeReport, ToldPorts } from '../../platform/membership.ts';
 
 /** Each node reads all rows every second. */
 const MAX_BYTES = 16_384;
-const NOTHING: NodeReport = { alarms: [], load: null, ports: null };
+const NOTHING: NodeReport = { alarms: [], load: null, ports: null, passed: [] };
 /** Share of the ports. */
 const MAX_PORTS_BYTES = 8192;
 
@@ -27,13 +27,13 @@ export class OwnReport {
  * At most 16 KiB: ports beyond 8 KiB are left out, then the words for accounts, then the last alarms. Ports
  * of databases lie side by side, so that it takes more than a thousand published ports.
  */
-export function reportText({ alarms, load, ports: all }: NodeReport): string {
+export function reportText({ alarms, load, ports: all, passed }: NodeReport): string {
   const ports = all && { ...all, of: bounded(all.of) };
-  const whole = JSON.stringify({ alarms, load, ports });
+  const whole = JSON.stringify({ alarms, load, ports, passed });
   if (fits(whole)) return whole;
   const kept = alarms.map(({ code, detail, fix, since }) => ({ code, detail, fix, since }));
   for (;;) {
-    const text = JSON.stringify({ alarms: kept, load, ports });
+    const text = JSON.stringify({ alarms: kept, load, ports, passed });
     if (fits(text) || kept.length === 0) return text;
     kept.pop();
   }
@@ -42,8 +42,8 @@ export function reportText({ alarms, load, ports: all }: NodeReport): string {
 /** Nodes of other versions may report other data: unreadable parts are ignored. */
 export function readReport(text: string): NodeReport {
   try {
-    const { alarms, load, ports } = JSON.parse(text) as Partial<NodeReport>;
-    return { alarms: Array.isArray(alarms) ? alarms : [], load: load ?? null, ports: ports ?? null };
+    const { alarms, load = null, ports = null, passed } = JSON.parse(text) as Partial<NodeReport>;
+    return { alarms: listOf(alarms), load, ports, passed: listOf(passed) };
   } catch {
     return NOTHING;
   }
@@ -60,6 +60,10 @@ function bounded(of: ToldPorts['of']): ToldPorts['of'] {
       return [kind, kept];
     }),
   );
+}
+
+function listOf<T>(value: readonly T[] | undefined): readonly T[] {
+  return Array.isArray(value) ? value : [];
 }
 
 const fits = (text: string) => Buffer.byteLength(text) <= MAX_BYTES;
