@@ -15,7 +15,7 @@ export interface Alarm {
   readonly since: string;
 }
 
-/** Words of an alarm that is about some accounts. */
+/** Texts of an alarm that concerns some accounts. */
 export interface AccountsDetail {
   readonly all: string;
   /** Details by account. */

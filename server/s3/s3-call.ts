@@ -42,7 +42,7 @@ export interface S3Request {
   readonly headers: IncomingHttpHeaders;
   /** Reads the body, once. */
   readonly body: Body;
-  /** The form that was sent; `headers`, key and `body` are its own. */
+  /** The uploaded form, if any; `headers`, key and `body` then come from it. */
   readonly form?: FormUpload | undefined;
 }
 
@@ -158,7 +158,7 @@ export function toHeader(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Throws S3Error InvalidArgument for what no version can have as its id. */
+/** Throws S3Error InvalidArgument for an impossible version id. */
 export function assertVersionId(text: string, parameter = 'versionId'): void {
   if (/^(?:null|ver-[0-9a-z]{26})$/.test(text)) return;
   const message = text === '' ? 'Version id cannot be the empty string' : 'Invalid version id specified';

@@ -3,7 +3,7 @@
 import { Component, type ComponentType, lazy, type ReactNode, Suspense, useReducer } from 'react';
 import { Refused } from './forms/warning.tsx';
 
-/** `fallback`: shown until it has come. */
+/** `fallback`: shown while the part loads. */
 export function lazyPart<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
   fallback: ReactNode = null,

@@ -84,7 +84,7 @@ export class Sessions {
     const [cookie, token] = [newSecret(), newSecret()];
     const account = await changes.run(recorder, async (change) => {
       const now = clock.now();
-      // Changed, suspended or closed since it was read: as if the login had come a moment later.
+      // If the account changed meanwhile, the login is judged as if it had arrived later.
       const entry = { passwordHash: row.password_hash, at: now };
       const isClosed = row.removal_at !== null;
       change.expect(isClosed ? reopenAccount(row.id, entry) : store.recordLogin(row.id, entry), () =>

@@ -14,7 +14,7 @@ function integer(text: string): number | bigint {
   return Number.isSafeInteger(value) ? value : BigInt(text);
 }
 
-/** SQLite's types: integers as number or bigint, truth as 1 and 0. */
+/** SQLite's types: integers as number or bigint, booleans as 1 and 0. */
 const PARSERS = new Map<number, (text: string) => unknown>([
   [BOOL, (text) => (text === 't' ? 1 : 0)],
   [INT8, integer],

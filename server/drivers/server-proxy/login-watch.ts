@@ -3,10 +3,10 @@
  * Encrypted traffic reveals nothing.
  */
 
-/** `never`: it will not be seen. */
+/** `never`: the login cannot be observed. */
 export type LoginState = 'not yet' | 'in' | 'never';
 
-/** Protocol facts that the proxy needs. Listeners name it: threads receive it as data. */
+/** Protocol facts that the proxy needs. Listeners refer to it by name, which can be sent to threads. */
 interface LoginProtocol {
   /** Whether the server speaks first, so that a silent client already needs a server. */
   readonly serverBegins: boolean;

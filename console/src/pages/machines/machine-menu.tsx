@@ -25,7 +25,7 @@ type Asked = 'stop' | 'restart' | 'powerOff' | 'delete';
 
 const words = text.machines;
 
-/** `onDeleted`: the page of a machine that is gone leads elsewhere. */
+/** `onDeleted`: leaves the page of a deleted machine. */
 export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void }) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const navigate = useNavigate();

@@ -1,4 +1,4 @@
-/** Statements in a tenant's name on MariaDB: at most so many rows, as JSON. */
+/** Runs statements as a tenant on MariaDB and returns a limited number of rows as JSON. */
 import type { Connection, FieldPacket } from 'mysql2';
 import {
   type EngineDatabase,

@@ -1,4 +1,4 @@
-/** Statements in a tenant's name on PostgreSQL: at most so many rows, as JSON. */
+/** Runs statements as a tenant on PostgreSQL and returns a limited number of rows as JSON. */
 import type { Client, Connection } from 'pg';
 import {
   type EngineDatabase,
