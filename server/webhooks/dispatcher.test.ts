@@ -1,47 +1,37 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { test } from 'node:test';
 import { isGenuine, type Received, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
-import { openWebhookFixture, type WebhookFixture } from '../testing/webhook-fixture.ts';
+import { newWebhook, numbersOf, type SharedWebhooks, sharedWebhooks } from '../testing/shared-webhooks.ts';
+import type { WebhookFixture } from '../testing/webhook-fixture.ts';
 import { eventStatements } from './events-store.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
+let shared: SharedWebhooks;
 let fixture: WebhookFixture;
-let cloud: ReturnType<WebhookFixture['open']>;
-let receiver: WebhookReceiver;
+let cloud: SharedWebhooks['cloud'];
+let receiver: SharedWebhooks['receiver'];
 let ann: Principal;
-let accounts = 0;
-before(async () => {
-  fixture = await openWebhookFixture();
-});
-after(() => fixture.close());
-beforeEach(async () => {
-  receiver = await WebhookReceiver.open();
-  ann = await fixture.newPrincipal(`ann${++accounts}`);
-  cloud = fixture.open();
-  cloud.dispatcher.start();
-});
-afterEach(async () => {
-  await cloud.dispatcher.close();
-  receiver.close();
+sharedWebhooks((made) => {
+  shared = made;
+  ({ fixture, cloud, receiver, ann } = made);
 });
 
-const newWebhook = (url = receiver.url, events?: ['*'] | ['credits.low']) =>
-  cloud.webhooks.create(by(ann), { url, ...(events && { events }) });
-const numbers = (all: readonly Received[] = receiver.received) =>
-  all.map(({ body }) => JSON.parse(body).data.number as number);
+const newHook = (url = receiver.url, events?: ['*'] | ['credits.low']) =>
+  newWebhook(shared, { url, ...(events && { events }) });
+const numbers = (all: readonly Received[] = receiver.received) => numbersOf(all);
 const passed = async (ms: number) => {
   fixture.clock.advance(ms);
   await cloud.dispatcher.whenIdle();
 };
 
 test('an event of the commit arrives once, signed, in order, at those who wanted it', async () => {
-  const { id, secret } = await newWebhook();
-  await newWebhook(`${receiver.url}/low`, ['credits.low']);
+  const { id, secret } = await newHook();
+  await newHook(`${receiver.url}/low`, ['credits.low']);
   const first = await fixture.emit(ann);
   const second = await fixture.emit(ann, 'credits.low');
   const third = await fixture.emit(ann);
@@ -63,7 +53,7 @@ test('an event of the commit arrives once, signed, in order, at those who wanted
 
 test('an event of a commit that is rejected never was; without a webhook none is kept', async () => {
   await fixture.emit(ann);
-  await newWebhook();
+  await newHook();
   const event = { accountId: ann.accountId, type: 'vm.failed', data: {}, at: fixture.clock.now() } as const;
   const refused = { sql: 'UPDATE accounts SET id = id WHERE id = -1', params: [], expectChanges: 1 };
   await assert.rejects(fixture.metadata.commit([...eventStatements(event), refused]));
@@ -72,7 +62,7 @@ test('an event of a commit that is rejected never was; without a webhook none is
 });
 
 test('a failure is tried again on schedule, under the same id and with a new timestamp, and then ends', async () => {
-  const { id, secret } = await newWebhook();
+  const { id, secret } = await newHook();
   receiver.reply = () => ({ status: 500, body: 'out of order' });
   await fixture.emit(ann);
   await cloud.dispatcher.whenIdle();
@@ -97,7 +87,7 @@ test('a failure is tried again on schedule, under the same id and with a new tim
 });
 
 test('one event that fails holds up no other, and a success later ends its retries', async () => {
-  await newWebhook();
+  await newHook();
   const bad = await fixture.emit(ann);
   const good = await fixture.emit(ann);
   let isRepaired = false;
@@ -115,8 +105,8 @@ test('one event that fails holds up no other, and a success later ends its retri
 test('a webhook that does not answer holds up no other', async () => {
   const slow = await WebhookReceiver.open();
   slow.reply = () => 'hang';
-  for (let i = 0; i < 3; i++) await newWebhook(slow.url);
-  await newWebhook();
+  for (let i = 0; i < 3; i++) await newHook(slow.url);
+  await newHook();
   for (let i = 0; i < 5; i++) await fixture.emit(ann);
   cloud.dispatcher.wake();
   await receiver.reached(5);
@@ -128,11 +118,11 @@ test('a webhook that does not answer holds up no other', async () => {
 test('one account takes at most 4 of 16 slots', async () => {
   const slow = await WebhookReceiver.open();
   slow.reply = () => 'hang';
-  for (let i = 0; i < 6; i++) await newWebhook(`${slow.url}/ann`);
+  for (let i = 0; i < 6; i++) await newHook(`${slow.url}/ann`);
   await fixture.emit(ann);
   const others = [];
   for (let i = 0; i < 4; i++) {
-    const other = await fixture.newPrincipal(`other${accounts}-${i}`);
+    const other = await fixture.newPrincipal(`other${ann.accountId}-${i}`);
     for (let k = 0; k < 4; k++) await cloud.webhooks.create(by(other), { url: slow.url });
     others.push(other);
   }
@@ -149,7 +139,7 @@ test('one account takes at most 4 of 16 slots', async () => {
 });
 
 test('Retry-After is waited for, by other events of the webhook as well', async () => {
-  await newWebhook();
+  await newHook();
   receiver.reply = () => ({ status: 429, headers: { 'retry-after': '600' } });
   await fixture.emit(ann);
   await cloud.dispatcher.whenIdle();
@@ -162,7 +152,7 @@ test('Retry-After is waited for, by other events of the webhook as well', async 
 });
 
 test('410 disables at once; what waits and what comes is kept as failed and can be recovered', async () => {
-  const { id } = await newWebhook();
+  const { id } = await newHook();
   receiver.reply = () => ({ status: 410 });
   const since = '2026-01-01T00:00:00Z';
   const lost = [await fixture.emit(ann), await fixture.emit(ann)];
@@ -194,7 +184,7 @@ test('410 disables at once; what waits and what comes is kept as failed and can 
 });
 
 test('five days of nothing but failures disable; one success in between does not', async () => {
-  const { id } = await newWebhook();
+  const { id } = await newHook();
   receiver.reply = () => ({ status: 500 });
   for (let day = 0; day < 4; day++) {
     await fixture.emit(ann);
@@ -219,9 +209,9 @@ test('five days of nothing but failures disable; one success in between does not
 });
 
 test('an address that may not be reached, and one where nobody is, are named in the log', async () => {
-  const { id } = await newWebhook();
+  const { id } = await newHook();
   const nowhere = await WebhookReceiver.open();
-  const other = await newWebhook(nowhere.url);
+  const other = await newHook(nowhere.url);
   nowhere.close();
   await cloud.dispatcher.close();
   cloud = fixture.open({ allowed: [] });
@@ -245,7 +235,7 @@ test('an address that may not be reached, and one where nobody is, are named in 
 });
 
 test('a redirect is not followed; of a long answer the beginning is kept', async () => {
-  const { id } = await newWebhook();
+  const { id } = await newHook();
   receiver.reply = () => ({ status: 302, headers: { location: '/elsewhere' } });
   await fixture.emit(ann);
   await cloud.dispatcher.whenIdle();
@@ -266,7 +256,7 @@ test('a redirect is not followed; of a long answer the beginning is kept', async
 });
 
 test('a start goes on where a kill ended: an attempt without its commit is repeated under its id', async () => {
-  const { id } = await newWebhook();
+  const { id } = await newHook();
   await fixture.emit(ann);
   receiver.reply = () => 'hang';
   cloud.dispatcher.wake();
@@ -300,7 +290,7 @@ test('a result that cannot be stored is no reason to send the same again at once
     }),
   });
   cloud.dispatcher.start();
-  const { id } = await newWebhook();
+  const { id } = await newHook();
   isFull = true;
   await fixture.emit(ann);
   await cloud.dispatcher.whenIdle();
@@ -317,7 +307,7 @@ test('a result that cannot be stored is no reason to send the same again at once
 });
 
 test('a wall clock that is set back by a month delays nothing by more than its schedule', async () => {
-  await newWebhook();
+  await newHook();
   receiver.reply = () => ({ status: 500 });
   await fixture.emit(ann);
   await cloud.dispatcher.whenIdle();
@@ -328,8 +318,8 @@ test('a wall clock that is set back by a month delays nothing by more than its s
 });
 
 test('a deleted webhook gets no more, nor does one of a closed account', async () => {
-  const { id } = await newWebhook();
-  await newWebhook(`${receiver.url}/kept`);
+  const { id } = await newHook();
+  await newHook(`${receiver.url}/kept`);
   await fixture.emit(ann);
   await cloud.webhooks.remove(by(ann), id);
   await cloud.dispatcher.whenIdle();
@@ -348,7 +338,7 @@ test('a deleted webhook gets no more, nor does one of a closed account', async (
 });
 
 test('of two nodes the one with the lease delivers, and the other once it has it', async () => {
-  await newWebhook();
+  await newHook();
   let holder = 'other';
   const other = fixture.open({ mayBegin: async () => holder === 'other' });
   const own = fixture.open({ mayBegin: async () => holder === 'own' });

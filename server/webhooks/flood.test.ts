@@ -1,50 +1,40 @@
 /** What an account may keep waiting, with another account beside it. */
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { test } from 'node:test';
 import { type Received, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
-import { openWebhookFixture, type WebhookFixture } from '../testing/webhook-fixture.ts';
+import { newWebhook, numbersOf, type SharedWebhooks, sharedWebhooks } from '../testing/shared-webhooks.ts';
+import type { WebhookFixture } from '../testing/webhook-fixture.ts';
 import { eventStatements } from './events-store.ts';
 
 /** As the fixture has it. */
 const MOST = 50;
 
+let shared: SharedWebhooks;
 let fixture: WebhookFixture;
-let cloud: ReturnType<WebhookFixture['open']>;
-let receiver: WebhookReceiver;
+let cloud: SharedWebhooks['cloud'];
+let receiver: SharedWebhooks['receiver'];
 let ann: Principal;
-let accounts = 0;
-before(async () => {
-  fixture = await openWebhookFixture();
-});
-after(() => fixture.close());
-beforeEach(async () => {
-  receiver = await WebhookReceiver.open();
-  ann = await fixture.newPrincipal(`ann${++accounts}`);
-  cloud = fixture.open();
-  cloud.dispatcher.start();
-});
-afterEach(async () => {
-  await cloud.dispatcher.close();
-  receiver.close();
+sharedWebhooks((made) => {
+  shared = made;
+  ({ fixture, cloud, receiver, ann } = made);
 });
 
-const newWebhook = (url = receiver.url, events?: ['*'] | ['credits.low']) =>
-  cloud.webhooks.create(by(ann), { url, ...(events && { events }) });
-const numbers = (all: readonly Received[] = receiver.received) =>
-  all.map(({ body }) => JSON.parse(body).data.number as number);
+const newHook = (url = receiver.url, events?: ['*'] | ['credits.low']) =>
+  newWebhook(shared, { url, ...(events && { events }) });
+const numbers = (all: readonly Received[] = receiver.received) => numbersOf(all);
 const passed = async (ms: number) => {
   fixture.clock.advance(ms);
   await cloud.dispatcher.whenIdle();
 };
 
 test('of a flood for a receiver that fails the newest wait; the rest is shown, and sent when there is room', async () => {
-  const bob = await fixture.newPrincipal(`bob${accounts}`);
+  const bob = await fixture.newPrincipal(`bob${ann.accountId}`);
   const other = await WebhookReceiver.open();
   const theirs = await cloud.webhooks.create(by(bob), { url: other.url });
-  const { id } = await newWebhook();
+  const { id } = await newHook();
   receiver.reply = () => ({ status: 500 });
   for (let count = 0; count < MOST + 12; count++) await fixture.emit(ann);
   const seen = await fixture.emit(bob);
@@ -75,7 +65,7 @@ test('of a flood for a receiver that fails the newest wait; the rest is shown, a
 });
 
 test('many tests at once make no more wait than may', async () => {
-  const { id } = await newWebhook();
+  const { id } = await newHook();
   receiver.reply = () => ({ status: 500 });
   const all = await Promise.allSettled(Array.from({ length: 80 }, () => cloud.deliveries.test(by(ann), id)));
   assert.equal(all.filter(({ status }) => status === 'fulfilled').length, MOST);
@@ -84,10 +74,10 @@ test('many tests at once make no more wait than may', async () => {
 
 test('a flood of events keeps no delivery waiting', async () => {
   await cloud.dispatcher.close();
-  const bob = await fixture.newPrincipal(`bob${accounts}`);
+  const bob = await fixture.newPrincipal(`bob${ann.accountId}`);
   const theirs = await cloud.webhooks.create(by(bob), { url: receiver.url });
   await cloud.deliveries.test(by(bob), theirs.id);
-  await newWebhook(`${receiver.url}/low`, ['credits.low']);
+  await newHook(`${receiver.url}/low`, ['credits.low']);
   const flood = { accountId: ann.accountId, type: 'vm.stopped', data: {}, at: fixture.clock.now() } as const;
   await fixture.metadata.commit(Array.from({ length: 3000 }, () => eventStatements(flood)).flat());
   let left: unknown;

@@ -1,35 +1,26 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
+import { test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { by } from '../testing/account-fixture.ts';
-import { openWebhookFixture, type WebhookFixture } from '../testing/webhook-fixture.ts';
+import { newWebhook, type SharedWebhooks, sharedWebhooks } from '../testing/shared-webhooks.ts';
+import type { WebhookFixture } from '../testing/webhook-fixture.ts';
 import { eventStatements } from './events-store.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const KEPT = 10;
 
 let fixture: WebhookFixture;
-let cloud: ReturnType<WebhookFixture['open']>;
-let receiver: WebhookReceiver;
+let cloud: SharedWebhooks['cloud'];
+let receiver: SharedWebhooks['receiver'];
 let ann: Principal;
 let webhookId: string;
-let accounts = 0;
-before(async () => {
-  fixture = await openWebhookFixture();
-});
-after(() => fixture.close());
-beforeEach(async () => {
-  receiver = await WebhookReceiver.open();
-  ann = await fixture.newPrincipal(`ann${++accounts}`);
-  cloud = fixture.open({ keptDeliveries: KEPT, maxPending: 1000 });
-  cloud.dispatcher.start();
-  webhookId = (await cloud.webhooks.create(by(ann), { url: receiver.url })).id;
-});
-afterEach(async () => {
-  await cloud.dispatcher.close();
-  receiver.close();
-});
+sharedWebhooks(
+  async (shared) => {
+    ({ fixture, cloud, receiver, ann } = shared);
+    webhookId = (await newWebhook(shared)).id;
+  },
+  { keptDeliveries: KEPT, maxPending: 1000 },
+);
 
 const send = async () => {
   await fixture.emit(ann);
