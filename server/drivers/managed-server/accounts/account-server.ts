@@ -11,7 +11,6 @@ import { removeTree } from '../../host-process/tree-removal.ts';
 import { KeptDatabases } from '../kept-databases.ts';
 import { HeldBack, type Waits } from '../processes/held-back.ts';
 import { ServerLife } from '../processes/server-life.ts';
-import { asTrouble } from '../processes/server-trouble.ts';
 import { ServerWork } from '../processes/server-work.ts';
 import { withShare } from '../server-bytes.ts';
 import { ServerUsage } from '../server-usage.ts';
@@ -330,4 +329,8 @@ function ended(why: string): AppError {
     hint: 'Try again: the server starts with the next statement',
     retryAfterSeconds: 5,
   });
+}
+
+export function asTrouble(code: Trouble['code'], message: string | null): Trouble | null {
+  return message === null ? null : { code, message };
 }

@@ -26,7 +26,6 @@ import { type Beat, onBeat } from '../../../platform/beat.ts';
 import { hostDiskFull } from '../../../platform/errors.ts';
 import { DiskGuard } from '../processes/disk-guard.ts';
 import { ServerDirectory } from '../processes/server-directory.ts';
-import { asTrouble } from '../processes/server-trouble.ts';
 import { asUnavailable } from '../processes/server-work.ts';
 import { DataTemplate } from '../programs/data-template.ts';
 import { type ScratchServers, scratchServers } from '../scratch-servers.ts';
@@ -35,7 +34,7 @@ import type { Upgrade } from '../sql-engine.ts';
 import { clientPrograms, serverMissing } from '../sql-server.ts';
 import type { AccountKind, AccountOptions } from './account-kind.ts';
 import { AccountLogs } from './account-logs.ts';
-import type { AccountServer } from './account-server.ts';
+import { type AccountServer, asTrouble } from './account-server.ts';
 import { AccountSlots } from './account-slots.ts';
 
 const POLL_MS = 1000;

@@ -1,14 +1,9 @@
-/** Why a database server cannot be used: for the users of its databases, and for the operator. */
+/** Why a database server does not start, for the operator and for the next Cloudlet. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import type { Trouble } from '../../../databases/engine.ts';
 import { writeDurableFile } from '../../../platform/durable-file.ts';
 
 const FILE = 'trouble';
-
-export function asTrouble(code: Trouble['code'], message: string | null): Trouble | null {
-  return message === null ? null : { code, message };
-}
 
 /** The reason why the server of an account does not start; the next Cloudlet knows it too. */
 export class StartTrouble {
