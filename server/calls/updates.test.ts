@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Bus } from '../metadata/bus.ts';
 import { eventually } from '../testing/eventually.ts';
 import { NOBODY } from './principal.ts';
 import { type Changed, Updates } from './updates.ts';
@@ -7,13 +8,14 @@ import { type Changed, Updates } from './updates.ts';
 const ADA = { ...NOBODY, accountId: 1, via: 'key' as const, scopes: ['*' as const] };
 
 function watched() {
-  const updates = new Updates({ maxPerAccount: 10 });
+  const bus = new Bus();
+  const updates = new Updates({ maxPerAccount: 10, bus });
   const notified: (readonly Changed[] | 'lost')[] = [];
   const stop = updates.watch(ADA, {
     changed: (things) => notified.push(things),
     lost: () => notified.push('lost'),
   });
-  const tell = (id: string) => updates.tell({ accountId: 1, kind: 'vm', id });
+  const tell = (id: string) => bus.changed({ accountId: 1, kind: 'vm', id });
   return { notified, stop, tell };
 }
 
@@ -47,4 +49,28 @@ test('who has left is notified of nothing', async () => {
   other.tell('vm-c');
   await eventually(() => other.notified.length > 0);
   assert.deepEqual(notified, []);
+});
+
+test('commits are listened to while somebody watches, and again later', async () => {
+  let listening = 0;
+  const bus = {
+    onChange: () => {
+      listening++;
+      return () => void listening--;
+    },
+  };
+  const updates = new Updates({ maxPerAccount: 10, bus });
+  const watch = (accountId: number) =>
+    updates.watch({ ...ADA, accountId }, { changed: () => {}, lost: () => {} });
+  for (let times = 0; times < 2; times++) {
+    assert.equal(listening, 0);
+    const [one, another, third] = [watch(1), watch(1), watch(2)];
+    assert.equal(listening, 1);
+    for (const stop of [one, third]) stop();
+    assert.equal(listening, 1);
+    another();
+    // Of one that has stopped already.
+    another();
+  }
+  assert.equal(listening, 0);
 });

@@ -2,6 +2,7 @@
  * Notifies watchers of changed resources: which resource changed, not its new state. Nothing is stored, so a
  * watcher that reconnects must read everything again.
  */
+import type { Bus } from '../metadata/bus.ts';
 import type { ResourceChange, ResourceKind } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Permission, type Principal, permits } from './principal.ts';
@@ -41,9 +42,13 @@ interface Watch {
 export class Updates {
   readonly #watches = new Map<number, Set<Watch>>();
   readonly #maxPerAccount: number;
+  readonly #bus: Pick<Bus, 'onChange'>;
+  /** Stops listening; null: nobody watches. */
+  #stop: (() => void) | null = null;
 
-  constructor(deps: { readonly maxPerAccount: number }) {
+  constructor(deps: { readonly maxPerAccount: number; readonly bus: Pick<Bus, 'onChange'> }) {
     this.#maxPerAccount = deps.maxPerAccount;
+    this.#bus = deps.bus;
   }
 
   /**
@@ -59,10 +64,15 @@ export class Updates {
     }
     const watch: Watch = { principal, watcher, gathered: new Map(), timer: undefined };
     this.#watches.set(accountId, own.add(watch));
+    // Each commit would be told for nobody.
+    this.#stop ??= this.#bus.onChange(this);
     return () => {
       clearTimeout(watch.timer);
       own.delete(watch);
       if (own.size === 0 && this.#watches.get(accountId) === own) this.#watches.delete(accountId);
+      if (this.#watches.size > 0) return;
+      this.#stop?.();
+      this.#stop = null;
     };
   }
 

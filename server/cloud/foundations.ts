@@ -109,9 +109,8 @@ function joinNodes(bus: Bus, { runId, isShared }: Membership, url: string): void
   if (isShared) bus.connect(NodeBus.open({ url, runId, receive: bus.receive.bind(bus) }));
 }
 
-function withBus(stored: Metadata, updates: Updates) {
+function withBus(stored: Metadata) {
   const bus = new Bus();
-  bus.onChange(updates);
   return { bus, metadata: withWatchers(stored, bus.changed.bind(bus)) };
 }
 
@@ -132,9 +131,9 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     await diskSpace.start();
     opened = await step('database', () => openDatabase({ ...options, alarms, figures, dataDir }));
     const { database, membership } = opened;
-    const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
     const releaseReserve = () => diskSpace.releaseReserve();
-    const { metadata, bus } = withBus(withReserve(database, releaseReserve), updates);
+    const { metadata, bus } = withBus(withReserve(database, releaseReserve));
+    const updates = new Updates({ maxPerAccount: config.maxUpdateStreams, bus });
     const ages = new Ages({ membership, clock });
     const isElsewhere = config.metadataUrl !== '';
     const place = { dataDir, engineFolders: ENGINE_FOLDERS, isElsewhere, hasData: membership.isHost };

@@ -46,7 +46,7 @@ export interface BusLink {
 
 export class Bus {
   readonly #forget = new Map<Kind, ((id: never) => unknown)[]>();
-  readonly #listeners: ChangeListener[] = [];
+  readonly #listeners = new Set<ChangeListener>();
   #link: BusLink | null = null;
 
   /** Other nodes receive messages from now on. */
@@ -59,8 +59,10 @@ export class Bus {
     this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
   }
 
-  onChange(listener: ChangeListener): void {
-    this.#listeners.push(listener);
+  /** Tells `listener` until the returned function is called. */
+  onChange(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** After a commit of this process, or one whose outcome is unknown. */
