@@ -12,7 +12,7 @@ import { describeAccount, describeForAdmin, nameOf } from './account-view.ts';
 import type { Accounts, AccountsDeps, NewAccount, Transfer } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
-import { EXPIRED, expireAccount, expiredAccounts, lastSeenAt, setExpiry } from './expiries-store.ts';
+import { EXPIRED, expireAccount, expiredAccounts, setExpiry } from './expiries-store.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { Authenticator } from './sign-in/authenticator.ts';
@@ -121,7 +121,7 @@ export class Administration {
   }
 
   async #present(row: AccountRow): Promise<AdminAccount> {
-    return describeForAdmin(row, await lastSeenAt(this.#deps.reads, row.id));
+    return describeForAdmin(row, await this.#deps.store.lastSeenAt(row.id));
   }
 
   #book(

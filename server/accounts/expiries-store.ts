@@ -1,13 +1,5 @@
-/** SQL of the account fields that administrators set, such as the end, and of the time of last use. */
+/** SQL of the account fields that administrators set, such as the end. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
-
-/** The last use of the account by a session or a key, or its last login; null: never. */
-export async function lastSeenAt(reads: Reads, id: number): Promise<number | null> {
-  const sql = `SELECT max(at) AS at FROM (SELECT last_login AS at FROM accounts WHERE id = ?
-    UNION ALL SELECT max(last_seen_at) FROM sessions WHERE account_id = ?
-    UNION ALL SELECT max(last_used_at) FROM api_keys WHERE account_id = ?) AS uses`;
-  return (await reads.get<{ at: number | null }>(sql, id, id, id))?.at ?? null;
-}
 
 /** The reason of the suspension of an account whose end has come. */
 export const EXPIRED = 'the account has expired';

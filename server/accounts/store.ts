@@ -129,6 +129,14 @@ export class AccountStore {
     return this.#reads.get(`${ACCOUNT} AND id = ?`, id);
   }
 
+  /** The last use of the account by a session or a key, or its last login; null: never. */
+  async lastSeenAt(id: number): Promise<number | null> {
+    const sql = `SELECT max(at) AS at FROM (SELECT last_login AS at FROM accounts WHERE id = ?
+      UNION ALL SELECT max(last_seen_at) FROM sessions WHERE account_id = ?
+      UNION ALL SELECT max(last_used_at) FROM api_keys WHERE account_id = ?) AS uses`;
+    return (await this.#reads.get<{ at: number | null }>(sql, id, id, id))?.at ?? null;
+  }
+
   accountByUsername(folded: string): Awaitable<AccountRow | undefined> {
     return this.#reads.get(`${ACCOUNT} AND username_folded = ?`, folded);
   }
