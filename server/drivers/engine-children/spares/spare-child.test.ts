@@ -5,16 +5,21 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { systemClock } from '../../../platform/clock.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { openMongodb } from '../../../testing/mongodb-fixture.ts';
 import { noUsers, testUidBase } from '../../../testing/own-ground.ts';
 import { openSqlite } from '../../../testing/sqlite-fixture.ts';
+import { socketPair } from '../../dialed.ts';
 import { findIsolation } from '../../host-process/isolation.ts';
 import { canMoveViews } from '../../host-process/moved-view.ts';
 import { identify, isThere } from '../../host-process/process-identity.ts';
 import { AT } from '../../host-process/view-script.ts';
+import type { LaunchedChild } from '../child-host.ts';
 import { ChildSlots } from '../child-slots.ts';
-import type { SpareOptions } from './spare-child.ts';
+import { SpareChild, type SpareOptions } from './spare-child.ts';
 import { SpareUsers } from './spare-users.ts';
 
 const RANGE = noUsers === null ? { first: testUidBase() + 200_000, count: 50 } : null;
@@ -127,16 +132,40 @@ test('none is made without memory, and one ends when there is little, or nobody 
   let available = 0;
   const { engine, make } = fixture({ spares: spareOptions({ availableBytes: () => available }) });
   await make();
-  await new Promise((resolve) => setTimeout(resolve, 2500));
+  await sleep(2500);
   assert.equal(engine.hasSpare, false);
   available = PLENTY;
   await eventually(() => engine.hasSpare);
   available = 2 ** 20;
   await eventually(() => !engine.hasSpare);
-  const seldom = fixture({ spares: spareOptions({ keptMs: 3000 }) });
+  const seldom = fixture({ spares: spareOptions({ keptMs: 10_000 }) });
   await seldom.make();
   await eventually(() => seldom.engine.hasSpare);
   await eventually(() => !seldom.engine.hasSpare);
+});
+
+test('one that is ready only when nobody wants it any more ends, too', async () => {
+  const [own, other] = await socketPair();
+  other.once('data', () => other.write('ready'));
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const { promise: isWaited, resolve: wait } = Promise.withResolvers<void>();
+  const launched = { socket: own, ended, kill: resolve, said: () => '' } as unknown as LaunchedChild;
+  const spare = new SpareChild({
+    ...spareOptions({ keptMs: 4000 }),
+    clock: systemClock,
+    log: pino({ level: 'silent' }),
+    slots: new ChildSlots(6),
+    launch: async () => {
+      wait();
+      await sleep(7000);
+      return launched;
+    },
+  });
+  after(() => [own, other].forEach((socket) => void socket.destroy()));
+  spare.wanted();
+  await isWaited;
+  await ended;
+  await spare.close();
 });
 
 test('it takes a slot, and gives it up to whoever needs one', { skip }, async () => {

@@ -53,6 +53,8 @@ const ROOM_BYTES = 768 * 2 ** 20;
 /** Slots that stay for databases. */
 const FREE_SLOTS = 2;
 const LOOK_MS = 1000;
+/** Between looks at the memory of the host while one is ready. */
+const MEASURE_MS = 5000;
 /** Delay after a failed start. */
 const AGAIN_MS = 60_000;
 /** No account has this id. */
@@ -67,6 +69,7 @@ export class SpareChild implements SlotUser {
   /** Times of the monotonic clock. */
   #wantedAt = Number.NEGATIVE_INFINITY;
   #notBefore = Number.NEGATIVE_INFINITY;
+  #measuredAt = Number.NEGATIVE_INFINITY;
   #count = 0;
   #isClosed = false;
 
@@ -121,14 +124,18 @@ export class SpareChild implements SlotUser {
 
   #look(): void {
     const { clock, slots, restMs, keptMs, availableBytes } = this.#deps;
+    // One that is ready soon must be looked at, too.
+    if (this.#making !== null) return;
     const now = clock.monotonic();
     if (now - this.#wantedAt >= keptMs) {
       this.#beat?.stop();
       this.#beat = null;
       void this.#end();
     } else if (this.#ready !== null) {
+      if (now - this.#measuredAt < MEASURE_MS) return;
+      this.#measuredAt = now;
       if (availableBytes() < ROOM_BYTES / 2) void this.#end();
-    } else if (this.#making === null && now - this.#wantedAt >= restMs && now >= this.#notBefore) {
+    } else if (now - this.#wantedAt >= restMs && now >= this.#notBefore) {
       if (slots.free <= FREE_SLOTS || availableBytes() < ROOM_BYTES) return;
       this.#making = this.#make().finally(() => {
         this.#making = null;
