@@ -1,8 +1,8 @@
 /**
- * Bundles the server into build/server/STAMP/: main.js, a file for each program and thread that
- * server/platform/program-files.ts names, and the migrations. Each build has a folder of its own, because a
- * cloud that runs loads the files of its own build for threads and children that it starts later.
- * scripts/builds.js runs it when a source changed.
+ * Bundles the server into build/server/STAMP/: main.js, a file for each program and thread listed in
+ * server/platform/program-files.ts, and the migrations. Each build has a separate folder, because a running
+ * cloud later loads files of its own build for threads and children. scripts/builds.js runs it when a source
+ * changed.
  */
 import {
   cpSync,

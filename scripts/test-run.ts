@@ -41,8 +41,8 @@ const DRIVER = fileURLToPath(new URL('./test-process.ts', import.meta.url));
 const DRIVER_LEVEL = 2;
 
 /**
- * Runs a file in a process of its own, several in one process. One that hangs there or ends the process
- * fails, and those after it get another process. `ended` is told of each file at once.
+ * Runs test files, several in one process. If one hangs or ends the process, it fails, and the following ones
+ * get a new process. `ended` is called for each file at once.
  */
 export async function runTestFiles(
   files: readonly string[],

@@ -52,8 +52,8 @@ export function watchEvery(isMoving: boolean): number | false {
 }
 
 /**
- * The same for a page that shows figures which the cloud does not tell of, such as sizes. A page that nobody
- * looks at reads nothing.
+ * The same for a page with figures, such as sizes, for which the cloud sends no updates. Hidden pages read
+ * nothing.
  */
 export const figuresEvery = (isMoving: boolean): number => watchEvery(isMoving) || FIGURES_MS;
 

@@ -1,7 +1,6 @@
 /**
- * Writes to a stream, of which small ones that must wait are put together. A stream keeps each piece as an
- * object of some hundred bytes: whoever sends bytes one by one to somebody who does not read would have it
- * take that for each.
+ * Writes to a stream and merges small waiting pieces. A stream keeps each piece as an object of some hundred
+ * bytes, which would add up for single bytes sent to a slow reader.
  */
 import type { Writable } from 'node:stream';
 

@@ -1,7 +1,7 @@
 /**
- * Writes the audit log. What has a commit goes into it; the rest waits here for up to a second. Who is
- * refused, or does the same, again and again must not fill the disk, and so push out older entries: of each
- * sender so many are kept, of the others only how many they were.
+ * Writes the audit log. Entries of a commit are part of it; others wait here for up to a second. Repeated
+ * refusals or actions must not fill the disk or push out older entries: a limited number is stored per
+ * sender, and the rest is only counted.
  */
 import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
 import type { Changes } from '../metadata/change.ts';

@@ -1,7 +1,6 @@
 /**
- * The second cloud of a restore drill. It listens nowhere and serves nobody: nothing is called that would
- * start jobs, machines or deliveries. It has user ids and names of its own, so that nothing of the live cloud
- * is taken, and no settings that lead to anything outside of its directory.
+ * The second cloud of a restore drill. It listens on no port and starts no jobs, machines or deliveries. Its
+ * user ids and names differ from the live cloud's, and no setting refers to anything outside its directory.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';

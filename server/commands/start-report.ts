@@ -1,6 +1,6 @@
 /**
- * The words of `cloudlet start`: text for people on standard output, or lines of the log where all that it
- * prints is JSON. So nobody who reads both as one stream gets two formats.
+ * The messages of `cloudlet start`: text on standard output, or log lines if all output is JSON, so that a
+ * combined stream has only one format.
  */
 import { fstatSync } from 'node:fs';
 import type { Logger } from 'pino';

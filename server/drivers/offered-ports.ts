@@ -1,6 +1,6 @@
 /**
- * The TCP ports of this host at which users connect, as other nodes of a cluster are told of them, and the
- * way in for connections that those pass on.
+ * The TCP ports of this host for users, reported to other cluster nodes, and the entry for connections that
+ * those pass on.
  */
 import { readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';

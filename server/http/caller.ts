@@ -105,8 +105,8 @@ export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): P
 }
 
 /**
- * Throws the error, unless the route is public: a browser that follows a link sends its cookie alone, and the
- * metadata may be away. These are answered as nobody; a key that is wrong is told.
+ * Throws the error, unless the route is public: a browser that follows a link sends only its cookie, and the
+ * metadata may be unreachable. Such requests count as anonymous; a wrong key is reported.
  */
 // biome-ignore lint/complexity/useMaxParams: as its siblings, and the error
 function refuse(deps: AdmitDeps, route: Route, request: FastifyRequest, error: unknown): void {

@@ -1,6 +1,6 @@
 /**
- * The doors of a cloud, one for each protocol of its two origins, and what they share: the guard over all
- * connections, memory for bodies and responses, limits, the way to another node.
+ * The entry points of a cloud, one per protocol of its two origins, and their shared parts: the connection
+ * guard, memory for bodies and responses, limits, forwarding to another node.
  */
 import type { Config } from '../config/config.ts';
 import { listIn, PRIVATE_NAMES, s3HostNames } from '../config/host-names.ts';

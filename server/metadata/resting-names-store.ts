@@ -1,8 +1,7 @@
 /**
- * SQL of names that rest: whoever gives up the name of a bucket on the S3 door, or the host name of a
- * machine, may take it back for 30 days, and nobody else may have it. Programs that still use it reach nobody
- * then. Where an account has given up more than MOST_RESTING names of a kind, its oldest rest no longer, so
- * that nobody can set names aside by making and deleting.
+ * SQL of reserved names: when an account gives up a bucket name at the S3 endpoint, or a machine's host name,
+ * only that account may use the name for 30 days. Until then, programs that still use it reach nobody. Each
+ * account keeps its last MOST_RESTING names per kind, so that no one can reserve names in bulk.
  */
 import type { Awaitable, Reads, Statement } from './metadata.ts';
 

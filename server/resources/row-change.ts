@@ -1,7 +1,7 @@
 /**
- * A change of a resource's row, a machine's or a database's. The row says what is wanted and `generation`
- * counts its changes, so that whoever works with an older one is refused; what the owner is told belongs to
- * the same commit.
+ * A change of a resource's row (a machine's or a database's). The row holds the desired state, and
+ * `generation` counts its changes, so that work based on an older one is refused; events for the owner are
+ * part of the same commit.
  */
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';

@@ -1,7 +1,7 @@
 /**
- * Sends what waits in the database to its receivers: one attempt at a time per receiver, several receivers at
- * once, in a fair order (ServingOrder). It remembers nothing that a kill could lose; what is to be sent, and
- * what came of it, is in rows. Webhooks and mail are such queues.
+ * Sends queued items in the database to their receivers: one attempt at a time per receiver, several
+ * receivers at once, in a fair order (ServingOrder). Items and outcomes are rows, so that a kill loses
+ * nothing. Webhooks and mail are such queues.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Awaitable } from '../metadata/metadata.ts';

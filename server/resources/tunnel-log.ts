@@ -1,7 +1,6 @@
 /**
- * The events of tunnels: who reached which port of what, from when to when, and how much went through.
- * Tunnels of one credential to one port that follow each other faster than an account may write events are
- * told as one.
+ * Tunnel events: who reached which port of which resource, when, and how many bytes passed. Tunnels of one
+ * credential to one port that exceed the account's event rate are merged into one event.
  */
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';

@@ -1,7 +1,6 @@
 /**
- * Settings that are not offered. Clients such as Terraform and rclone read many settings of a bucket: each
- * answers what AWS does where nothing was set. Setting one is refused, so that nobody believes that it
- * holds.
+ * Unsupported settings. Clients such as Terraform and rclone read many bucket settings: each answers like AWS
+ * for an unset one. Setting one is refused, so that nobody relies on it.
  */
 
 import { bareDocument, type S3Code, S3Error, type XmlNode, xmlDocument } from '../../libs/s3-wire/index.ts';

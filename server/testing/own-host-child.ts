@@ -1,6 +1,6 @@
 /**
- * Runs in a network of its own, for own-host.test.ts, whose public addresses are this host's. Prints what
- * came of each request, as JSON.
+ * Runs in a separate network, for own-host.test.ts, in which public addresses are this host's. Prints the
+ * outcome of each request as JSON.
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';

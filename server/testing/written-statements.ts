@@ -1,7 +1,7 @@
 /**
- * Finds the SQL that is written in the sources. Each module of a store is loaded with the texts in it as
- * functions beside it, so that constants and calls in a text have their values. A text that needs more, such
- * as an argument, has none; the caller says by a call what it can be.
+ * Finds the SQL in the sources. Loads each store module with its texts as functions, so that constants and
+ * calls in a text have their values. Texts that need more, such as an argument, have no value; the caller
+ * supplies it by a call.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';

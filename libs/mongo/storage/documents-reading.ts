@@ -40,8 +40,8 @@ export interface Examined {
 const SCAN: Plan = { index: null, ranges: [], isReverse: false, isSorted: true };
 
 /**
- * The documents that match, as they are when each is reached. Nothing of the file is held between two of
- * them, so what reads may stop, write, or go on later.
+ * The matching documents, each in its state when reached. The file is not locked between two of them, so the
+ * reader may stop, write, or continue later.
  */
 export function readDocuments(
   store: DocumentsStore,

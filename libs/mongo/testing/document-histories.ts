@@ -1,6 +1,6 @@
 /**
- * Random histories of a collection, held against a plain model: what is written, which indexes come and go,
- * and what is found, in which order, with and without a collation. The model knows nothing of keys and plans.
+ * Random histories of a collection, compared with a plain model: writes, index changes, and query results
+ * with their order, with and without a collation. The model has no keys or plans.
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';

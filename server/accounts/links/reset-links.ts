@@ -1,7 +1,7 @@
 /**
- * The way back in for who forgot a password: an administrator, or the operator on the host, makes a one-time
- * link, and whoever opens it sets a new password. Only the hash of its token is stored; who made it is told
- * to the account's webhooks and written to the log.
+ * Password reset: an administrator, or the operator on the host, creates a one-time link, and whoever opens
+ * it sets a new password. Only the hash of its token is stored; its creator is reported to the account's
+ * webhooks and in the log.
  */
 import { type Call, credentialOf } from '../../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';

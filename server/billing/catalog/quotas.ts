@@ -125,8 +125,8 @@ export class Quotas {
   }
 
   /**
-   * Plan, own limits and every quota of an account, as they are or as they would be with another plan and
-   * other limits of its own; undefined if the account does not exist.
+   * Plan, own limits and all quotas of an account, current or as they would be with another plan or other own
+   * limits; undefined if the account does not exist.
    */
   async termsOf(accountId: number, wanted: WantedTerms = {}): Promise<Terms | undefined> {
     const found = await this.#store.findQuotas(accountId);

@@ -82,8 +82,8 @@ export class SteadyClock {
   }
 
   /**
-   * Goes on from the anchor that another node of the cluster stored: all charge by the clock of the one that
-   * holds the lease. A clock that was set since costs nobody anything.
+   * Continues from the anchor that another cluster node stored: all nodes charge by the lease holder's clock.
+   * Setting a clock meanwhile costs nobody anything.
    */
   follow(anchor: Anchor): void {
     const { clock, bootId } = this.#deps;

@@ -1,7 +1,7 @@
 /**
- * The first database of an account may wait for a server of the account's own (`startsServers`), which takes
- * long on a busy host. Its caller is told that it is `creating` and what is waited for, and the creation goes
- * on: in the background, by the supervisor after a failure, and after a restart of Cloudlet.
+ * An account's first database may wait for the account's server (`startsServers`), which is slow on a busy
+ * host. The response says `creating` and why, and the creation continues: in the background, by the
+ * supervisor after a failure, and after a restart of Cloudlet.
  */
 import type { Call } from '../../calls/principal.ts';
 import { isAppError } from '../../platform/errors.ts';

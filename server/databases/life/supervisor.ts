@@ -45,9 +45,8 @@ export class DatabaseSupervisor {
   }
 
   /**
-   * Frees the names of creations interrupted by the end of the last run, before clients can use them again,
-   * but for those whose owners were told that they go on.
-   * The rest is left to check().
+   * Frees the names of creations that the end of the last run interrupted, before clients can reuse them,
+   * except those whose owners were told that creation continues. check() does the rest.
    */
   async recover(): Promise<void> {
     for (const row of await this.#deps.store.listCreating())

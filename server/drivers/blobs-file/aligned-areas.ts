@@ -77,8 +77,8 @@ export class AlignedAreas {
 }
 
 /**
- * The one kind of memory in JavaScript that begins at a page: V8 maps WebAssembly's as such, with ten GiB of
- * addresses behind it. Pages that nobody touches take no memory.
+ * The only page-aligned memory in JavaScript: V8 maps WebAssembly memory that way, reserving ten GiB of
+ * addresses. Untouched pages take no memory.
  */
 function allocate(count: number): Buffer[] {
   const pages = count * AREA_PAGES;

@@ -229,8 +229,8 @@ class FileSource implements SlotSource {
   }
 
   /**
-   * A thread that dies takes along the file that it opened, before anybody hears of it: what was not read
-   * well through another's descriptor does not count, and is read anew.
+   * When a thread dies, its open file closes, before anyone notices: failed reads through its descriptor do
+   * not count, and are repeated.
    */
   async #ask(thread: FileThread, request: ReadRequest): Promise<BlobReply> {
     const isOwn = request.fd === null;

@@ -1,7 +1,4 @@
-/**
- * For machines that have their address themselves: nobody listens here. What is left to do is to notice the
- * first sign of life.
- */
+/** For machines with their own address: nothing listens here. It only detects the first sign of life. */
 import type { Socket } from 'node:net';
 import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import {

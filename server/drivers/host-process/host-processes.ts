@@ -1,8 +1,8 @@
 /**
- * Runs programs that are not trusted with this host: engines, tools on untrusted data, our own code on such
- * data. Where the host allows it each has a user of its own, sees only its folder and the system's
- * programs, has a space of processes that ends with it, a filter of system calls, and limits that the
- * kernel keeps. `isolation()` says what holds here.
+ * Runs untrusted programs: engines, tools on untrusted data, and our own code on such data. Where the host
+ * allows it each has its own user, sees only its folder and the system's programs, and has a PID namespace
+ * that ends with it, a system-call filter, and kernel-enforced limits. `isolation()` reports the measures in
+ * force.
  */
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';

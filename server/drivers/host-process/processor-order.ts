@@ -30,8 +30,8 @@ const LAST_NICE = 19;
 const SYS_NICE = 23n;
 
 /**
- * Time of the processor that a thread of ours asks for at once, ns, the least that Linux takes from 6.12 on:
- * a thread that wakes up, has had less than its share and asks for less than who runs, goes on at once.
+ * Time slice that our threads request, ns, the minimum in Linux 6.12 and later: a waking thread that has had
+ * less than its share, with a shorter slice than the running thread, runs at once.
  */
 const SLICE_NS = 100_000;
 /** Number of the call sched_setattr. */

@@ -1,7 +1,7 @@
 /**
- * The view of the file system that a foreign process gets: the system's programs and libraries, what it
- * needs besides, its own folder, and nothing else of this host. All is mounted within a mount namespace of
- * its own, and so ends with the process.
+ * The file system as seen by an untrusted process: the system's programs and libraries, its additional needs
+ * and its own folder, nothing else of this host. It is mounted in a separate mount namespace, and ends with
+ * the process.
  */
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';

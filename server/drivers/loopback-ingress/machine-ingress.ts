@@ -295,8 +295,8 @@ export class IngressRun {
   }
 
   /**
-   * A connection on which the guest has spoken; null when the signal aborts first. As long as this run's own
-   * probe is under way nobody else dials: who waits first is given the very connection that it finds.
+   * A connection on which the guest has answered; null when the signal aborts first. While this run's own
+   * probe is in progress nothing else connects: the first in the queue gets the probe's connection.
    */
   async talk(guestPort: number, signal: AbortSignal): Promise<Talk | null> {
     if (this.#deps.endpointOf(guestPort) === null) return null;

@@ -1,8 +1,8 @@
 /**
- * A database server that Cloudlet runs: one process, of a user of its own where there are such, that
- * sees its folder only. It serves on when Cloudlet is killed, and is adopted by the next start. One that
- * users reach directly comes back when it dies, at a port that never changes: their programs have it in
- * their settings. One of an account (account-servers.ts) runs while it is wanted, at any port.
+ * A database server run by Cloudlet: one process, with its own user where possible, that sees only its
+ * folder. It keeps serving when Cloudlet is killed, and the next start adopts it. A server that users reach
+ * directly is restarted when it dies, at a fixed port, because programs are configured with it. An account's
+ * server (account-servers.ts) runs on demand, at any port.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -100,8 +100,8 @@ export class NodeMembers implements Membership {
   }
 
   /**
-   * Joins the nodes of the database once a process that wrote alone, or an earlier one of this node, has
-   * ended. Rejects with a StartupError that names who is in the way, and with pg's errors.
+   * Joins the nodes of the database, once a sole writer or an earlier process of this node has ended. Rejects
+   * with a StartupError that names the blocking process, and with pg's errors.
    */
   static async join(deps: NodeMembersDeps): Promise<NodeMembers> {
     const members = new NodeMembers(deps);

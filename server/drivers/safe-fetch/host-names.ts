@@ -1,8 +1,7 @@
 /**
- * Addresses of untrusted host names. getaddrinfo(3) holds one of the few threads that the process has
- * for it while a foreign name server is silent: with two such names nobody would resolve any more.
- * So DNS is asked without threads. For names that it does not know, as those of this host's files and domain,
- * the host is asked, for one at a time.
+ * Resolves untrusted host names. getaddrinfo(3) blocks one of the process's few threads while a name server
+ * is silent: two such names would stop all resolution. So DNS is queried without threads; for unknown names,
+ * such as those in the host's files or domain, the host is asked one at a time.
  */
 import { promises as dns, type LookupAddress } from 'node:dns';
 

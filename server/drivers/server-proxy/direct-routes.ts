@@ -1,7 +1,7 @@
 /**
- * Leads new connections of this host past the proxy, straight to the servers behind its listeners, where
- * root may place rules of nftables: a hop costs a small statement as much again. Only so many a second go
- * past: what is beyond that goes by the proxy, which has the bounds.
+ * Routes new connections of this host past the proxy, directly to the servers behind its listeners, where
+ * root may set nftables rules: the proxy doubles the cost of a small statement. Connections above a rate pass
+ * through the proxy, which enforces the limits.
  */
 import { systemClock } from '../../platform/clock.ts';
 import type { CloudClaim } from '../host-network/cloud-claim.ts';

@@ -54,8 +54,8 @@ export const NUL_MESSAGE = 'must not contain the NUL character (U+0000)';
 const MAX_NULS = 8;
 
 /**
- * The members whose text, or whose own name, has U+0000, such as `tags.0`; the first eight. PostgreSQL has
- * no such texts, so that the metadata must have none. `value` is nested no deeper than parsed JSON.
+ * The members whose value or name contains U+0000, such as `tags.0`; the first eight. PostgreSQL cannot store
+ * it, so the metadata must not contain any. `value` is nested no deeper than parsed JSON.
  */
 export function nulsIn(value: unknown, path = ''): string[] {
   if (typeof value === 'string') return value.includes('\0') ? [path] : [];

@@ -1,7 +1,7 @@
 /**
- * Decides which recovery points stay. A rule such as `daily: 7` looks at the days in UTC that have a point,
- * newest first, and keeps one of each: the newest complete one. Where a day has none, the newest partial one
- * stays, else a damaged one; but such days do not count: seven days with a complete point stay all the same.
+ * Decides which recovery points to keep. A rule such as `daily: 7` takes the days (UTC) with points, newest
+ * first, and keeps each day's newest complete point. Days with no complete point keep the newest partial one,
+ * or else a damaged one, but do not count towards the seven.
  */
 import { BACKGROUND } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';

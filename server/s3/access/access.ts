@@ -284,8 +284,8 @@ export async function openBucket(
 export type AskedContent = Asked & { readonly key: string; readonly versionId?: string | undefined };
 
 /**
- * Finds what is stored under a name. Throws S3Error AccessDenied, also for what is missing unless the caller
- * may list it, InvalidArgument, NoSuchKey, NoSuchVersion, MethodNotAllowed (a delete marker by its id).
+ * Finds the object of a name. Throws S3Error AccessDenied (also if missing, unless the caller may list it),
+ * InvalidArgument, NoSuchKey, NoSuchVersion, MethodNotAllowed (a delete marker by its id).
  */
 export async function permittedContent(
   { tools: { storage } }: S3Call,

@@ -1,6 +1,6 @@
 /**
- * Policies of buckets, as AWS' documents say them. What is not understood is refused when the policy is set:
- * a statement that is read otherwise than its writer meant would open what it should close.
+ * Bucket policies, in AWS' format. Unknown elements are refused when the policy is set: a misread statement
+ * could grant what its author meant to deny.
  */
 import type { BucketPolicy } from '../../storage/buckets/bucket-settings.ts';
 import { type Condition, PolicyProblem, readCondition } from './conditions.ts';

@@ -1,6 +1,6 @@
 /**
- * Copies the bytes of every object to another store, sealed as they are. What is there already is left, so
- * that a move that was cut off goes on. No Cloudlet may use the stores meanwhile.
+ * Copies the sealed bytes of every object to another store. Existing copies are kept, so that an interrupted
+ * move continues. No Cloudlet may use the stores meanwhile.
  */
 import { eachOf } from '../../platform/concurrency.ts';
 import { plural } from '../../platform/plural.ts';

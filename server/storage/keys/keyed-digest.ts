@@ -1,6 +1,6 @@
 /**
- * A digest that only who has the key can compute: equal bytes have equal ones, and it says nothing else. GMAC
- * hashes at the speed of memory; its nonce is always the same, so nobody but the HMAC sees its tag.
+ * A digest that requires the key: equal bytes have equal digests, and it reveals nothing else. GMAC hashes at
+ * memory speed; its nonce is constant, so its tag is only passed to the HMAC.
  */
 import { createCipheriv, createHmac } from 'node:crypto';
 

@@ -1,7 +1,7 @@
 /**
- * Where a page of a list goes on when the entry is gone that the last page ended with: clients list a page,
- * delete it, and go on. Ids begin with their time, so what an id came before is told by its text alone. Ids
- * of one millisecond have no order: entries of that time come again rather than never.
+ * Where a list continues when the last entry of the previous page is gone: clients list a page, delete it,
+ * and continue. Ids begin with their time, so their text alone gives the order. Ids of one millisecond have
+ * no order: such entries are repeated rather than skipped.
  */
 import type { Awaitable, Reads } from '../../metadata/metadata.ts';
 import { NULL_VERSION } from '../objects/object-sql.ts';

@@ -1,8 +1,7 @@
 /**
- * The last step of a load: the loaded database replaces the one there is. MariaDB moves tables all at
- * once, but views, routines, triggers and events have to be made again. So what is to be done is written down
- * first, with all those, and whoever finds the note does it to its end: also after Cloudlet or the server was
- * killed.
+ * The last step of a load: the loaded database replaces the existing one. MariaDB moves all tables at once,
+ * but views, routines, triggers and events must be created again. So the steps are written down first, and
+ * any later process completes them, also after Cloudlet or the server was killed.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';

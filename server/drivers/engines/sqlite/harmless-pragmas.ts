@@ -8,8 +8,8 @@ const ANSWERED: ReadonlySet<string> = new Set(
 );
 
 /**
- * SQL that answers a statement as SQLite would, with the values that hold here; all others as they are.
- * Nobody sees the path of the file.
+ * SQL that answers such a statement as SQLite would, with the values in force here; other statements are
+ * unchanged. The path of the file stays hidden.
  */
 export function harmless(sql: string): string {
   if (sql.length > MOST_CHARACTERS) return sql;

@@ -1,6 +1,6 @@
 /**
- * An engine that gives each account a server of its own, made with its first database and gone with its last.
- * An account that overloads its server harms nobody else.
+ * An engine with one server per account, created with the account's first database and removed with its last.
+ * An account that overloads its server affects no other.
  */
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';

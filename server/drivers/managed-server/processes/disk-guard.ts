@@ -147,8 +147,8 @@ export class DiskGuard {
   }
 
   /**
-   * Notes who grows. One that grows on although it is held back has a way around it, and ends; so does one
-   * that takes what is left for a large delete.
+   * Records growing servers. One that grows although restricted is ended, as is one that takes the remaining
+   * space for a large delete.
    */
   async #endGrowing(up: readonly Guarded[]): Promise<void> {
     for (const server of up) {

@@ -1,6 +1,6 @@
 /**
- * When the server of one account runs: it wakes for whoever wants it, as soon as it has one of the slots for
- * processes, and sleeps while nobody uses it. Its listener leads to it while it is up, and nowhere else.
+ * Decides when an account's server runs: it starts on demand, as soon as a process slot is free, and stops
+ * when idle. Its listener leads to the server only while it runs.
  */
 import { KeyedMutex } from '../../../platform/concurrency.ts';
 import { DISPLACED_HINT } from '../../engine-children/displaced.ts';

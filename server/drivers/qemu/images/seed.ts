@@ -3,8 +3,8 @@ import type { GuestSpec } from '../../../compute/hypervisor.ts';
 import { isoImage } from './iso-image.ts';
 
 /**
- * Type and key as they are; of the comment only what means nothing to YAML. Lines of any other form, such as
- * those that begin with options, are left out.
+ * Type and key unchanged; of the comment, only characters without meaning in YAML. Other lines, such as those
+ * that begin with options, are left out.
  */
 function plainKey(line: string): string | null {
   const match = /^([a-z0-9][a-z0-9@.-]*) (AAAA[A-Za-z0-9+/]*={0,2})(?:\s+(.*))?$/.exec(line.trim());

@@ -15,8 +15,8 @@ export interface Arrival {
 }
 
 /**
- * A record of a handshake of TLS 1.0 to 1.3 (RFC 8446, 5.1). As the length of a message these bytes say more
- * than 64 KiB, which nobody may send who has not logged in.
+ * A TLS 1.0 to 1.3 handshake record (RFC 8446, 5.1). Read as a message length, these bytes mean more than 64
+ * KiB, which is not allowed before login.
  */
 const HEAD_BYTES = 3;
 const HANDSHAKE = 0x16;

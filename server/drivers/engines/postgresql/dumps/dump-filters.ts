@@ -36,9 +36,9 @@ export interface DumpFilterOptions {
 }
 
 /**
- * A dump on its way into psql. Its first line has psql refuse its own commands (`\restrict` with a key that
- * nobody knows); dumps do the same with a key of theirs, whose lines are left out. Every statement that this
- * server or tenant cannot have is replaced by its empty lines.
+ * Filters a dump on its way into psql. Its first line disables psql's own commands (`\restrict` with a random
+ * key); the same lines of the dump are removed. Each statement that this server or tenant cannot run is
+ * replaced by empty lines.
  */
 export class DumpFilter extends Transform implements StatementJudge {
   readonly #options: DumpFilterOptions;
