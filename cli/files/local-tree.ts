@@ -21,7 +21,7 @@ export interface LeftOut {
   readonly failed: (name: string, error: Error) => void;
 }
 
-/** Throws what reading the first folder does. */
+/** Throws the error of reading the first folder. */
 export async function* filesBelow(folder: string, told: LeftOut, prefix = ''): AsyncGenerator<LocalFile> {
   const entries = await readdir(join(folder, prefix), { withFileTypes: true });
   // A folder sorts like its files, whose names begin with its name and `/`.

@@ -180,8 +180,8 @@ class Plan {
   }
 
   /**
-   * Only if the object is still what was listed: a request of a client that was killed may come to its end
-   * after the next one has listed, and the file would be stored twice.
+   * Only if the object is unchanged since it was listed: a late request of a killed client could complete
+   * after the next client listed, and the file would be stored twice.
    */
   async #upload(file: LocalFile, to: RemoteLocation, listed: RemoteFile | undefined): Promise<void> {
     const condition = listed === undefined ? { 'if-none-match': '*' } : { 'if-match': `"${listed.etag}"` };

@@ -12,7 +12,7 @@ export function expiredAccounts(reads: Reads, now: number): Awaitable<{ id: numb
   );
 }
 
-/** Suspends an account whose end has come. Refused if it was put off, or the account is not active. */
+/** Suspends an expired account. Refused if the end was moved later, or the account is not active. */
 export function expireAccount(id: number, now: number, reason: string): Statement {
   return {
     sql: `UPDATE accounts SET is_active = 0, suspended_reason = ?

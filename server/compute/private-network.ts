@@ -20,7 +20,7 @@ export interface NetworkMember {
 /** The switch port: connects machines of the same account, and each account to its own services. */
 export interface PrivateSwitch {
   /**
-   * Connects exactly these machines. One that is not reached is tried again by the next call. Never rejects.
+   * Connects exactly these machines. The next call retries unreachable ones. Never rejects.
    */
   sync(members: readonly NetworkMember[]): Promise<void>;
   /** Ends a sync() in progress; no more follow. */

@@ -30,7 +30,7 @@ export type S3Storage = Pick<
 export interface S3Sender {
   /** NOBODY: an unsigned request. */
   readonly caller: Principal;
-  /** The caller's rights in the bucket; null: the request names none, or makes it. */
+  /** The caller's rights in the bucket; null: the request has no bucket, or creates it. */
   readonly access: Access | null;
   /** The request as policies see it. */
   readonly facts: CallFacts;

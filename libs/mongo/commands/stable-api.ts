@@ -10,7 +10,7 @@ const COMMANDS = new Set(
     'listCollections listDatabases listIndexes ping refreshSessions update saslStart saslContinue isMaster ismaster'
   ).split(' '),
 );
-/** Options that commands of version 1 have not. */
+/** Options that API version 1 does not include. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   find: [
     'awaitData',

@@ -80,7 +80,7 @@ export function withFirst(name: string, value: unknown, document: Document): Doc
   return documentOf([[name, value], ...entriesOf(document).filter(([each]) => each !== name)]);
 }
 
-/** The value as `bson` writes it in order: documents with an order of their own are maps. */
+/** The value with its field order kept for `bson`: ordered documents become maps. */
 export function inOrder(value: unknown): unknown {
   if (!isUsed || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(inOrder);

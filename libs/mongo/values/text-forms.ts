@@ -66,7 +66,7 @@ export class TextForms {
       this.#isSame(letter, each),
     );
     if (same === undefined || same === letter) return letter;
-    // Each of several letters has a form of its own, plainer than its origin.
+    // A form of several letters is simplified letter by letter.
     return same.match(LETTERS)?.length === 1 ? (this.#amongPlain(same) ?? same) : this.#join(same);
   }
 

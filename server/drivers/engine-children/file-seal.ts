@@ -19,7 +19,7 @@ interface Seal {
   readonly crc32: number;
 }
 
-/** To be called after everything was written back and closed. */
+/** Call after everything was written back and closed. */
 export function sealFile(path: string): void {
   if (fs.existsSync(`${path}-wal`) || fs.statSync(path).size > MAX_BYTES) return;
   writeDurableFile(sealPath(path), JSON.stringify(measure(path)), 0o600);

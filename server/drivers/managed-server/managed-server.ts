@@ -162,7 +162,7 @@ export class ManagedServer implements EngineServer {
   }
 
   get isUp(): boolean {
-    // We hear of its end a little late.
+    // Its end is noticed with a delay.
     return this.#isUp && this.#running?.isAlive === true;
   }
 

@@ -28,7 +28,7 @@ export interface FrontPortsDeps {
 const MATCH_MS = 500;
 /** The host forgets its ports on restart, and reports them again one by one. */
 const KEEP_MS = 60_000;
-/** Before a port that could not be opened is tried again. */
+/** Wait before another attempt to open a port. */
 const RETRY_MS = 5000;
 const ALARM = 'front_ports_taken';
 const AWAY = 'the node with the databases does not answer; try again in a few seconds';

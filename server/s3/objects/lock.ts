@@ -48,7 +48,7 @@ function rootOf(body: Buffer, name: string): XmlElement {
   return root;
 }
 
-/** null: the retention is to be removed. Throws S3Error MalformedXML, InvalidArgument. */
+/** null: remove the retention. Throws S3Error MalformedXML, InvalidArgument. */
 export function readRetention(body: Buffer, now: number): Retention | null {
   const root = rootOf(body, 'Retention');
   const [mode, until] = [textOf(root, 'Mode'), textOf(root, 'RetainUntilDate')];

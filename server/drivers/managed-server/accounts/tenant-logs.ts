@@ -50,7 +50,7 @@ export class TenantLogs {
     this.#deps = deps;
   }
 
-  /** Given the statements that are slow now, notes those that ended, with their time at the last call. */
+  /** Takes the currently slow statements, and records those that ended, with their last known duration. */
   noteSlow(now: readonly RunningStatement[]): void {
     const before = this.#slow;
     this.#slow = new Map(now.map((statement) => [statement.key, statement]));

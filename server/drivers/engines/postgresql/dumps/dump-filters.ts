@@ -131,7 +131,7 @@ export class DumpFilter extends Transform implements StatementJudge {
   #noteContent(): void {
     if (this.#hasContent && this.#filled !== this.#section) {
       const names = [this.#filled, this.#section]
-        .map((name) => name ?? 'that of its beginning')
+        .map((name) => name ?? 'the one at its beginning')
         .join(' and ');
       throw new LoadFailed(
         `The dump has more than one database, ${names}: make a dump of each with \`pg_dump NAME\`, and load it alone`,
