@@ -12,6 +12,8 @@ const PIECE_BYTES = 256 * 1024;
 /** SQLite's own limit. */
 const MOST_CHARACTERS = LIMITS.sqlLength;
 const SHOWN = 100;
+/** Tables that SQLite makes itself; `.schema` writes them all the same. */
+const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|stat[1-4])["']?\s*\(/i;
 
 export class RefusedText extends Error {}
 
@@ -91,6 +93,7 @@ function inTransaction(text: string, boundary: 'begin' | 'end', line: number): b
 }
 
 function runOne(database: DatabaseSync, text: string, line: number): void {
+  if (OWN_TABLE.test(text)) return;
   try {
     database.exec(text);
   } catch (error) {

@@ -144,6 +144,12 @@ test('SQL text of .dump is loaded as a whole, or not at all', async () => {
     assert.deepEqual(await run(database, 'SELECT t FROM f'), [['word']]);
     await run(database, "INSERT INTO a (b) VALUES ('new')");
     assert.deepEqual(await run(database, 'SELECT id, b FROM a WHERE id > 2'), [[42, 'NEW']]);
+    // The shell's .schema, of a table with AUTOINCREMENT that was analysed.
+    const own = 'CREATE TABLE sqlite_sequence(name,seq);\nCREATE TABLE sqlite_stat1(tbl,idx,stat);\n';
+    await load(`CREATE TABLE s (id INTEGER PRIMARY KEY AUTOINCREMENT);\n${own}`);
+    assert.deepEqual(await run(database, 'SELECT count(*) FROM s'), [[0]]);
+    await load(DUMP);
+    await run(database, "INSERT INTO a (b) VALUES ('new')");
     const refused = (text: string | Buffer, what: RegExp) =>
       assert.rejects(load(text), (error: Error) => {
         assert.ok(error instanceof LoadFailed);
