@@ -144,8 +144,14 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
   const { user, database } = kind.administrator;
   const uid = serverUser(options);
   let known: Buffer | null = null;
+  // Read each time: a server is removed with its last database, and created anew with another secret while
+  // this process runs. Between the two, nobody needs more than an answer.
   const secret = () => {
-    known ??= readServerSecret(server.folders);
+    try {
+      known = readServerSecret(server.folders);
+    } catch (error) {
+      if (known === null || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
     return known;
   };
   const socket = () => ({ folder: socketFolder(server.folders), port: server.port ?? 0 });

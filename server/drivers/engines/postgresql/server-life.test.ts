@@ -39,6 +39,25 @@ function pathOf({ folder }: PostgresqlFixture, ...names: string[]): string {
 }
 
 describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
+  test('made anew with a database while the last one is dropped, it opens to the next Cloudlet', async (t) => {
+    const { fixture, database, client } = await used(t);
+    client.on('error', () => {});
+    const next = newDatabase();
+    const isMade = () =>
+      fixture.engine.provision(next, SECRET).then(
+        () => true,
+        (error) => {
+          if (!isAppError(error, 'engine_unavailable')) throw error;
+          return false;
+        },
+      );
+    await Promise.all([fixture.engine.drop(database.database), eventually(isMade)]);
+    await (await connect(fixture.engine, next, SECRET)).end();
+    const engine = fixture.reopen();
+    assert.deepEqual(await engine.tables(next, STAYS), []);
+    await (await connect(engine, next, SECRET)).end();
+  });
+
   test('a new start of Cloudlet adopts it; what is asked of both at once goes well', async (t) => {
     const { fixture, database, client } = await used(t);
     const pid = pidOf(fixture.engine);

@@ -225,6 +225,8 @@ export class AccountServer {
       for (const part of ['home', 'keeper']) await removeTree(join(this.#deps.folder, part));
       this.#databases.forget(name);
     });
+    // A database that was added meanwhile gets a new server behind the same port.
+    if (this.#databases.size > 0) await this.#life.open();
   }
 
   /** Ends all sessions and restarts the server. */

@@ -74,12 +74,17 @@ export class ServerDirectory {
   }
 
   /** Forgets a database that was removed from that server; one without any goes, with its folder and port. */
-  async forget(database: string, server: AccountServer): Promise<void> {
+  forget(database: string, server: AccountServer): Promise<void> {
     this.#accounts.delete(database);
-    if (server.names.length > 0) return;
-    this.#servers.delete(server.accountId);
-    await server.close();
-    fs.rmSync(this.#folderOf(server.accountId), { recursive: true, force: true });
+    // In turn with made(): the folder of a new server must not go with the old one.
+    const forgotten = this.#making.then(async () => {
+      if (server.names.length > 0 || this.#servers.get(server.accountId) !== server) return;
+      this.#servers.delete(server.accountId);
+      await server.close();
+      fs.rmSync(this.#folderOf(server.accountId), { recursive: true, force: true });
+    });
+    this.#making = forgotten.catch(() => {});
+    return forgotten;
   }
 
   /** Whether an account has data. */
@@ -111,7 +116,7 @@ export class ServerDirectory {
    * The account's server, which listens; it is made if there is none. One after the other: each must see the
    * port of the one before. Rejects when its port is taken.
    */
-  async made(accountId: number): Promise<AccountServer> {
+  made(accountId: number): Promise<AccountServer> {
     const making = this.#making.then(async () => {
       const there = this.#servers.get(accountId);
       if (there !== undefined) {
