@@ -123,7 +123,7 @@ describe('two nodes', { skip: noCluster }, () => {
   test('the operator of a node does the same by command', async () => {
     const listed = await nodesCommand(host, 'list');
     assert.match(listed, /^NAME +ROLE +STATE .*\nhost \* +host +up /);
-    assert.match(await nodesCommand(host, 'drain', 'front-1'), /^front-1 is draining: \/readyz is 503/);
+    assert.match(await nodesCommand(host, 'drain', 'front-1'), /^front-1 is draining: \/readyz returns 503/);
     await waitFor(async () => (await call(front, '/readyz')).status === 503);
     assert.match(await nodesCommand(front, 'resume', 'self'), /^front-1 is up/);
     await assert.rejects(nodesCommand(host, 'forget', 'front-1'), /Only a node that has left or is lost/);
