@@ -23,7 +23,7 @@ test('they are not once it has left or was lost, and what to do is said', () => 
     const membership = nodesOf({ ...host, state });
     const { isUsable, problem, fix } = computeElsewhere(membership, 'qemu');
     assert.equal(isUsable, false);
-    assert.match(problem, /away/);
+    assert.match(problem, /not reachable/);
     assert.match(fix, /Start it again/);
     const [database] = databasesElsewhere(membership, ['sqlite']);
     assert.deepEqual([database?.available, database?.reason, database?.fix], [false, problem, fix]);

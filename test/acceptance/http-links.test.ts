@@ -72,7 +72,7 @@ describe('without addresses in the settings', () => {
     const host = `nas.lan:${port(cloud.api)}`;
     const page = await ask('/storage', { host, accept: 'text/html' });
     const policy = String(page.headers['content-security-policy']);
-    assert.ok(policy.includes(`frame-src http://nas.lan:${port(cloud.data)};`), policy);
+    assert.ok(policy.includes(`frame-src 'self' http://nas.lan:${port(cloud.data)};`), policy);
     const { pathname, search } = await link({ host });
     const data = { host: `nas.lan:${port(cloud.data)}` };
     const shown = await get(pathname + search, { base: cloud.data, headers: data });
