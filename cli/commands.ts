@@ -6,6 +6,7 @@ import { API_COMMAND } from './commands/api-command.ts';
 import { AUDIT_COMMANDS } from './commands/audit-commands.ts';
 import { CHOICE_COMMANDS } from './commands/choice-commands.ts';
 import { generalCommands } from './commands/general-commands.ts';
+import { MAIL_COMMANDS } from './commands/mail-commands.ts';
 import { PEOPLE_COMMANDS } from './commands/people-commands.ts';
 import { PORT_COMMANDS } from './commands/port-commands.ts';
 import { RECOVERY_COMMANDS } from './commands/recovery-commands.ts';
@@ -30,7 +31,7 @@ export const TOPICS: readonly Topic[] = [
     title: 'Machines, databases, buckets and keys',
     commands: [...RESOURCE_COMMANDS, ...CHOICE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
   },
-  { title: 'People, for administrators', commands: PEOPLE_COMMANDS },
+  { title: 'People, for administrators', commands: [...PEOPLE_COMMANDS, ...MAIL_COMMANDS] },
   { title: 'Audit log', commands: AUDIT_COMMANDS },
   { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
   {

@@ -51,6 +51,7 @@ import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
 import { buildEdges, callsRoutes, withDocuments } from './edges.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
+import { buildMail } from './mail.ts';
 import type { Part } from './parts.ts';
 import { buildRecovery } from './recovery.ts';
 import { pointOpener } from './restored-directory.ts';
@@ -127,7 +128,18 @@ async function buildOn(base: Foundations, given: BuildOptions): Promise<Cloud> {
   const system = buildSystem(options, { domains, base, meters });
   // In start order; they stop in reverse.
   const parts: Part[] = [
-    ...[audit, accounts, storage, compute, engines, databases, recovery, domains.webhooks, credits],
+    ...[
+      audit,
+      domains.mail,
+      accounts,
+      storage,
+      compute,
+      engines,
+      databases,
+      recovery,
+      domains.webhooks,
+      credits,
+    ],
     ...[{ ...calls, routes: callsRoutes(calls), sockets }, system, nodesPart({ ...base, clock })],
   ];
   const control: ControlSockets = new WeakSet();
@@ -230,14 +242,13 @@ async function buildDomains(
   { base, addresses }: { base: Foundations; addresses: OwnAddresses },
 ) {
   const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
-  const isHeld = recoveryHold(base, clock);
   const openFolder = pointOpener(clock, base.assertSpace);
   const points = openedPoints(config.dataDir, { ...base, openFolder, files: () => recovery.pointFiles });
   const storage = await storagePart({
     config,
     clock,
     base,
-    isHeld,
+    isHeld: recoveryHold(base, clock),
     metadataDamage: () => damageIn(config.dataDir),
     points,
     billing: billing.storageCharges,
@@ -248,6 +259,7 @@ async function buildDomains(
   });
   const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
   const options = { config, clock, log, base, drill, points };
+  const mail = buildMail({ ...options, apiUrl });
   const services = servicesOf(() => databases.privately);
   const ofVms = { urls: addresses, billing: billing.vmCharges, isCurrent: isCurrentBy(() => accounts) };
   const compute = await buildCompute({ ...options, ...ofVms, services });
@@ -294,7 +306,7 @@ async function buildDomains(
     credits: credits.forAccounts,
   });
   const [webhooks, audit] = [webhooksPart({ clock, log, base }), auditPart({ ...base, clock })];
-  return { audit, storage, engines, compute, databases, credits, accounts, webhooks, recovery };
+  return { audit, storage, engines, compute, databases, credits, accounts, mail, webhooks, recovery };
 }
 
 /** Hashes of the records that each drill compares a point's chains with. */

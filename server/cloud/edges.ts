@@ -21,6 +21,7 @@ import { apiCors, DATA_CORS } from '../http/origin-rules.ts';
 import type { OwnAddresses } from '../http/origins.ts';
 import { type RightsRoutesDeps, rightsRoutes } from '../http/rights-routes.ts';
 import type { Route } from '../http/route.ts';
+import { mailRoutes } from '../mail/routes.ts';
 import { nodeRoutes } from '../nodes/routes.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
 import { type S3Sources, s3Edge } from '../s3/part.ts';
@@ -40,6 +41,7 @@ const DOMAINS = [
   databaseRoutes,
   recoveryRoutes,
   webhookRoutes,
+  mailRoutes,
   billingRoutes,
   callsRoutes,
   systemRoutes,

@@ -57,6 +57,8 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
   assertNode(config);
   if ((config.tlsCert === '') !== (config.tlsKey === ''))
     throw new ConfigError('CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY must be set together');
+  if (config.smtpUrl !== '' && config.mailFrom === '')
+    throw new ConfigError('CLOUDLET_SMTP_URL needs CLOUDLET_MAIL_FROM, the sender of the mail');
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
 }
 

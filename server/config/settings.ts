@@ -1,5 +1,6 @@
 /** Every setting: environment variable, default, bounds and help. config.ts reads them. */
 import { DATABASE_SETTINGS } from './database-settings.ts';
+import { MAIL_SETTINGS } from './mail-settings.ts';
 import { RECOVERY_SETTINGS } from './recovery-settings.ts';
 import {
   absolutePath,
@@ -387,6 +388,7 @@ export const SETTINGS = {
   ),
   ...DATABASE_SETTINGS,
   ...RECOVERY_SETTINGS,
+  ...MAIL_SETTINGS,
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',
     '',

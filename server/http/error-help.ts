@@ -98,6 +98,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Registration is closed on this cloud, or by invitation only (`CLOUDLET_REGISTRATION`).',
     'Ask its administrator for an account, or an invitation.',
   ),
+  mail_not_set: help(
+    'This cloud sends no mail (`CLOUDLET_SMTP_URL` is not set).',
+    'Ask its administrator instead.',
+  ),
   access_denied: help('The user refused the log-in.', 'Log in again.'),
   invalid_link: help(
     'The link was changed, was used, or has expired.',

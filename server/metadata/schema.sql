@@ -25,7 +25,7 @@ CREATE TABLE accounts (
   created_at INTEGER NOT NULL,
   last_login INTEGER,
   closed_at INTEGER
-, canonical_id TEXT, removal_at INTEGER, invitation_id TEXT REFERENCES invitations(id), expires_at INTEGER, must_change INTEGER NOT NULL DEFAULT 0 CHECK (must_change IN (0, 1))) STRICT;
+, canonical_id TEXT, removal_at INTEGER, invitation_id TEXT REFERENCES invitations(id), expires_at INTEGER, must_change INTEGER NOT NULL DEFAULT 0 CHECK (must_change IN (0, 1)), email_verified_at INTEGER, mail_about TEXT NOT NULL DEFAULT '') STRICT;
 
 CREATE TABLE api_keys (
   key_hash TEXT PRIMARY KEY,
@@ -227,7 +227,7 @@ CREATE TABLE invitations (
   expires_at INTEGER NOT NULL,
   revoked_at INTEGER,
   created_by TEXT NOT NULL                -- name of the administrator, or the operator
-) STRICT, WITHOUT ROWID;
+, is_mailed INTEGER NOT NULL DEFAULT 0 CHECK (is_mailed IN (0, 1))) STRICT, WITHOUT ROWID;
 
 CREATE TABLE job_runs (
   job TEXT PRIMARY KEY,
@@ -248,6 +248,23 @@ CREATE TABLE ledger_transfers (
   created_at INTEGER NOT NULL,
   prev_hash TEXT NOT NULL,
   hash TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE mails (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  mail_id TEXT NOT NULL UNIQUE,
+  account_id INTEGER NOT NULL,            -- whose mails wait for each other; no reference; 0: of no account
+  kind TEXT NOT NULL,
+  topic TEXT NOT NULL DEFAULT '',         -- code of the alarm that it tells of
+  recipient TEXT NOT NULL,                -- folded, as addresses are compared
+  sealed BLOB,                            -- subject and text, until it was sent or given up
+  state TEXT NOT NULL CHECK (state IN ('asked', 'pending', 'sent', 'failed')),
+  reason TEXT,                            -- why it failed, or what the last attempt met
+  tries INTEGER NOT NULL DEFAULT 0,
+  next_at INTEGER CHECK ((state = 'pending') = (next_at IS NOT NULL)),
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,            -- of no use from then on
+  ended_at INTEGER                        -- sent or given up
 ) STRICT;
 
 CREATE TABLE migrations (
@@ -355,7 +372,7 @@ CREATE TABLE settings (
 CREATE TABLE setup_links (
   token_hash TEXT PRIMARY KEY,
   expires_at INTEGER NOT NULL
-, account_id INTEGER REFERENCES accounts(id), host TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
+, account_id INTEGER REFERENCES accounts(id), host TEXT NOT NULL DEFAULT '', purpose TEXT NOT NULL DEFAULT 'password' CHECK (purpose IN ('password', 'email')), email TEXT) STRICT, WITHOUT ROWID;
 
 CREATE TABLE short_tokens (
   id INTEGER PRIMARY KEY,
@@ -624,6 +641,14 @@ CREATE INDEX ledger_credit ON ledger_transfers(credit, seq, amount_micro);
 CREATE INDEX ledger_debit ON ledger_transfers(debit, seq, amount_micro);
 
 CREATE INDEX ledger_time ON ledger_transfers(created_at);
+
+CREATE INDEX mails_age ON mails(created_at);
+
+CREATE INDEX mails_asked ON mails(id) WHERE state = 'asked';
+
+CREATE INDEX mails_due ON mails(account_id, next_at, id) WHERE state = 'pending';
+
+CREATE INDEX mails_recent ON mails(kind, recipient, created_at);
 
 CREATE INDEX objects_changed ON objects(bucket_id, changed_at) WHERE current IS NOT NULL;
 

@@ -69,6 +69,13 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     contextFrom: 'key_id',
     context: ({ contextValue }) => `encryption-key:${contextValue}`,
   },
+  {
+    table: 'mails',
+    column: 'sealed',
+    key: ['id'],
+    contextFrom: 'mail_id',
+    context: ({ contextValue }) => `mail:${contextValue}`,
+  },
   { table: 'blobs', column: 'wrapped_key', key: ['id'], context: () => 'blob-key' },
 ];
 

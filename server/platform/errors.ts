@@ -29,6 +29,7 @@ export const ERRORS = {
   password_change_required: { http: 403, title: 'New password required' },
   quota_exceeded: { http: 403, title: 'Quota exceeded' },
   account_suspended: { http: 403, title: 'Account suspended' },
+  mail_not_set: { http: 409, title: 'No mail server' },
   registration_closed: { http: 403, title: 'Registration closed' },
   cross_site_request: { http: 403, title: 'Cross-site request refused' },
   invalid_link: { http: 403, title: 'Invalid or expired link' },

@@ -14,6 +14,7 @@ export type IdPrefix =
   | 'op'
   | 'key'
   | 'inv'
+  | 'mail'
   | 'ses'
   | 'blob'
   | 'req'

@@ -10,6 +10,7 @@ const DOMAINS = [
   'databases',
   'billing',
   'webhooks',
+  'mail',
   'recovery',
   'status',
   'nodes',
@@ -32,6 +33,11 @@ const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; re
     name: /^fastify$|^@fastify\//,
     home: /^server\/(?:http|s3|hrana)\//,
     instead: 'declare the route with defineRoute (http/route.ts)',
+  },
+  {
+    name: /^nodemailer$/,
+    home: /^server\/drivers\/smtp\//,
+    instead: 'put the mail into the outbox (mail/outbox.ts)',
   },
   {
     name: /^typebox$/,

@@ -37,6 +37,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
     body: { token: '$INVITATION_TOKEN', username: 'eve', email: 'eve@example.org', password: ADA.password },
   },
   adminCreateInvitation: { body: { label: 'class 7b', max_uses: 30 } },
+  adminSendTestMail: { body: { to: 'ada@example.org' } },
   adminImportInvitations: { body: { csv: 'username,email\nben,ben@example.org\n' } },
   updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
   confirmPassword: {

@@ -16,9 +16,9 @@ interface RestoreTimes {
 
 /**
  * Prepares a restored cloud for its first start. Sessions, set-up links and reset links end; pending webhook
- * events are dropped; machines are stopped, and the time in between is not charged; ids of accounts created
- * after the point are not reused. Databases are loaded from their dumps, whose sizes are in `dumps`, by id
- * (databases/refill.ts). `cut`: the time of the point, ms.
+ * events and mails are dropped; machines are stopped, and the time in between is not charged; ids of accounts
+ * created after the point are not reused. Databases are loaded from their dumps, whose sizes are in `dumps`,
+ * by id (databases/refill.ts). `cut`: the time of the point, ms.
  */
 export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<string, number>): Statement[] {
   const restored = 'The virtual machine was running when the recovery point was created';
@@ -38,6 +38,8 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
     `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = 'The cloud was restored'
      WHERE state = 'pending'`,
     'UPDATE webhook_events SET is_pending = 0 WHERE is_pending = 1',
+    `UPDATE mails SET state = 'failed', next_at = NULL, sealed = NULL, reason = 'The cloud was restored'
+     WHERE state IN ('asked', 'pending')`,
   ]
     .map((sql): Statement => ({ sql, params: [] }))
     .concat(

@@ -1,0 +1,26 @@
+/** Mail with its server, as the settings say. */
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import { parseMailFrom, parseSmtpUrl } from '../config/mail-settings.ts';
+import { SmtpMailer } from '../drivers/smtp/smtp-mailer.ts';
+import { mailPart } from '../mail/part.ts';
+import type { Clock } from '../platform/clock.ts';
+import { alarmsOfAll } from '../status/visible-alarms.ts';
+import type { Foundations } from './foundations.ts';
+
+interface MailOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly base: Foundations;
+  readonly apiUrl: () => string;
+}
+
+export function buildMail(options: MailOptions) {
+  const { base } = options;
+  const { smtpUrl, mailFrom } = options.config;
+  const from = mailFrom === '' ? { name: '', address: 'cloudlet@localhost' } : parseMailFrom(mailFrom);
+  const mailer = smtpUrl === '' ? null : new SmtpMailer({ server: parseSmtpUrl(smtpUrl), from });
+  const alarms = () => alarmsOfAll(base.alarms, base.membership);
+  return mailPart({ ...options, mailer, from: from.address, alarmsOfAll: alarms });
+}

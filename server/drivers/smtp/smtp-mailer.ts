@@ -1,0 +1,80 @@
+/** Hands mail to an SMTP server, with nodemailer, which is loaded with the first mail. */
+import type { Transporter } from 'nodemailer';
+import type { MailAddress, SmtpServer } from '../../config/mail-settings.ts';
+import { type Mailer, MailRefused, type OutgoingMail } from '../../mail/mailer.ts';
+
+/** A connection and its greeting; a silence; all of one mail. */
+const CONNECT_MS = 10_000;
+const SILENCE_MS = 20_000;
+const TOTAL_MS = 60_000;
+/** Bytes of one response. */
+const MAX_RESPONSE = 64 * 1024;
+
+export interface SmtpMailerOptions {
+  readonly server: SmtpServer;
+  readonly from: MailAddress;
+  /** Default: SILENCE_MS and TOTAL_MS. */
+  readonly silenceMs?: number;
+  readonly totalMs?: number;
+}
+
+export class SmtpMailer implements Mailer {
+  readonly server: string;
+  readonly #options: SmtpMailerOptions;
+  #transport: Promise<Transporter> | undefined;
+
+  constructor(options: SmtpMailerOptions) {
+    this.#options = options;
+    this.server = `${options.server.host}:${options.server.port}`;
+  }
+
+  async send({ messageId, to, subject, text }: OutgoingMail, signal: AbortSignal): Promise<void> {
+    const { from, totalMs = TOTAL_MS } = this.#options;
+    this.#transport ??= this.#connect();
+    const transport = await this.#transport;
+    const ends = AbortSignal.timeout(totalMs);
+    try {
+      await transport.sendMail({
+        from: { ...from },
+        // An object: a text may hold a list of addresses.
+        to: { name: '', address: to },
+        // So that programs that answer mail leave it alone.
+        headers: { 'auto-submitted': 'auto-generated' },
+        messageId: `<${messageId}>`,
+        subject,
+        text,
+        signal: AbortSignal.any([signal, ends]),
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (ends.aborted) throw new Error(`it took longer than ${totalMs / 1000} s`);
+      throw isRefused(error) ? new MailRefused((error as Error).message) : error;
+    }
+  }
+
+  async #connect(): Promise<Transporter> {
+    const { createTransport } = await import('nodemailer');
+    const { host, port, tls, user, password } = this.#options.server;
+    const { silenceMs = SILENCE_MS } = this.#options;
+    return createTransport({
+      host,
+      port,
+      secure: tls === 'smtps',
+      requireTLS: tls === 'starttls',
+      ignoreTLS: tls === 'off',
+      ...(user === '' ? {} : { auth: { user, pass: password } }),
+      connectionTimeout: Math.min(CONNECT_MS, silenceMs),
+      greetingTimeout: Math.min(CONNECT_MS, silenceMs),
+      socketTimeout: silenceMs,
+      maxResponseSize: MAX_RESPONSE,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  }
+}
+
+/** A final answer about this address; any other may be another one tomorrow. */
+function isRefused(error: unknown): boolean {
+  const { code, responseCode = 0 } = error as { readonly code?: string; readonly responseCode?: number };
+  return code === 'EENVELOPE' && responseCode >= 500;
+}

@@ -1,0 +1,142 @@
+/**
+ * Sends what the outbox holds, by the loop that webhooks use too. A kill between an attempt and its commit
+ * repeats the attempt with the same Message-ID. When the server fails, an alarm says so until it takes a
+ * mail.
+ */
+import { BACKGROUND, type Changes } from '../metadata/change.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import { randomSecret } from '../platform/ids.ts';
+import type { Sealer } from '../platform/master-key.ts';
+import { retryDelayMs } from '../resources/retry-schedule.ts';
+import { isDue, SendingLoop } from '../resources/sending-loop.ts';
+import { type Mailer, MailRefused } from './mailer.ts';
+import type { MailRow, MailStore } from './mails-store.ts';
+import { type Outbox, openMail, sealMail } from './outbox.ts';
+
+export interface MailQueueDeps {
+  readonly changes: Changes;
+  readonly mailStore: MailStore;
+  readonly outbox: Pick<Outbox, 'answererOf'>;
+  /** null: no mail server is set, and nothing is sent. */
+  readonly mailer: Mailer | null;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly alarms: Alarms;
+  /** The part of a Message-ID after the @. */
+  readonly domain: string;
+  /** Whether this node of a cluster sends; `isBusy`: attempts of it are under way. */
+  readonly mayBegin: (isBusy: boolean) => Promise<boolean>;
+  readonly onError: (what: string, error: unknown) => void;
+}
+
+export const MAIL_ALARM = 'mail_failing';
+
+const ASKED_BATCH = 20;
+const NOBODY = 'there was nobody to send it to';
+const TOO_OLD = 'it was of no use any more';
+const MAX_REASON = 300;
+
+export class MailQueue {
+  readonly #deps: MailQueueDeps;
+  readonly #loop: SendingLoop;
+
+  constructor(deps: MailQueueDeps) {
+    this.#deps = deps;
+    const queue = {
+      name: 'mail',
+      prepare: () => this.#answer(),
+      nextOfEach: () => deps.mailStore.nextOfEach(),
+      attempt: (account: number, signal: AbortSignal) => this.#send(account, signal),
+    };
+    this.#loop = new SendingLoop({ ...deps, mayBegin: (isBusy) => this.#mayBegin(isBusy), queue });
+  }
+
+  /** Starts sending; before, `wake` does nothing. Without a mail server it does nothing either. */
+  start(): void {
+    if (this.#deps.mailer !== null) this.#loop.start();
+  }
+
+  wake(): void {
+    this.#loop.wake();
+  }
+
+  /** Sends what is due, and resolves when those attempts and those that follow have ended. */
+  whenIdle(): Promise<void> {
+    return this.#loop.whenIdle();
+  }
+
+  close(): Promise<void> {
+    return this.#loop.close();
+  }
+
+  /** The alarm is of the node that sends. */
+  async #mayBegin(isBusy: boolean): Promise<boolean> {
+    const may = await this.#deps.mayBegin(isBusy);
+    if (!may) this.#deps.alarms.clear(MAIL_ALARM);
+    return may;
+  }
+
+  /** Finds out what to send to those who asked by an address; false: nobody asked. */
+  async #answer(): Promise<boolean> {
+    const { changes, mailStore, outbox, clock, sealer } = this.#deps;
+    const rows = await mailStore.asked(ASKED_BATCH);
+    for (const row of rows) {
+      await changes.run(BACKGROUND, async (change) => {
+        const at = clock.now();
+        const answerer = row.expires_at > at ? outbox.answererOf(row.kind) : undefined;
+        const text = (await answerer?.(change, row.recipient)) ?? null;
+        if (text === null) {
+          change.expect(mailStore.end(row.id, { state: 'failed', reason: NOBODY, at }), 'skip');
+          return;
+        }
+        const sealed = sealMail(sealer, row.mail_id, text);
+        change.expect(mailStore.answer(row.id, { accountId: text.accountId, sealed, at }), 'skip');
+      });
+    }
+    return rows.length > 0;
+  }
+
+  async #send(account: number, signal: AbortSignal): Promise<number> {
+    const { mailStore, changes, clock, mailer } = this.#deps;
+    const row = await mailStore.nextOf(account);
+    if (mailer === null || row === undefined || !isDue(row.next_at ?? 0, clock.now())) return 0;
+    const after = await this.#attempt(mailer, row, signal);
+    // It may have been given up meanwhile.
+    await changes.store([after], 'skip');
+    return 0;
+  }
+
+  /** The statement that stores the result. Rejects only when `signal` was aborted. */
+  async #attempt(mailer: Mailer, row: MailRow, signal: AbortSignal) {
+    const { mailStore, clock, sealer, domain } = this.#deps;
+    const failed = (reason: string) =>
+      mailStore.end(row.id, { state: 'failed', reason: reason.slice(0, MAX_REASON), at: clock.now() });
+    if (row.sealed === null || row.expires_at <= clock.now()) return failed(TOO_OLD);
+    try {
+      const text = openMail(sealer, row.mail_id, row.sealed);
+      await mailer.send({ ...text, to: row.recipient, messageId: `${row.mail_id}@${domain}` }, signal);
+      this.#deps.alarms.clear(MAIL_ALARM);
+      return mailStore.end(row.id, { state: 'sent', reason: null, at: clock.now() });
+    } catch (error) {
+      signal.throwIfAborted();
+      const said = (error as Error).message;
+      // It talks to us, and knows the address better than we do.
+      if (error instanceof MailRefused) return failed(said);
+      this.#raise(mailer, said);
+      const chance = randomSecret(4).readUInt32BE() / 2 ** 32;
+      const delay = retryDelayMs({ tries: row.tries + 1, chance, retryAfterMs: null });
+      if (delay === null) return failed(said);
+      return mailStore.putOff(row, { at: clock.now() + delay, reason: said.slice(0, MAX_REASON) });
+    }
+  }
+
+  #raise({ server }: Mailer, said: string): void {
+    const detail = `The mail server ${server} takes no mail: ${said}`;
+    this.#deps.alarms.raise(
+      MAIL_ALARM,
+      detail,
+      'Check CLOUDLET_SMTP_URL and the server; it is tried again by itself',
+    );
+  }
+}

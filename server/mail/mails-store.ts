@@ -1,0 +1,183 @@
+/** SQL of mail that waits, and of what became of it. */
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import type { DueRow } from '../resources/serving-order.ts';
+
+/** Times are ms since 1970. */
+export interface MailRow {
+  readonly id: number;
+  readonly mail_id: string;
+  readonly account_id: number;
+  readonly kind: string;
+  readonly recipient: string;
+  readonly sealed: Uint8Array | null;
+  readonly state: 'asked' | 'pending' | 'sent' | 'failed';
+  readonly reason: string | null;
+  readonly tries: number;
+  readonly next_at: number | null;
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly ended_at: number | null;
+}
+
+export interface NewMailRow {
+  readonly mailId: string;
+  /** Mails of one account are sent one after the other. */
+  readonly accountId: number;
+  readonly kind: string;
+  readonly topic: string;
+  readonly recipient: string;
+  readonly sealed: Uint8Array;
+  readonly at: number;
+  readonly expiresAt: number;
+}
+
+const COLUMNS =
+  'id, mail_id, account_id, kind, recipient, sealed, state, reason, tries, next_at, created_at, expires_at, ended_at';
+const INSERT =
+  'INSERT INTO mails (mail_id, account_id, kind, topic, recipient, sealed, state, next_at, created_at, expires_at)';
+
+export class MailStore {
+  readonly #reads: Reads;
+
+  constructor(deps: { readonly reads: Reads }) {
+    this.#reads = deps.reads;
+  }
+
+  insert(row: NewMailRow): Statement {
+    return {
+      sql: `${INSERT} VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?)`,
+      params: [
+        ...[row.mailId, row.accountId, row.kind, row.topic, row.recipient, row.sealed],
+        ...[row.at, row.at, row.expiresAt],
+      ],
+    };
+  }
+
+  /**
+   * To the confirmed address of the account, if it has one and wants mail about this; does nothing else.
+   * `about` without the commas around it.
+   */
+  insertIfWanted(row: Omit<NewMailRow, 'recipient'>, about: string): Statement {
+    return {
+      sql: `${INSERT} SELECT ?, id, ?, ?, email_folded, ?, 'pending', ?, ?, ? FROM accounts
+        WHERE id = ? AND email_verified_at IS NOT NULL AND closed_at IS NULL
+          AND ',' || mail_about || ',' LIKE ?`,
+      params: [
+        ...[row.mailId, row.kind, row.topic, row.sealed, row.at, row.at, row.expiresAt],
+        ...[row.accountId, `%,${about},%`],
+      ],
+    };
+  }
+
+  /** Something asked for by an address, unless it asked `most` times since `since`. */
+  insertAsked(row: Omit<NewMailRow, 'sealed' | 'topic'>, limit: { most: number; since: number }): Statement {
+    return {
+      sql: `${INSERT} SELECT ?, ?, ?, '', ?, NULL, 'asked', NULL, ?, ?
+        WHERE (SELECT count(*) FROM mails WHERE kind = ? AND recipient = ? AND created_at > ?) < ?`,
+      params: [
+        ...[row.mailId, row.accountId, row.kind, row.recipient, row.at, row.expiresAt],
+        ...[row.kind, row.recipient, limit.since, limit.most],
+      ],
+    };
+  }
+
+  /** Oldest first. */
+  asked(limit: number): Awaitable<MailRow[]> {
+    return this.#reads.all(`SELECT ${COLUMNS} FROM mails WHERE state = 'asked' ORDER BY id LIMIT ?`, limit);
+  }
+
+  /** The asked-for mail gets its text. Refused if it became one before. */
+  answer(
+    id: number,
+    mail: { readonly accountId: number; readonly sealed: Uint8Array; readonly at: number },
+  ): Statement {
+    return {
+      sql: `UPDATE mails SET state = 'pending', account_id = ?, sealed = ?, next_at = ?
+        WHERE id = ? AND state = 'asked'`,
+      params: [mail.accountId, mail.sealed, mail.at, id],
+      expectChanges: 1,
+    };
+  }
+
+  nextOfEach(): Awaitable<DueRow[]> {
+    return this.#reads.all(
+      `SELECT account_id AS receiver, account_id, min(next_at) AS next_at FROM mails
+       WHERE state = 'pending' GROUP BY account_id`,
+    );
+  }
+
+  nextOf(accountId: number): Awaitable<MailRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS} FROM mails WHERE account_id = ? AND state = 'pending' ORDER BY next_at, id LIMIT 1`,
+      accountId,
+    );
+  }
+
+  /** Refused if it was given up meanwhile. */
+  putOff(row: MailRow, to: { readonly at: number; readonly reason: string }): Statement {
+    return {
+      sql: `UPDATE mails SET tries = tries + 1, next_at = ?, reason = ? WHERE id = ? AND state = 'pending'`,
+      params: [to.at, to.reason, row.id],
+      expectChanges: 1,
+    };
+  }
+
+  /** Its text, which may hold a link, is gone. Refused if it has ended before. */
+  end(
+    id: number,
+    to: { readonly state: 'sent' | 'failed'; readonly reason: string | null; readonly at: number },
+  ): Statement {
+    return {
+      sql: `UPDATE mails SET state = ?, reason = ?, sealed = NULL, next_at = NULL, ended_at = ?,
+        tries = tries + 1 WHERE id = ? AND state IN ('asked', 'pending')`,
+      params: [to.state, to.reason, to.at, id],
+      expectChanges: 1,
+    };
+  }
+
+  /** Whether something was told to an account since then. */
+  async wasTold(kind: string, topic: string, since: number): Promise<boolean> {
+    const sql = 'SELECT 1 FROM mails WHERE created_at > ? AND kind = ? AND topic = ? LIMIT 1';
+    return (await this.#reads.get(sql, since, kind, topic)) !== undefined;
+  }
+
+  /** Administrators that want mail about alarms. */
+  async wanting(about: string): Promise<number[]> {
+    const rows = await this.#reads.all<{ id: number }>(
+      `SELECT id FROM accounts WHERE is_admin = 1 AND is_active = 1 AND email_verified_at IS NOT NULL
+         AND closed_at IS NULL AND ',' || mail_about || ',' LIKE ? ORDER BY id`,
+      `%,${about},%`,
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Newest first, before row `before`. */
+  list(before: number, limit: number): Awaitable<MailRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM mails WHERE id < ? ORDER BY id DESC LIMIT ?`,
+      before,
+      limit,
+    );
+  }
+
+  async counts(): Promise<ReadonlyMap<string, number>> {
+    const sql = 'SELECT state, count(*) AS count FROM mails GROUP BY state';
+    const rows = await this.#reads.all<{ state: string; count: number }>(sql);
+    return new Map(rows.map(({ state, count }) => [state, Number(count)]));
+  }
+
+  /** Forgets what ended before then, and gives up what is of no use any more. */
+  sweep(now: number, keptMs: number): Statement[] {
+    return [
+      {
+        sql: `UPDATE mails SET state = 'failed', reason = 'it was of no use any more', sealed = NULL,
+          next_at = NULL, ended_at = ? WHERE state IN ('asked', 'pending') AND expires_at <= ?`,
+        params: [now, now],
+      },
+      {
+        sql: `DELETE FROM mails WHERE created_at <= ? AND state IN ('sent', 'failed')`,
+        params: [now - keptMs],
+      },
+    ];
+  }
+}

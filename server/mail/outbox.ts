@@ -1,0 +1,130 @@
+/**
+ * Mail as others use it: they put it into the commit of the change it tells of, and it is sent once that is
+ * on disk. Without a mail server nothing is put anywhere.
+ */
+import type { Change } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { newId } from '../platform/ids.ts';
+import type { Sealer } from '../platform/master-key.ts';
+import type { MailStore } from './mails-store.ts';
+
+export interface MailText {
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface NewMail extends MailText {
+  /** Mails of one account wait for each other; 0: of no account. */
+  readonly accountId: number;
+  readonly kind: string;
+  readonly to: string;
+  /** Time after which it is of no use. */
+  readonly lifeMs: number;
+}
+
+/** Subjects that an account may want mail about. */
+export type MailAbout = 'credits' | 'alarms';
+
+/**
+ * Finds out, when somebody has asked for a mail by an address, what is to be sent there, and adds to the
+ * commit what belongs to it. Null: nothing.
+ */
+export type Answerer = (
+  change: Change,
+  recipient: string,
+) => Promise<(MailText & { readonly accountId: number }) | null>;
+
+export interface OutboxDeps {
+  readonly mailStore: MailStore;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  /** A mail server is set. */
+  readonly isOn: boolean;
+  readonly wake: () => void;
+}
+
+export class Outbox {
+  readonly #deps: OutboxDeps;
+  readonly #answerers = new Map<string, Answerer>();
+
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether this cloud sends mail. */
+  get isOn(): boolean {
+    return this.#deps.isOn;
+  }
+
+  /** Says that a commit with mail is stored, so that it is sent at once. */
+  wake(): void {
+    this.#deps.wake();
+  }
+
+  /** Puts a mail into a commit. */
+  mail({ accountId, kind, to, lifeMs, subject, text }: NewMail): Statement[] {
+    const { mailStore, clock, isOn } = this.#deps;
+    if (!isOn) return [];
+    const at = clock.now();
+    const own = this.#sealed({ subject, text });
+    return [
+      mailStore.insert({ ...own, accountId, kind, topic: '', recipient: to, at, expiresAt: at + lifeMs }),
+    ];
+  }
+
+  /**
+   * The same to an account that has confirmed its address and wants mail about this; else it does nothing.
+   */
+  tell(
+    told: MailText & { accountId: number; about: MailAbout; topic?: string; lifeMs: number },
+  ): Statement[] {
+    const { mailStore, clock, isOn } = this.#deps;
+    if (!isOn) return [];
+    const { accountId, about, topic = '', lifeMs } = told;
+    const at = clock.now();
+    const own = this.#sealed(told);
+    const row = { ...own, accountId, kind: about, topic, at, expiresAt: at + lifeMs };
+    return [mailStore.insertIfWanted(row, about)];
+  }
+
+  /**
+   * Notes that somebody asked for a mail by this address. The same statement for every address, so that
+   * neither the answer nor its time says whether an account has it; who answers `kind` finds that out later.
+   * Beyond `most` within `withinMs` it does nothing.
+   */
+  ask(asked: { kind: string; recipient: string; lifeMs: number; most: number; withinMs: number }): Statement {
+    const { mailStore, clock } = this.#deps;
+    const { kind, recipient, lifeMs, most, withinMs } = asked;
+    const at = clock.now();
+    const row = { mailId: newId('mail', clock), accountId: 0, kind, recipient, at, expiresAt: at + lifeMs };
+    return mailStore.insertAsked(row, { most, since: at - withinMs });
+  }
+
+  /** Sets the answerer of a kind; called while the cloud is made. */
+  answers(kind: string, answerer: Answerer): void {
+    this.#answerers.set(kind, answerer);
+  }
+
+  answererOf(kind: string): Answerer | undefined {
+    return this.#answerers.get(kind);
+  }
+
+  #sealed({ subject, text }: MailText) {
+    const { sealer, clock } = this.#deps;
+    const mailId = newId('mail', clock);
+    return { mailId, sealed: sealMail(sealer, mailId, { subject, text }) };
+  }
+}
+
+/** Part of the format: the rotation of the master key uses the same (metadata/sealed-columns-store.ts). */
+const contextOf = (mailId: string) => `mail:${mailId}`;
+
+export function sealMail(sealer: Sealer, mailId: string, { subject, text }: MailText): Uint8Array {
+  return sealer.seal(Buffer.from(JSON.stringify({ subject, text })), contextOf(mailId));
+}
+
+/** Throws `data_corrupted` if it cannot be unsealed. */
+export function openMail(sealer: Sealer, mailId: string, sealed: Uint8Array): MailText {
+  return JSON.parse(sealer.unseal(sealed, contextOf(mailId)).toString()) as MailText;
+}

@@ -1,0 +1,73 @@
+/** Makes mail: the outbox that others fill, and what sends it. */
+import type { Logger } from 'pino';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { MasterKeys } from '../platform/master-key.ts';
+import type { Membership } from '../platform/membership.ts';
+import { type AlarmMailsDeps, tellAlarms } from './alarm-mails.ts';
+import { MailQueue } from './mail-queue.ts';
+import type { Mailer } from './mailer.ts';
+import { Mails } from './mails.ts';
+import { MailStore } from './mails-store.ts';
+import { Outbox } from './outbox.ts';
+import { mailRoutes } from './routes.ts';
+
+const POLL_MS = 1000;
+const MINUTE_MS = 60_000;
+const SWEEP_MS = 3_600_000;
+const KEPT_MS = 30 * 24 * 3_600_000;
+/** Its holder sends, also the attempts under way when it is about to be another's. */
+const LEASE = 'mail';
+
+export interface MailDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly base: {
+    readonly metadata: Metadata;
+    readonly membership: Membership;
+    readonly keys: MasterKeys;
+    readonly alarms: Alarms;
+  };
+  /** null: no mail server is set. */
+  readonly mailer: Mailer | null;
+  /** The sender's address. */
+  readonly from: string;
+  readonly alarmsOfAll: AlarmMailsDeps['alarms'];
+  readonly apiUrl: () => string;
+}
+
+/** Makes mail; nothing is sent until `start`. */
+export function mailPart({ clock, log, base, mailer, from, alarmsOfAll, apiUrl }: MailDeps) {
+  const { metadata, membership, alarms, keys: sealer } = base;
+  const mailStore = new MailStore({ reads: metadata });
+  const wake = () => queue.wake();
+  const shared = { changes: new Changes({ metadata }), mailStore, clock, sealer, wake };
+  const outbox = new Outbox({ ...shared, isOn: mailer !== null });
+  const queue = new MailQueue({
+    ...shared,
+    outbox,
+    mailer,
+    alarms,
+    domain: from.split('@').at(-1) ?? 'localhost',
+    mayBegin: (isBusy) => membership.holds(LEASE, isBusy),
+    onError: (what, error) => log.error({ err: error }, what),
+  });
+  const mails = new Mails({ ...shared, server: mailer?.server ?? null, from });
+  const tell = () => tellAlarms({ ...shared, outbox, alarms: alarmsOfAll, apiUrl });
+  const sweep = () => shared.changes.store(mailStore.sweep(clock.now(), KEPT_MS));
+  const jobs: Job[] = [
+    { name: 'send mail', everyMs: POLL_MS, per: 'node', run: async () => queue.wake() },
+    { name: 'tell alarms by mail', everyMs: MINUTE_MS, per: 'cluster', run: tell },
+    { name: 'sweep mail', everyMs: SWEEP_MS, per: 'cluster', run: sweep },
+  ];
+  return {
+    outbox,
+    routes: mailRoutes({ mails }),
+    jobs,
+    start: () => queue.start(),
+    close: () => queue.close(),
+  };
+}

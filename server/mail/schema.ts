@@ -1,0 +1,33 @@
+/** API schemas of mail. */
+import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
+
+const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+export const MailStatus = namedObject('MailStatus', {
+  enabled: Type.Boolean({ description: 'Whether this cloud sends mail: CLOUDLET_SMTP_URL is set' }),
+  server: Nullable('Host and port of the mail server; null: none is set'),
+  from: Nullable('The sender of the mail'),
+  pending: Type.Integer({ description: 'Mails that wait to be sent, or to be sent again' }),
+  sent: Type.Integer({ description: 'Of the last 30 days' }),
+  failed: Type.Integer({ description: 'Of the last 30 days' }),
+});
+export type MailStatus = Static<typeof MailStatus>;
+
+export const Mail = namedObject('Mail', {
+  id: Type.String({ description: 'mail-…; the part of its Message-ID before the @' }),
+  to: Type.String(),
+  kind: Type.String({ description: 'Such as `reset`, `invitation`, `credits`, `alarms` or `test`' }),
+  state: Type.Enum(['pending', 'sent', 'failed'], {
+    description: 'sent: the mail server has taken it',
+  }),
+  reason: Nullable('Why it failed, or what the last attempt met'),
+  tries: Type.Integer(),
+  created_at: Type.String(),
+  next_attempt_at: Nullable('null: none'),
+  ended_at: Nullable('When it was sent or given up'),
+});
+export type Mail = Static<typeof Mail>;
+
+export const TestMailBody = namedObject('NewTestMail', {
+  to: Type.String({ maxLength: 254, description: 'An e-mail address', examples: ['ada@example.org'] }),
+});

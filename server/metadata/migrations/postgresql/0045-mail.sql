@@ -1,0 +1,30 @@
+-- Mail that waits to be sent, and what became of it; addresses that their holders have confirmed; what an
+-- account wants mail about; links that confirm an address.
+
+CREATE SEQUENCE mails_id_seq INCREMENT 64;
+CREATE TABLE mails (
+  id BIGINT PRIMARY KEY DEFAULT nextval('mails_id_seq'),
+  mail_id TEXT COLLATE "C" NOT NULL UNIQUE,
+  account_id BIGINT NOT NULL,            -- whose mails wait for each other; no reference; 0: of no account
+  kind TEXT COLLATE "C" NOT NULL,
+  topic TEXT COLLATE "C" NOT NULL DEFAULT '',         -- code of the alarm that it tells of
+  recipient TEXT COLLATE "C" NOT NULL,                -- folded, as addresses are compared
+  sealed BYTEA,                            -- subject and text, until it was sent or given up
+  state TEXT COLLATE "C" NOT NULL CHECK (state IN ('asked', 'pending', 'sent', 'failed')),
+  reason TEXT COLLATE "C",                            -- why it failed, or what the last attempt met
+  tries BIGINT NOT NULL DEFAULT 0,
+  next_at BIGINT CHECK ((state = 'pending') = (next_at IS NOT NULL)),
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,            -- of no use from then on
+  ended_at BIGINT                        -- sent or given up
+);
+CREATE INDEX mails_due ON mails(account_id, next_at, id) WHERE state = 'pending';
+CREATE INDEX mails_asked ON mails(id) WHERE state = 'asked';
+CREATE INDEX mails_recent ON mails(kind, recipient, created_at);
+CREATE INDEX mails_age ON mails(created_at);
+
+ALTER TABLE accounts ADD COLUMN email_verified_at BIGINT; -- null: nobody has shown that the address is theirs
+ALTER TABLE accounts ADD COLUMN mail_about TEXT COLLATE "C" NOT NULL DEFAULT ''; -- what it gets mail about, such as `credits,alarms`
+ALTER TABLE setup_links ADD COLUMN purpose TEXT COLLATE "C" NOT NULL DEFAULT 'password' CHECK (purpose IN ('password', 'email'));
+ALTER TABLE setup_links ADD COLUMN email TEXT COLLATE "C";            -- the address that the link confirms
+ALTER TABLE invitations ADD COLUMN is_mailed BIGINT NOT NULL DEFAULT 0 CHECK (is_mailed IN (0, 1)); -- 1: only its mail has the link

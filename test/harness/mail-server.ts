@@ -1,0 +1,139 @@
+/** A mail server on loopback that takes mail, or lies, hangs, refuses or breaks off. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+import { eventually } from './waiting.ts';
+
+export interface ReceivedMail {
+  readonly from: string;
+  readonly to: readonly string[];
+  /** The whole message. */
+  readonly raw: string;
+  readonly subject: string;
+  readonly messageId: string;
+  /** Decoded. */
+  readonly text: string;
+}
+
+export class MailServer {
+  readonly received: ReceivedMail[] = [];
+  /** Called with each recipient: a message refuses it for good. */
+  refuse: (address: string) => string | undefined = () => undefined;
+  #server: SMTPServer | undefined;
+  readonly #login: string;
+  port = 0;
+
+  /** `login`: `user:password`, which is then required. */
+  constructor(login = '') {
+    this.#login = login;
+  }
+
+  get url(): string {
+    return `smtp://${this.#login === '' ? '' : `${this.#login}@`}127.0.0.1:${this.port}`;
+  }
+
+  /** Opens, on the port of before if there was one. */
+  async open(): Promise<this> {
+    const made = this.#make();
+    made.listen(this.port, '127.0.0.1');
+    await once(made.server, 'listening');
+    this.port = (made.server.address() as AddressInfo).port;
+    this.#server = made;
+    return this;
+  }
+
+  close(): Promise<void> {
+    return new Promise((done) => this.#server?.close(() => done()));
+  }
+
+  #make(): SMTPServer {
+    const login = this.#login;
+    const server = new SMTPServer({
+      authOptional: login === '',
+      disabledCommands: ['STARTTLS'],
+      allowInsecureAuth: true,
+      onAuth: (auth, _session, done) => {
+        const isRight = `${auth.username}:${auth.password}` === login;
+        done(isRight ? null : new Error('no such user'), isRight ? { user: auth.username } : undefined);
+      },
+      onRcptTo: ({ address }, _session, done) => {
+        const said = this.refuse(address);
+        if (said === undefined) return done();
+        done(Object.assign(new Error(said), { responseCode: 550 }));
+      },
+      onData: (stream, { envelope }, done) => {
+        let raw = '';
+        stream.setEncoding('utf8').on('data', (piece: string) => {
+          raw += piece;
+        });
+        stream.on('end', () => {
+          const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+          this.received.push(
+            read(
+              from,
+              envelope.rcptTo.map(({ address }) => address),
+              raw,
+            ),
+          );
+          done();
+        });
+      },
+    });
+    server.on('error', () => {});
+    return server;
+  }
+
+  /** The first mail to this address, once it is there, that `fits`. */
+  async mailTo(address: string, fits: (mail: ReceivedMail) => boolean = () => true): Promise<ReceivedMail> {
+    const find = () => this.received.find((mail) => mail.to.includes(address) && fits(mail));
+    return await eventually(`a mail to ${address}`, find);
+  }
+}
+
+/** A server that says what it is told to on each connection, and nothing more. */
+export async function rudeServer(serve: (socket: Socket) => void): Promise<{
+  readonly url: string;
+  readonly connections: () => number;
+  readonly close: () => Promise<void>;
+}> {
+  const sockets = new Set<Socket>();
+  let count = 0;
+  const server: Server = createServer((socket) => {
+    count++;
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    serve(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+  };
+  const { port } = server.address() as AddressInfo;
+  return { url: `smtp://127.0.0.1:${port}`, connections: () => count, close };
+}
+
+function read(from: string, to: readonly string[], raw: string): ReceivedMail {
+  const [head = '', ...body] = raw.split('\r\n\r\n');
+  const lines = head.replaceAll(/\r\n[ \t]+/g, ' ').split('\r\n');
+  const header = (name: string) =>
+    lines
+      .find((line) => line.toLowerCase().startsWith(`${name}:`))
+      ?.slice(name.length + 1)
+      .trim() ?? '';
+  const coded = body.join('\r\n\r\n');
+  const text =
+    header('content-transfer-encoding') === 'quoted-printable'
+      ? Buffer.from(
+          coded
+            .replaceAll('=\r\n', '')
+            .replaceAll(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))),
+          'latin1',
+        ).toString()
+      : header('content-transfer-encoding') === 'base64'
+        ? Buffer.from(coded, 'base64').toString()
+        : coded;
+  return { from, to, raw, text, subject: header('subject'), messageId: header('message-id') };
+}
