@@ -13,6 +13,7 @@ const TERMS = {
   credits: { value: 'N', summary: 'credits on top of the sign-up credits' },
   until: { value: 'TIME', summary: 'suspend each account at this time: "YYYY-MM-DD HH:MM:SS", UTC' },
   days: { value: 'N', summary: 'days until the link expires; default: 7' },
+  mail: { summary: 'mail the link to the e-mail address, and show it to nobody' },
 } as const;
 
 function termsOf(options: Values) {
@@ -23,6 +24,7 @@ function termsOf(options: Values) {
     ...(plan !== undefined && { plan }),
     ...(credits !== undefined && { credits: Number(credits) }),
     ...(until !== undefined && { account_expires_at: until }),
+    ...(options.has('mail') && { mail: true }),
     ...(options.has('days') && { expires_in: options.count('days', 7, 1) * DAY_SECONDS }),
   };
 }
@@ -61,7 +63,7 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
         ...(options.has('uses') && { max_uses: options.count('uses', 1, 1) }),
         ...termsOf(options),
       });
-      output.one(made, () => [made.url]);
+      output.one(made, () => [made.url ?? `${made.id} goes by mail to ${made.email}`]);
     },
   },
   {
@@ -76,8 +78,11 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     run: async ({ session, output, options, words: [file = ''] }) => {
       const csv = readTextFile(file);
       const { invitations } = await session().cloud.adminImportInvitations({ csv, ...termsOf(options) });
-      output.table(invitations, ['WHO', 'LINK'], (made: CreatedInvitation) => [nameOf(made), made.url]);
-      output.note(`${counted(invitations.length, 'invitation')}. The links are not shown again.`);
+      output.table(invitations, ['WHO', 'LINK'], (made: CreatedInvitation) => {
+        return [nameOf(made), made.url ?? 'by mail'];
+      });
+      const note = options.has('mail') ? 'The links go by mail.' : 'The links are not shown again.';
+      output.note(`${counted(invitations.length, 'invitation')}. ${note}`);
     },
   },
   {
@@ -98,6 +103,25 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     run: async ({ session, output, words: [id = ''] }) => {
       const revoked = await session().cloud.adminRevokeInvitation(id);
       output.one(revoked, () => [`${revoked.id} is ${revoked.state}`]);
+    },
+  },
+  {
+    name: 'people reset',
+    words: 'NAME',
+    summary: 'print a link, once, that sets a new password for a user; API keys stay valid',
+    options: { mail: { summary: 'mail it to the confirmed address, and show it to nobody' } },
+    run: async ({ session, output, options, words: [name = ''] }) => {
+      const { cloud } = session();
+      const id = await idOf(cloud, name);
+      if (options.has('mail')) {
+        const mailed = await cloud.adminMailResetLink(id);
+        output.one(mailed, () => [
+          `Mailed to ${mailed.mailed_to}; the link works until ${mailed.expires_at} UTC`,
+        ]);
+        return;
+      }
+      const link = await cloud.adminCreateResetLink(id);
+      output.one(link, () => [link.url]);
     },
   },
   {

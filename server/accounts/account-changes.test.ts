@@ -98,7 +98,10 @@ test('a password that has to be changed lets nobody in before it is', async (t) 
   const [{ n } = { n: -1 }] = await cloud.metadata.all<{ n: number }>('SELECT count(*) AS n FROM sessions');
   assert.equal(n, 0);
   const token = String(thrown.extra?.['reset_token']);
-  await cloud.resetLinks.use({ record: () => [] }, { token, password: 'a new horse', address: '192.0.2.7' });
+  await cloud.resetLinks.use(
+    { record: () => [] },
+    { token, password: 'a new horse', address: '192.0.2.7', hosts: [] },
+  );
   assert.equal((await login('a new horse')).account.id, ada);
   assert.equal((await cloud.shown(ada)).must_change_password, false);
   await assert.rejects(change(cloud.chiefId, { must_change_password: true }), code('invalid_request'));

@@ -3,10 +3,13 @@ import type { Call } from '../calls/principal.ts';
 import type { Change } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, readTime } from '../platform/clock.ts';
-import { AppError, invalidField } from '../platform/errors.ts';
+import { invalidField } from '../platform/errors.ts';
 import { accountNotFound, changedByOthers, lastAdministrator } from './account-errors.ts';
 import { assertAccountFields, foldEmail } from './account-fields.ts';
+import type { AccountsDeps } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
+import { claimOf } from './email-claims.ts';
+import { setEmail } from './emails-store.ts';
 import { EXPIRED, setAdministrator, setExpiry, setMustChange } from './expiries-store.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from './store.ts';
@@ -27,6 +30,9 @@ export interface AccountChangesDeps {
   /** See AdministrationDeps. */
   readonly reactivation: (accountId: number) => readonly Statement[];
   readonly accountChanged?: (accountId: number) => void;
+  /** See AccountsDeps. */
+  readonly sendsMail: boolean;
+  readonly askToConfirm: AccountsDeps['askToConfirm'];
 }
 
 export class AccountChanges {
@@ -67,20 +73,13 @@ export class AccountChanges {
   }
 
   async #setEmail(change: Change, row: AccountRow, email: string): Promise<void> {
-    const { store } = this.#deps;
     assertAccountFields({ email });
-    const folded = foldEmail(email);
-    const assertFree = async () => {
-      const holder = await store.accountByEmail(folded);
-      if (holder === undefined || holder.id === row.id) return;
-      const fields = [{ field: 'email', message: 'is taken' }];
-      throw new AppError('email_taken', 'This e-mail address is taken', { fields });
-    };
-    await assertFree();
-    change.expect(store.setEmail(row.id, email, folded), async (reason) => {
-      if (reason === 'unique') await assertFree();
-      return changedByOthers();
-    });
+    const claimed = await claimOf(this.#deps, email, row.id);
+    change.expect(setEmail(row.id, { email, claimed }), (reason) =>
+      reason === 'unique' ? 'retry' : changedByOthers(),
+    );
+    if (foldEmail(email) !== foldEmail(row.email) || row.email_verified_at === null)
+      await this.#deps.askToConfirm(change, { ...row, email });
   }
 
   /** An account suspended because its end had come is resumed when the end is moved later. */

@@ -14,7 +14,11 @@ export function accountSuspended(reason: string | null): AppError {
   return new AppError('account_suspended', `This account is suspended${reason ? `: ${reason}` : ''}`);
 }
 
-export function registrationClosed(policy: 'invitation' | 'closed'): AppError {
+export function registrationClosed(policy: 'invitation' | 'domain' | 'closed'): AppError {
+  if (policy === 'domain')
+    return new AppError('registration_closed', 'Registration on this cloud is by e-mail address', {
+      hint: 'Ask for a link by mail: POST /api/register/request, or "Sign up" in the console',
+    });
   const [detail, wanted] =
     policy === 'closed'
       ? ['Registration is closed on this cloud', 'an account']

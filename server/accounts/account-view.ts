@@ -1,5 +1,6 @@
 /** Rows as the API shows them. */
 import type { Principal } from '../calls/principal.ts';
+import type { MailAbout } from '../mail/outbox.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { toCredits } from './credits.ts';
 import type { Account, AdminAccount, Registration } from './schema.ts';
@@ -29,6 +30,8 @@ export function describeAccount(row: AccountRow, apiKey: string | null): Account
     grace_ends_at: formatTimeOrNull(row.grace_ends_at),
     canonical_id: row.canonical_id,
     display_name: row.username,
+    email_confirmed: row.email_verified_at !== null,
+    mail_about: row.mail_about === '' ? [] : (row.mail_about.split(',') as MailAbout[]),
   };
 }
 

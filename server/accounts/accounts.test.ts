@@ -38,6 +38,8 @@ const IN_ORDER = {
   billing_state: 'ok',
   credits_exhausted_at: null,
   grace_ends_at: null,
+  email_confirmed: false,
+  mail_about: [],
 };
 
 test('registration answers exactly as the contract', async () => {

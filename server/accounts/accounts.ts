@@ -1,6 +1,7 @@
 /** Accounts: they register, are shown and changed. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Registration as RegistrationPolicy } from '../config/registrations.ts';
+import type { MailAbout } from '../mail/outbox.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -10,6 +11,8 @@ import { accountNotFound, changedByOthers, registrationClosed } from './account-
 import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import { describeAccount, describeRegistration } from './account-view.ts';
 import { toCredits } from './credits.ts';
+import { claimOf } from './email-claims.ts';
+import { releaseUnconfirmed, setEmail, setMailAbout } from './emails-store.ts';
 import type { ApiKeys } from './keys/api-keys.ts';
 import { deleteResetLinks } from './links/links-store.ts';
 import type { Account, Registration } from './schema.ts';
@@ -60,6 +63,8 @@ export interface CreateOptions {
   readonly apiKey?: string;
   /** The invitation's terms apply to the new account. */
   readonly invited?: Invited;
+  /** The address is its holder's for certain: a link that only its mailbox got made the account. */
+  readonly isConfirmed?: boolean;
   /** false: the address is shown but not claimed, and cannot be used to log in. */
   readonly claimEmail?: boolean;
 }
@@ -68,6 +73,8 @@ export interface AccountChange {
   readonly email?: string | undefined;
   readonly password?: string | undefined;
   readonly currentPassword?: string | undefined;
+  /** Subjects of mail that the account wants. */
+  readonly mailAbout?: readonly MailAbout[] | undefined;
   /** The caller's. */
   readonly address: string;
 }
@@ -89,6 +96,13 @@ export interface AccountsDeps {
   readonly registration: RegistrationPolicy;
   /** The remaining credits, micro-credits, less usage that was not charged yet. */
   readonly balance?: (accountId: number) => Promise<{ readonly free: bigint; readonly held: bigint }>;
+  /** Whether this cloud sends mail, by which addresses are confirmed. */
+  readonly sendsMail: boolean;
+  /** Adds a mail to the commit that asks the holder of an address to confirm it. */
+  readonly askToConfirm: (
+    change: Change,
+    row: Pick<AccountRow, 'id' | 'username' | 'email'>,
+  ) => Promise<unknown>;
 }
 
 export class Accounts {
@@ -125,27 +139,34 @@ export class Accounts {
     await this.#assertFree(fields, options);
     const { passwords, clock, apiKeys, changes, store } = this.#deps;
     const { username, email, password, address } = fields;
-    const { isAdmin, claimEmail, invited } = options;
+    const { isAdmin, invited } = options;
     const passwordHash = password === undefined ? '' : await passwords.hash(password, { address, isAdmin });
     const createdAt = clock.now();
     const canonicalId = newCanonicalId();
     return changes.run(recorder, async (change) => {
       const id = await this.#newAccountId();
       const key = apiKeys.issue(id, options.apiKey);
+      const emailFolded = await this.#claim(email, options).catch(async (error) => {
+        await this.#assertFree(fields, options);
+        throw error;
+      });
+      const emailVerifiedAt = options.isConfirmed === true ? createdAt : null;
       const inserted = store.insertAccount({
         id,
         username,
         usernameFolded: foldUsername(username),
         email,
-        emailFolded: claimEmail === false ? null : foldEmail(email),
+        emailFolded,
         passwordHash,
         isAdmin,
         createdAt,
         canonicalId,
         expiresAt: invited?.expiresAt ?? null,
         invitationId: invited?.id ?? null,
+        emailVerifiedAt,
       });
       options.precede?.(change);
+      if (options.isConfirmed === true) change.add(releaseUnconfirmed(foldEmail(email), id));
       change.add(inserted, async () => {
         await this.#assertFree(fields, options);
         // Another node assigned this id: the next attempt reads the stored one.
@@ -153,12 +174,21 @@ export class Accounts {
         return 'retry' as const;
       });
       change.add(key.statement);
+      if (emailVerifiedAt === null && options.claimEmail !== false)
+        await this.#deps.askToConfirm(change, { id, username, email });
       change.addAll(this.#signupGrant(id, createdAt));
       if (invited !== undefined) this.#keepPromises(change, { id, createdAt, invited });
-      const made = { id, username, email, passwordHash, isAdmin, createdAt, canonicalId };
+      const made = { id, username, email, passwordHash, isAdmin, createdAt, canonicalId, emailVerifiedAt };
       const row = this.#newRow(made, invited);
       return options.present(describeAccount(row, key.text));
     });
+  }
+
+  /** null: the account is made without a claim to its address. */
+  async #claim(email: string, { claimEmail, isConfirmed }: CreateOptions): Promise<string | null> {
+    if (claimEmail === false) return null;
+    const folded = await claimOf(this.#deps, email);
+    return isConfirmed === true ? foldEmail(email) : folded;
   }
 
   #keepPromises(
@@ -198,11 +228,13 @@ export class Accounts {
     const { principal } = call;
     const row = await this.#own(principal);
     const { email, password } = wanted;
-    if (email === undefined && password === undefined) return await this.profile(principal);
+    const mailAbout = wanted.mailAbout === undefined ? undefined : [...new Set(wanted.mailAbout)].join(',');
+    if ([email, password, mailAbout].every((one) => one === undefined)) return await this.profile(principal);
     assertAccountFields({ email, password });
-    await this.#assertCurrentPassword(principal, row, wanted);
+    if (email !== undefined || password !== undefined)
+      await this.#assertCurrentPassword(principal, row, wanted);
     const { store, sessionStore, changes, clock, passwords } = this.#deps;
-    if (email !== undefined) await this.#assertFreeEmail(email, row.id);
+    if (email !== undefined) await claimOf(this.#deps, email, row.id);
     const { address } = wanted;
     const isAdmin = row.is_admin === 1;
     const isGiven = wanted.currentPassword !== undefined && row.password_hash !== '';
@@ -210,11 +242,14 @@ export class Accounts {
     const becomes = password === undefined ? undefined : await passwords.hash(password, { address, isAdmin });
     return changes.run(call, async (change) => {
       if (email !== undefined) {
-        change.expect(store.setEmail(row.id, email, foldEmail(email)), async (reason) => {
-          if (reason === 'unique') await this.#assertFreeEmail(email, row.id);
-          return changedByOthers();
-        });
+        const claimed = await claimOf(this.#deps, email, row.id);
+        change.expect(setEmail(row.id, { email, claimed }), (reason) =>
+          reason === 'unique' ? 'retry' : changedByOthers(),
+        );
+        if (foldEmail(email) !== foldEmail(row.email) || row.email_verified_at === null)
+          await this.#deps.askToConfirm(change, { ...row, email });
       }
+      if (mailAbout !== undefined) change.expect(setMailAbout(row.id, mailAbout), changedByOthers);
       if (becomes !== undefined) {
         change.expect(store.setPassword(row.id, { was: row.password_hash, becomes }), changedByOthers);
         change.addAll([deleteSessionsExcept(row.id, session ?? ''), deleteResetLinks(row.id)]);
@@ -225,7 +260,14 @@ export class Accounts {
         const noted = sessionStore.notePassword(session, { passwordHash, at: clock.now() });
         change.expect(noted, changedByOthers);
       }
-      return this.#describe(principal, { ...row, email: email ?? row.email }, isGiven);
+      const isSame = email === undefined || foldEmail(email) === foldEmail(row.email);
+      const after = {
+        ...row,
+        email: email ?? row.email,
+        email_verified_at: isSame ? row.email_verified_at : null,
+        mail_about: mailAbout ?? row.mail_about,
+      };
+      return this.#describe(principal, after, isGiven);
     });
   }
 
@@ -262,27 +304,22 @@ export class Accounts {
   async #assertFree(fields: NewAccount, options: CreateOptions): Promise<void> {
     const { store } = this.#deps;
     const named = await store.accountByUsername(foldUsername(fields.username));
-    const mailed =
-      options.claimEmail === false ? undefined : await store.accountByEmail(foldEmail(fields.email));
+    const mailed = await this.#claim(fields.email, options).then(
+      () => false,
+      () => true,
+    );
     const problems = [
       ...(named ? [{ field: 'username', message: 'is taken' }] : []),
       ...(mailed ? [{ field: 'email', message: 'is taken' }] : []),
     ];
     if (problems.length === 0) return;
-    const both = named !== undefined && mailed !== undefined;
+    const both = named !== undefined && mailed;
     const what = both
       ? 'user name and this e-mail address are'
       : named
         ? 'user name is'
         : 'e-mail address is';
     throw new AppError(named ? 'username_taken' : 'email_taken', `This ${what} taken`, { fields: problems });
-  }
-
-  async #assertFreeEmail(email: string, ownId: number): Promise<void> {
-    const holder = await this.#deps.store.accountByEmail(foldEmail(email));
-    if (holder === undefined || holder.id === ownId) return;
-    const fields = [{ field: 'email', message: 'is taken' }];
-    throw new AppError('email_taken', 'This e-mail address is taken', { fields });
   }
 
   /** Known before the commit, because the response is part of it. */
@@ -301,6 +338,7 @@ export class Accounts {
       readonly isAdmin: boolean;
       readonly createdAt: number;
       readonly canonicalId: string;
+      readonly emailVerifiedAt: number | null;
     },
     invited: Invited | undefined,
   ): AccountRow {
@@ -326,6 +364,8 @@ export class Accounts {
       expires_at: invited?.expiresAt ?? null,
       invitation_id: invited?.id ?? null,
       must_change: 0,
+      email_verified_at: made.emailVerifiedAt,
+      mail_about: '',
     };
   }
 

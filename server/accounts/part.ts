@@ -4,7 +4,8 @@ import type { Logger } from 'pino';
 import { ShortTokens } from '../calls/short-tokens.ts';
 import type { Tickets } from '../calls/tickets.ts';
 import type { Config } from '../config/config.ts';
-import { registrationOf } from '../config/registrations.ts';
+import { registrationDomains, registrationOf } from '../config/registrations.ts';
+import type { Outbox } from '../mail/outbox.ts';
 import type { Ages } from '../metadata/ages.ts';
 import type { Bus } from '../metadata/bus.ts';
 import { Changes } from '../metadata/change.ts';
@@ -25,8 +26,9 @@ import { InvitationStore } from './invitations/invitations-store.ts';
 import { AccessKeys } from './keys/access-keys.ts';
 import { ApiKeys } from './keys/api-keys.ts';
 import { RightsHolders } from './keys/rights-holders.ts';
-import { type LinkRoutesDeps, resetRoutes, setupRoutes } from './links/link-routes.ts';
-import { ResetLinkStore, SetupLinkStore } from './links/links-store.ts';
+import { type LinkRoutesDeps, mailedLinkRoutes, resetRoutes, setupRoutes } from './links/link-routes.ts';
+import { EmailLinkStore, ResetLinkStore, SetupLinkStore } from './links/links-store.ts';
+import { MailedLinks, type MailedLinksDeps } from './links/mailed-links.ts';
 import { ResetLinks, type ResetLinksDeps } from './links/reset-links.ts';
 import { SetupLinks, type SetupLinksDeps } from './links/setup-links.ts';
 import { type AccountRoutesDeps, accountRoutes } from './routes.ts';
@@ -56,6 +58,9 @@ export interface AccountsDeps {
   readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation' | 'settle'> &
     Pick<AccountDeps, 'balance' | 'assignPlan'> &
     Pick<InvitationsDeps, 'hasPlan'>;
+  readonly outbox: Outbox;
+  /** Where mail says the console is: as the settings say, or else where it listens. */
+  readonly mailUrl: () => string;
   /** Where users reach the API and the data origin, without a slash at the end. */
   readonly apiUrl: () => string;
   readonly dataUrl: () => string;
@@ -67,7 +72,8 @@ export function accountsRoutes(
     AdminRoutesDeps &
     InvitationRoutesDeps & { readonly clientLogins: ClientLogins },
 ) {
-  const own = [...accountRoutes(deps), ...setupRoutes(deps), ...resetRoutes(deps)];
+  const links = [...setupRoutes(deps), ...resetRoutes(deps), ...mailedLinkRoutes(deps)];
+  const own = [...accountRoutes(deps), ...links];
   return [...own, ...clientLoginRoutes(deps.clientLogins), ...adminRoutes(deps), ...invitationRoutes(deps)];
 }
 
@@ -87,6 +93,8 @@ export async function accountsPart({
   credits,
   transfer,
   announce,
+  outbox,
+  mailUrl,
   apiUrl,
   dataUrl,
 }: AccountsDeps) {
@@ -114,20 +122,19 @@ export async function accountsPart({
   const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys, dataUrl });
   const clientLogins = new ClientLogins({ ...shared, accessKeys, authenticator, apiUrl });
   const registration = registrationOf(config);
+  const resetLinkStore = new ResetLinkStore({ reads: metadata });
+  const written = { announce, log: log.info.bind(log), apiUrl, mailUrl, outbox };
+  const ofLinks = { ...shared, ...written, sessionStore, checks, resetLinkStore };
+  const { resetLinks, mailedLinks, confirming } = mailedLinksOf(ofLinks, metadata);
   const signupMicro = config.signupCredits * 1_000_000;
-  const accounts = new Accounts({ ...shared, apiKeys, sessionStore, checks, signupMicro, registration });
+  const ofAccounts = { ...shared, ...confirming, apiKeys, sessionStore, checks };
+  const accounts = new Accounts({ ...ofAccounts, signupMicro, registration });
   const closings = new Closings({ ...shared, apiKeys, checks, keptDays: config.closedAccountDays });
-  const sessions = new Sessions({
-    ...shared,
-    apiKeys,
-    sessionStore,
-    resetLinkStore: new ResetLinkStore({ reads: metadata }),
-  });
+  const sessions = new Sessions({ ...shared, apiKeys, sessionStore, resetLinkStore });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator, checks });
-  const accountChanges = new AccountChanges({ ...shared, checks });
-  const written = { announce, log: log.info.bind(log), apiUrl };
+  const accountChanges = new AccountChanges({ ...shared, ...confirming, checks });
   const byLink = oneTimeLinks(
-    { ...shared, ...written, accounts, sessionStore, checks, registration },
+    { ...shared, ...written, accounts, registration, domains: registrationDomains(config) },
     metadata,
   );
   if (config.adminKey !== '') await administration.ensureAdminKey(config.adminKey);
@@ -157,6 +164,8 @@ export async function accountsPart({
       clientLogins,
       sessions,
       ...byLink,
+      resetLinks,
+      mailedLinks,
       tickets,
       administration,
     }),
@@ -182,14 +191,22 @@ function jobsOf(of: {
   ];
 }
 
-type LinksDeps = Omit<SetupLinksDeps, 'setupLinkStore'> &
-  Omit<ResetLinksDeps, 'resetLinkStore'> &
-  Omit<InvitationsDeps, 'invitationStore'>;
+function mailedLinksOf(
+  deps: ResetLinksDeps & Omit<MailedLinksDeps, 'emailLinkStore' | 'resetLinks'>,
+  reads: Metadata,
+) {
+  const resetLinks = new ResetLinks(deps);
+  const emailLinkStore = new EmailLinkStore({ reads });
+  const mailedLinks = new MailedLinks({ ...deps, emailLinkStore, resetLinks });
+  const askToConfirm = mailedLinks.askToConfirm.bind(mailedLinks);
+  return { resetLinks, mailedLinks, confirming: { sendsMail: deps.outbox.isOn, askToConfirm } };
+}
+
+type LinksDeps = Omit<SetupLinksDeps, 'setupLinkStore'> & Omit<InvitationsDeps, 'invitationStore'>;
 
 function oneTimeLinks(deps: LinksDeps, reads: Metadata) {
   return {
     setupLinks: new SetupLinks({ ...deps, setupLinkStore: new SetupLinkStore({ reads }) }),
-    resetLinks: new ResetLinks({ ...deps, resetLinkStore: new ResetLinkStore({ reads }) }),
     invitations: new Invitations({ ...deps, invitationStore: new InvitationStore({ reads }) }),
   };
 }

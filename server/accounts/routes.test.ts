@@ -88,6 +88,8 @@ const IN_ORDER = {
   billing_state: 'ok',
   credits_exhausted_at: null,
   grace_ends_at: null,
+  email_confirmed: false,
+  mail_about: [],
 };
 
 // First, because a set-up link is good only while there is no administrator.

@@ -159,7 +159,9 @@ function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDe
       name: 'updateAccount',
       tag: 'accounts',
       summary: 'Change your e-mail address or password',
-      description: 'A new password ends all other sessions. Keys do not change.',
+      description:
+        'A new password ends all other sessions. Keys do not change. If this cloud sends mail, another e-mail ' +
+        'address gets a link to confirm it.',
       permission: 'account:write',
       body: shapes.UpdateBody,
       responses: { 200: shapes.Account },
@@ -172,8 +174,9 @@ function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDe
         'overloaded',
       ],
       handler: (call) => {
-        const { email, password, current_password: currentPassword } = call.body;
-        return accounts.update(call, { email, password, currentPassword, address: call.request.address });
+        const { email, password, current_password: currentPassword, mail_about: mailAbout } = call.body;
+        const { address } = call.request;
+        return accounts.update(call, { email, password, currentPassword, mailAbout, address });
       },
     }),
     defineRoute({

@@ -61,6 +61,10 @@ export const SetupBody = namedObject('Setup', {
   password: Password,
 });
 
+const MailSubject = Type.Enum(['credits', 'alarms'], {
+  description: 'credits: before and when they run out; alarms: of the cloud, for administrators',
+});
+
 const registered = {
   id: Type.Integer(),
   username: Type.String(),
@@ -91,6 +95,12 @@ export const Account = namedObject('Account', {
     description: 'Canonical id of the account for S3 grants, policies and owners: 64 hexadecimal digits',
   }),
   display_name: Type.String({ description: 'Shown to S3 clients beside canonical_id: the user name' }),
+  email_confirmed: Type.Boolean({
+    description: 'Whether its holder has confirmed the e-mail address by a link that was mailed there',
+  }),
+  mail_about: Type.Array(MailSubject, {
+    description: 'What the account gets mail about, once its address is confirmed',
+  }),
 });
 export type Account = Static<typeof Account>;
 
@@ -137,6 +147,9 @@ export type RotatedKey = Static<typeof RotatedKey>;
 export const UpdateBody = namedObject('AccountChange', {
   email: Type.Optional(Email),
   password: Type.Optional(Password),
+  mail_about: Type.Optional(
+    Type.Array(MailSubject, { maxItems: 2, description: 'What to get mail about; needs no password' }),
+  ),
   current_password: Type.Optional(
     Type.String({
       maxLength: 1024,
@@ -162,6 +175,26 @@ export const ResetLink = namedObject('ResetLink', {
   expires_at: Time('End of the link'),
 });
 export type ResetLink = Static<typeof ResetLink>;
+
+export const ResetRequestBody = namedObject('MailRequest', { email: Email });
+
+export const MailedLink = namedObject('MailedLink', {
+  mailed_to: Type.String(),
+  expires_at: Time('End of the link'),
+});
+export type MailedLink = Static<typeof MailedLink>;
+
+export const Confirmation = namedObject('EmailConfirmation', { mailed_to: Type.String() });
+
+export const ConfirmEmailBody = namedObject('EmailConfirmationToken', {
+  token: Type.String({ maxLength: 256, description: 'Token of the link' }),
+});
+
+export const ConfirmedEmail = namedObject('ConfirmedEmail', {
+  username: Type.String(),
+  email: Type.String(),
+});
+export type ConfirmedEmail = Static<typeof ConfirmedEmail>;
 
 export const ResetPasswordBody = namedObject('PasswordReset', {
   token: Type.String({ maxLength: 256, description: 'Token of the reset link' }),

@@ -31,6 +31,10 @@ export interface AccountRow {
   readonly invitation_id: string | null;
   /** 1: a login only leads to a new password. */
   readonly must_change: number;
+  /** When its holder confirmed the address; null: not yet. */
+  readonly email_verified_at: number | null;
+  /** Subjects of mail that it wants, with commas between. */
+  readonly mail_about: string;
 }
 
 export interface KeyRow {
@@ -89,6 +93,8 @@ export interface NewAccountRow {
   readonly canonicalId: string;
   readonly expiresAt: number | null;
   readonly invitationId: string | null;
+  /** null: the address is not confirmed. */
+  readonly emailVerifiedAt: number | null;
 }
 
 export interface NewAccessKeyRow {
@@ -106,7 +112,7 @@ export interface NewAccessKeyRow {
 
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
   credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
-  last_login, canonical_id, removal_at, expires_at, invitation_id, must_change
+  last_login, canonical_id, removal_at, expires_at, invitation_id, must_change, email_verified_at, mail_about
   FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
@@ -236,7 +242,8 @@ export class AccountStore {
   insertAccount(row: NewAccountRow): Statement {
     return {
       sql: `INSERT INTO accounts (id, username, username_folded, email, email_folded, password_hash, is_admin,
-        created_at, canonical_id, expires_at, invitation_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        created_at, canonical_id, expires_at, invitation_id, email_verified_at)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         row.id,
         row.username,
@@ -249,6 +256,7 @@ export class AccountStore {
         row.canonicalId,
         row.expiresAt,
         row.invitationId,
+        row.emailVerifiedAt,
       ],
     };
   }
@@ -269,14 +277,6 @@ export class AccountStore {
       sql: `UPDATE accounts SET password_hash = ?, must_change = 0
         WHERE id = ? AND password_hash = ? AND closed_at IS NULL`,
       params: [change.becomes, id, change.was],
-      expectChanges: 1,
-    };
-  }
-
-  setEmail(id: number, email: string, folded: string): Statement {
-    return {
-      sql: 'UPDATE accounts SET email = ?, email_folded = ? WHERE id = ? AND closed_at IS NULL',
-      params: [email, folded, id],
       expectChanges: 1,
     };
   }

@@ -6,6 +6,7 @@ import type { SetupLinks } from '../accounts/links/setup-links.ts';
 import { type AccountsPart, accountsPart } from '../accounts/part.ts';
 import { sealHash } from '../audit/chain.ts';
 import { auditPart } from '../audit/part.ts';
+import { announceByMail } from '../billing/credit/credit-mails.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { type Billing, billingPart, openBilling } from '../billing/part.ts';
 import { callsPart } from '../calls/part.ts';
@@ -259,7 +260,8 @@ async function buildDomains(
   });
   const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
   const options = { config, clock, log, base, drill, points };
-  const mail = buildMail({ ...options, apiUrl });
+  const mailUrl = () => config.publicUrl || addresses.listening.apiUrl;
+  const mail = buildMail({ ...options, mailUrl });
   const services = servicesOf(() => databases.privately);
   const ofVms = { urls: addresses, billing: billing.vmCharges, isCurrent: isCurrentBy(() => accounts) };
   const compute = await buildCompute({ ...options, ...ofVms, services });
@@ -292,7 +294,7 @@ async function buildDomains(
   const recovery = buildRecovery({ ...ofPoints, sources, resources, createAccount });
   const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
     graceMs: config.creditGraceSeconds * 1000,
-    announce: eventStatements,
+    announce: announceByMail(eventStatements, mail.outbox, mailUrl),
     changeAccount: (...of) => accounts.accountChanges.apply(...of),
   });
   const size = { diskBytes: base.diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
@@ -301,6 +303,8 @@ async function buildDomains(
     ...options,
     transfer: transferStatements,
     announce: eventStatements,
+    outbox: mail.outbox,
+    mailUrl,
     apiUrl,
     dataUrl,
     credits: credits.forAccounts,

@@ -13,7 +13,7 @@ interface MailOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly base: Foundations;
-  readonly apiUrl: () => string;
+  readonly mailUrl: () => string;
 }
 
 export function buildMail(options: MailOptions) {

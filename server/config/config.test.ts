@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { isAbsolute } from 'node:path';
 import { test } from 'node:test';
 import { ignoredSettings, loadConfig, poolThreads, renderSettings } from './config.ts';
+import { parseMailFrom, parseSmtpUrl } from './mail-settings.ts';
+import { registrationDomains, registrationOf } from './registrations.ts';
 
 test('without settings everything has its default, and nothing listens to the outside', () => {
   const config = loadConfig({});
@@ -196,4 +198,39 @@ test('the domain of machines is not above a name of the cloud, nor are published
     'example.org',
   );
   assert.throws(() => loadConfig({ CLOUDLET_PUBLISHED_PORTS: '20000-26000' }), /first port of database/);
+});
+
+test('mail: a server needs a sender, and an address of the cloud that others can reach', () => {
+  const [url, from] = ['smtps://cloud:secret%40@mail.example.org', 'A cloud <cloud@example.org>'];
+  const set = { CLOUDLET_SMTP_URL: url, CLOUDLET_MAIL_FROM: from };
+  const server = { host: 'mail.example.org', port: 465, tls: 'smtps', user: 'cloud', password: 'secret@' };
+  assert.deepEqual(parseSmtpUrl(loadConfig(set).smtpUrl), server);
+  assert.deepEqual(parseMailFrom(from), { name: 'A cloud', address: 'cloud@example.org' });
+  const tls = (text: string) => parseSmtpUrl(text).tls;
+  assert.deepEqual(['smtp://m.example', 'smtp://127.0.0.1', 'smtp://m.example:25?tls=off'].map(tls), [
+    'starttls',
+    'off',
+    'off',
+  ]);
+  const wrong: readonly (readonly [Record<string, string>, RegExp])[] = [
+    [{ CLOUDLET_SMTP_URL: url }, /needs CLOUDLET_MAIL_FROM/],
+    [{ ...set, CLOUDLET_HOST: '0.0.0.0' }, /needs CLOUDLET_PUBLIC_URL/],
+    [{ ...set, CLOUDLET_SMTP_URL: 'http://mail.example.org' }, /must be like smtps/],
+    [{ ...set, CLOUDLET_SMTP_URL: 'smtp://u:secret@mail.example.org?tls=off' }, /without TLS/],
+    [{ ...set, CLOUDLET_MAIL_FROM: 'a@b.example, c@d.example' }, /must be like/],
+    [{ ...set, CLOUDLET_MAIL_FROM: 'a@b.example\r\nBcc: c@d.example' }, /must be like/],
+    [{ CLOUDLET_REGISTRATION: 'domain:example.org' }, /needs CLOUDLET_SMTP_URL/],
+    [{ ...set, CLOUDLET_REGISTRATION: 'domain:' }, /domain:example\.org/],
+  ];
+  for (const [environment, problem] of wrong) {
+    assert.throws(
+      () => loadConfig(environment),
+      (error: Error) => {
+        return problem.test(error.message) && !error.message.includes('secret');
+      },
+    );
+  }
+  const byDomain = loadConfig({ ...set, CLOUDLET_REGISTRATION: 'domain:example.org,example.net' });
+  assert.equal(registrationOf(byDomain), 'domain');
+  assert.deepEqual(registrationDomains(byDomain), ['example.org', 'example.net']);
 });

@@ -1,6 +1,7 @@
 /** The effective settings (settings.ts declares them). The only reader of process.env. */
 import { delimiter, isAbsolute, resolve } from 'node:path';
 import { didYouMean } from './did-you-mean.ts';
+import { isLocal, registrationDomains } from './registrations.ts';
 import { ConfigError, rangeOf, type Setting } from './setting-kinds.ts';
 import { SETTINGS } from './settings.ts';
 
@@ -57,8 +58,7 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
   assertNode(config);
   if ((config.tlsCert === '') !== (config.tlsKey === ''))
     throw new ConfigError('CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY must be set together');
-  if (config.smtpUrl !== '' && config.mailFrom === '')
-    throw new ConfigError('CLOUDLET_SMTP_URL needs CLOUDLET_MAIL_FROM, the sender of the mail');
+  assertMail(config);
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
 }
 
@@ -98,6 +98,22 @@ function assertNode(config: Config): void {
     throw new ConfigError(
       `CLOUDLET_WORKERS needs a CLOUDLET_NODE_URL with a port of its own, such as ${port + 1}: workers share ${port}`,
     );
+}
+
+/** Links in mail name the cloud as the settings do: a request could name another host. */
+function assertMail(config: Config): void {
+  const { smtpUrl, mailFrom, publicUrl } = config;
+  if (smtpUrl === '') {
+    if (registrationDomains(config).length > 0)
+      throw new ConfigError(
+        'CLOUDLET_REGISTRATION=domain:… needs CLOUDLET_SMTP_URL: addresses are confirmed by mail',
+      );
+    return;
+  }
+  if (mailFrom === '')
+    throw new ConfigError('CLOUDLET_SMTP_URL needs CLOUDLET_MAIL_FROM, the sender of the mail');
+  if (publicUrl === '' && !isLocal(config))
+    throw new ConfigError('CLOUDLET_SMTP_URL needs CLOUDLET_PUBLIC_URL, which links in mail begin with');
 }
 
 function serviceLinks(environment: Texts): string[] {

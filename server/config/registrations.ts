@@ -1,6 +1,7 @@
 /** The right to register, and limits of who did: narrower if the public reaches the cloud. */
 import { isIP } from 'node:net';
 import type { Config } from './config.ts';
+import { ConfigError, domainName, type Setting } from './setting-kinds.ts';
 
 /** Registrations per address in 10 minutes: from this computer, and from the public. */
 const LOCAL = 300;
@@ -12,13 +13,45 @@ const PUBLIC_MEMORY = 50;
 
 type Addresses = Pick<Config, 'host' | 'publicUrl'>;
 
-/** Registration for everyone, for people with an invitation, or only by administrators. */
-export type Registration = 'open' | 'invitation' | 'closed';
+/**
+ * Accounts are for everyone, for whoever has an invitation, for who has a mailbox of some domains, or made by
+ * administrators only.
+ */
+export type Registration = 'open' | 'invitation' | 'domain' | 'closed';
+
+type Wanted = 'auto' | 'open' | 'invitation' | 'closed' | `domain:${string}`;
+
+const WORDS = ['auto', 'open', 'invitation', 'closed'] as const;
+const DOMAIN = 'domain:';
+
+export const REGISTRATION_SETTING: Setting<Wanted> = {
+  env: 'CLOUDLET_REGISTRATION',
+  fallback: 'auto',
+  help: 'Who gets an account: everyone who registers (open), whoever has an invitation, whoever gets mail at an address of a domain (`domain:example.org,example.net`; needs CLOUDLET_SMTP_URL), or only users for whom an administrator creates one (closed); auto: open while only this computer reaches the cloud, else (CLOUDLET_HOST is no loopback address, or CLOUDLET_PUBLIC_URL names another host) invitation (auto, open, invitation, domain:…, closed)',
+  parse: (value) => {
+    const word = WORDS.find((one) => one === value);
+    if (word !== undefined) return word;
+    const domains = value.startsWith(DOMAIN) ? domainsIn(value) : [];
+    if (domains.length === 0 || domains.some((one) => one === '' || domainName(one) !== undefined))
+      throw new ConfigError(`must be one of ${WORDS.join(', ')} or like domain:example.org, got "${value}"`);
+    return value as Wanted;
+  },
+};
+
+const domainsIn = (value: string) => value.slice(DOMAIN.length).split(',');
 
 /** The setting wins; by default registration is open only if no other machine reaches the cloud. */
 export function registrationOf(config: Pick<Config, 'registration'> & Addresses): Registration {
-  if (config.registration !== 'auto') return config.registration;
-  return isLocal(config) ? 'open' : 'invitation';
+  const { registration } = config;
+  if (registration === 'auto') return isLocal(config) ? 'open' : 'invitation';
+  return registration === 'open' || registration === 'invitation' || registration === 'closed'
+    ? registration
+    : 'domain';
+}
+
+/** The domains whose addresses may register; [] unless that is the policy. */
+export function registrationDomains({ registration }: Pick<Config, 'registration'>): readonly string[] {
+  return registration.startsWith(DOMAIN) ? domainsIn(registration) : [];
 }
 
 /** The setting wins; by default a reachable cloud allows fewer than one on loopback. */
@@ -34,7 +67,7 @@ export function ungrantedMemoryOf(config: Pick<Config, 'ungrantedMemoryPercent'>
 }
 
 /** True while only this computer reaches the cloud. */
-function isLocal({ host, publicUrl }: Addresses): boolean {
+export function isLocal({ host, publicUrl }: Addresses): boolean {
   const hosts = [host, ...(publicUrl === '' ? [] : [new URL(publicUrl).hostname])];
   return hosts.every(isLoopback);
 }

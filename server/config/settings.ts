@@ -2,6 +2,7 @@
 import { DATABASE_SETTINGS } from './database-settings.ts';
 import { MAIL_SETTINGS } from './mail-settings.ts';
 import { RECOVERY_SETTINGS } from './recovery-settings.ts';
+import { REGISTRATION_SETTING } from './registrations.ts';
 import {
   absolutePath,
   adminKey,
@@ -155,12 +156,7 @@ export const SETTINGS = {
     1e9,
     'Maximum stored responses under an Idempotency-Key, and operations, per account; beyond, or beyond 64 MiB, the oldest are deleted before their 24 hours are over',
   ),
-  registration: oneOf(
-    'CLOUDLET_REGISTRATION',
-    'auto',
-    ['auto', 'open', 'invitation', 'closed'],
-    'Who gets an account: everyone who registers (open), whoever has an invitation, or only users for whom an administrator creates one (closed); auto: open while only this computer reaches the cloud, else (CLOUDLET_HOST is no loopback address, or CLOUDLET_PUBLIC_URL names another host) invitation',
-  ),
+  registration: REGISTRATION_SETTING,
   registrationsPerWindow: integer(
     'CLOUDLET_RATE_REGISTRATIONS',
     0,

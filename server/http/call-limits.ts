@@ -26,14 +26,18 @@ export function callLimits(config: Config, clock: Clock): CallLimits {
   const both = (caller: string, account: string, requests: number) =>
     new CallerLimits(limitOf(caller, requests, 10), limitOf(account, requests * accountRateFactor, 10));
   const resets = limitOf('password resets', PASSWORD_RESETS, 600);
+  const registrations = limitOf('registrations', registrationsOf(config), 600);
   const joins = limitOf('uses of invitations', INVITATIONS, 600);
   const deviceLogins = limitOf('device log-ins', DEVICE_LOGINS, 600);
   return {
     limiter: both('requests', 'account', requestsPerWindow),
     s3Limiter: both('s3', 's3-account', s3RequestsPerWindow),
     routeLimiters: new Map([
-      ['register', limitOf('registrations', registrationsOf(config), 600)],
+      ['register', registrations],
+      ['requestRegistration', registrations],
       ['resetPassword', resets],
+      ['requestPasswordReset', resets],
+      ['confirmEmail', resets],
       ['showInvitation', joins],
       ['join', joins],
       ['startDeviceLogin', deviceLogins],

@@ -98,6 +98,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Registration is closed on this cloud, or by invitation only (`CLOUDLET_REGISTRATION`).',
     'Ask its administrator for an account, or an invitation.',
   ),
+  email_not_confirmed: help(
+    'Mail with a link that opens an account goes only to an address that its holder has confirmed.',
+    'Give the link to its holder by another way.',
+  ),
   mail_not_set: help(
     'This cloud sends no mail (`CLOUDLET_SMTP_URL` is not set).',
     'Ask its administrator instead.',

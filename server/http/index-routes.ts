@@ -1,6 +1,6 @@
 /** Entry points for callers who know only the address: a page for people, an index for programs. */
 import type { Config } from '../config/config.ts';
-import { type Registration, registrationOf } from '../config/registrations.ts';
+import { type Registration, registrationDomains, registrationOf } from '../config/registrations.ts';
 import { namedObject, Type } from '../platform/json/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';
@@ -17,10 +17,13 @@ const Index = namedObject('ApiIndex', {
   openapi: Type.String({ description: 'OpenAPI document for programs' }),
   status: Type.String(),
   register: Type.String({ description: 'Path for registering an account, with POST' }),
-  registration: Type.Enum(['open', 'invitation', 'closed'], {
+  registration: Type.Enum(['open', 'invitation', 'domain', 'closed'], {
     description:
-      'invitation: whoever has an invitation registers; closed: only administrators create accounts',
+      'invitation: whoever has an invitation registers; domain: whoever gets mail at an address of ' +
+      'registration_domains; closed: only administrators create accounts',
   }),
+  registration_domains: Type.Array(Type.String()),
+  mail: Type.Boolean({ description: 'Whether this cloud sends mail, such as for a forgotten password' }),
   needs_setup: Type.Boolean({ description: 'Whether the cloud still has no administrator' }),
 });
 
@@ -42,7 +45,7 @@ const JSON_HEADER = "-H 'Content-Type: application/json'";
 const KEY_HEADER = '-H "X-API-Key: $KEY"';
 
 export interface IndexRoutesDeps {
-  readonly config: Pick<Config, 'registration' | 'host' | 'publicUrl'>;
+  readonly config: Pick<Config, 'registration' | 'host' | 'publicUrl' | 'smtpUrl'>;
   readonly needsSetup: () => Promise<boolean>;
   /** URL of this cloud, `http://host:port`. */
   readonly apiUrl: () => string;
@@ -80,7 +83,13 @@ type Input = Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>;
 async function answer({ config, needsSetup, apiUrl }: IndexRoutesDeps, { request, reply }: Input) {
   const registration = registrationOf(config);
   const { responseHeaders, headers } = request;
-  const index = { ...LINKS, registration, needs_setup: await needsSetup() };
+  const index = {
+    ...LINKS,
+    registration,
+    registration_domains: [...registrationDomains(config)],
+    mail: config.smtpUrl !== '',
+    needs_setup: await needsSetup(),
+  };
   varyOn(responseHeaders, 'Accept');
   if (headers.accept?.includes('text/html') !== true) return index;
   sendPage(request, reply, indexPage({ url: apiUrl(), registration, needsSetup: index.needs_setup }));
@@ -135,6 +144,7 @@ ${REGISTER[registration]}
 const REGISTER = {
   open: '<p>Register. The response contains your API key.</p>',
   invitation: '<p>Registration is by invitation: ask the administrator for one.</p>',
+  domain: '<p>Registration is by e-mail address: sign up in the console.</p>',
   closed: '<p>Registration is closed: ask the administrator for an account.</p>',
 };
 const KEY_LINE = 'KEY=clk_…   # your API key';

@@ -19,12 +19,12 @@ export interface AlarmMailsDeps {
   /** The alarms of all nodes. */
   readonly alarms: () => readonly (Alarm & { readonly node: string | null })[];
   /** Base URL of the console, without a slash at the end. */
-  readonly apiUrl: () => string;
+  readonly mailUrl: () => string;
 }
 
 /** Called periodically. */
 export async function tellAlarms(deps: AlarmMailsDeps): Promise<void> {
-  const { changes, mailStore, outbox, clock, alarms, apiUrl } = deps;
+  const { changes, mailStore, outbox, clock, alarms, mailUrl } = deps;
   if (!outbox.isOn) return;
   // Mail cannot tell that it does not work.
   const active = alarms().filter(({ code }) => code !== MAIL_ALARM);
@@ -34,7 +34,7 @@ export async function tellAlarms(deps: AlarmMailsDeps): Promise<void> {
     const topic = code.slice(0, 200);
     if (await mailStore.wasTold('alarms', topic, clock.now() - DAY_MS)) continue;
     const place = node === null ? '' : `Node: ${node}\n`;
-    const text = `${detail}\n\n${place}Since: ${since}\nWhat to do: ${fix}\n\n${apiUrl()}/\n`;
+    const text = `${detail}\n\n${place}Since: ${since}\nWhat to do: ${fix}\n\n${mailUrl()}/\n`;
     const told = {
       about: 'alarms',
       topic,

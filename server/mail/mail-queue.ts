@@ -12,7 +12,7 @@ import { retryDelayMs } from '../resources/retry-schedule.ts';
 import { isDue, SendingLoop } from '../resources/sending-loop.ts';
 import { type Mailer, MailRefused } from './mailer.ts';
 import type { MailRow, MailStore } from './mails-store.ts';
-import { type Outbox, openMail, sealMail } from './outbox.ts';
+import { type MailText, type Outbox, openMail, sealMail } from './outbox.ts';
 
 export interface MailQueueDeps {
   readonly changes: Changes;
@@ -35,6 +35,7 @@ export const MAIL_ALARM = 'mail_failing';
 const ASKED_BATCH = 20;
 const NOBODY = 'there was nobody to send it to';
 const TOO_OLD = 'it was of no use any more';
+const UNREADABLE = 'it cannot be decrypted';
 const MAX_REASON = 300;
 
 export class MailQueue {
@@ -109,12 +110,13 @@ export class MailQueue {
 
   /** The statement that stores the result. Rejects only when `signal` was aborted. */
   async #attempt(mailer: Mailer, row: MailRow, signal: AbortSignal) {
-    const { mailStore, clock, sealer, domain } = this.#deps;
+    const { mailStore, clock, domain } = this.#deps;
     const failed = (reason: string) =>
       mailStore.end(row.id, { state: 'failed', reason: reason.slice(0, MAX_REASON), at: clock.now() });
-    if (row.sealed === null || row.expires_at <= clock.now()) return failed(TOO_OLD);
+    if (row.expires_at <= clock.now()) return failed(TOO_OLD);
+    const text = this.#open(row);
+    if (text === null) return failed(UNREADABLE);
     try {
-      const text = openMail(sealer, row.mail_id, row.sealed);
       await mailer.send({ ...text, to: row.recipient, messageId: `${row.mail_id}@${domain}` }, signal);
       this.#deps.alarms.clear(MAIL_ALARM);
       return mailStore.end(row.id, { state: 'sent', reason: null, at: clock.now() });
@@ -128,6 +130,16 @@ export class MailQueue {
       const delay = retryDelayMs({ tries: row.tries + 1, chance, retryAfterMs: null });
       if (delay === null) return failed(said);
       return mailStore.putOff(row, { at: clock.now() + delay, reason: said.slice(0, MAX_REASON) });
+    }
+  }
+
+  /** null: it was sealed with a master key that is gone, and no later attempt opens it. */
+  #open({ mail_id, sealed }: MailRow): MailText | null {
+    try {
+      return sealed === null ? null : openMail(this.#deps.sealer, mail_id, sealed);
+    } catch (error) {
+      this.#deps.onError('a mail cannot be decrypted', error);
+      return null;
     }
   }
 

@@ -135,6 +135,11 @@ export class MailStore {
     };
   }
 
+  async countSince(kind: string, recipient: string, since: number): Promise<number> {
+    const sql = 'SELECT count(*) AS count FROM mails WHERE kind = ? AND recipient = ? AND created_at > ?';
+    return Number((await this.#reads.get<{ count: number }>(sql, kind, recipient, since))?.count ?? 0);
+  }
+
   /** Whether something was told to an account since then. */
   async wasTold(kind: string, topic: string, since: number): Promise<boolean> {
     const sql = 'SELECT 1 FROM mails WHERE created_at > ? AND kind = ? AND topic = ? LIMIT 1';

@@ -5,11 +5,11 @@ import type { Call } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
-import { AppError, invalidField } from '../platform/errors.ts';
+import { invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { MailRow, MailStore } from './mails-store.ts';
-import { sealMail } from './outbox.ts';
+import { mailNotSet, sealMail } from './outbox.ts';
 import type { Mail, MailStatus } from './schema.ts';
 
 const TEST_LIFE_MS = 3600_000;
@@ -67,13 +67,6 @@ export class Mails {
       return describe({ ...made, reason: null, next_at: at, created_at: at, ended_at: null });
     });
   }
-}
-
-/** For what cannot be done without mail. */
-function mailNotSet(): AppError {
-  return new AppError('mail_not_set', 'This cloud sends no mail', {
-    hint: 'The operator sets CLOUDLET_SMTP_URL and CLOUDLET_MAIL_FROM; without them, ask the administrator',
-  });
 }
 
 type Shown = Omit<MailRow, 'id' | 'account_id' | 'sealed' | 'expires_at'>;

@@ -5,6 +5,7 @@
 import type { Change } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { MailStore } from './mails-store.ts';
@@ -55,6 +56,17 @@ export class Outbox {
   /** Whether this cloud sends mail. */
   get isOn(): boolean {
     return this.#deps.isOn;
+  }
+
+  /** Throws `mail_not_set`. */
+  assertOn(): void {
+    if (!this.isOn) throw mailNotSet();
+  }
+
+  /** Mails of a kind to this address within the last `withinMs`. */
+  count(kind: string, to: string, withinMs: number): Promise<number> {
+    const { mailStore, clock } = this.#deps;
+    return mailStore.countSince(kind, to, clock.now() - withinMs);
   }
 
   /** Says that a commit with mail is stored, so that it is sent at once. */
@@ -115,6 +127,13 @@ export class Outbox {
     const mailId = newId('mail', clock);
     return { mailId, sealed: sealMail(sealer, mailId, { subject, text }) };
   }
+}
+
+/** For what cannot be done without mail. */
+export function mailNotSet(): AppError {
+  return new AppError('mail_not_set', 'This cloud sends no mail', {
+    hint: 'The operator sets CLOUDLET_SMTP_URL and CLOUDLET_MAIL_FROM; without them, ask the administrator',
+  });
 }
 
 /** Part of the format: the rotation of the master key uses the same (metadata/sealed-columns-store.ts). */

@@ -36,11 +36,11 @@ export interface MailDeps {
   /** The sender's address. */
   readonly from: string;
   readonly alarmsOfAll: AlarmMailsDeps['alarms'];
-  readonly apiUrl: () => string;
+  readonly mailUrl: () => string;
 }
 
 /** Makes mail; nothing is sent until `start`. */
-export function mailPart({ clock, log, base, mailer, from, alarmsOfAll, apiUrl }: MailDeps) {
+export function mailPart({ clock, log, base, mailer, from, alarmsOfAll, mailUrl }: MailDeps) {
   const { metadata, membership, alarms, keys: sealer } = base;
   const mailStore = new MailStore({ reads: metadata });
   const wake = () => queue.wake();
@@ -56,7 +56,7 @@ export function mailPart({ clock, log, base, mailer, from, alarmsOfAll, apiUrl }
     onError: (what, error) => log.error({ err: error }, what),
   });
   const mails = new Mails({ ...shared, server: mailer?.server ?? null, from });
-  const tell = () => tellAlarms({ ...shared, outbox, alarms: alarmsOfAll, apiUrl });
+  const tell = () => tellAlarms({ ...shared, outbox, alarms: alarmsOfAll, mailUrl });
   const sweep = () => shared.changes.store(mailStore.sweep(clock.now(), KEPT_MS));
   const jobs: Job[] = [
     { name: 'send mail', everyMs: POLL_MS, per: 'node', run: async () => queue.wake() },

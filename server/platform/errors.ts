@@ -29,6 +29,7 @@ export const ERRORS = {
   password_change_required: { http: 403, title: 'New password required' },
   quota_exceeded: { http: 403, title: 'Quota exceeded' },
   account_suspended: { http: 403, title: 'Account suspended' },
+  email_not_confirmed: { http: 409, title: 'E-mail address not confirmed' },
   mail_not_set: { http: 409, title: 'No mail server' },
   registration_closed: { http: 403, title: 'Registration closed' },
   cross_site_request: { http: 403, title: 'Cross-site request refused' },

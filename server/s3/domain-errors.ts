@@ -32,6 +32,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   quota_exceeded: 'QuotaExceeded',
   account_suspended: 'AccessDenied',
   registration_closed: 'AccessDenied',
+  email_not_confirmed: 'InvalidRequest',
   mail_not_set: 'InvalidRequest',
   cross_site_request: 'AccessDenied',
   invalid_link: 'AccessDenied',

@@ -12,7 +12,8 @@ import { Invitations } from '../accounts/invitations/invitations.ts';
 import { InvitationStore } from '../accounts/invitations/invitations-store.ts';
 import { AccessKeys } from '../accounts/keys/access-keys.ts';
 import { ApiKeys } from '../accounts/keys/api-keys.ts';
-import { ResetLinkStore, SetupLinkStore } from '../accounts/links/links-store.ts';
+import { EmailLinkStore, ResetLinkStore, SetupLinkStore } from '../accounts/links/links-store.ts';
+import { MailedLinks } from '../accounts/links/mailed-links.ts';
 import { ResetLinks } from '../accounts/links/reset-links.ts';
 import { SetupLinks } from '../accounts/links/setup-links.ts';
 import { Authenticator } from '../accounts/sign-in/authenticator.ts';
@@ -37,6 +38,7 @@ import { randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { ALONE } from '../platform/membership.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
+import { openMailFixture } from './mail-fixture.ts';
 import { openTestMetadata } from './new-metadata.ts';
 
 /** Most access keys of one account. */
@@ -90,7 +92,11 @@ export interface AccountFixtureOptions {
   readonly cost?: PasswordCost;
   readonly loginFailures?: number;
   readonly closedAccountDays?: number;
-  readonly registration?: 'open' | 'invitation' | 'closed';
+  /** Default: one of its own. */
+  readonly sealer?: Sealer;
+  /** URL of a mail server; default: none. */
+  readonly smtpUrl?: string;
+  readonly registration?: 'open' | 'invitation' | 'domain' | 'closed';
   /** Default: SQLite in the directory. */
   readonly openMetadata?: (directory: string, clock: FakeClock) => Promise<Metadata>;
 }
@@ -107,7 +113,7 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const metadata = await open(directory, clock);
   const store = new AccountStore({ reads: metadata });
   const sessionStore = new SessionStore({ reads: metadata });
-  const sealer = testSealer();
+  const sealer = options.sealer ?? testSealer();
   const passwords = new Passwords({ cost: options.cost ?? CHEAP });
   const throttle = new LoginThrottle({ clock, freeFailures: options.loginFailures ?? 10 });
   const bus = new Bus();
@@ -123,10 +129,12 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const logged: object[] = [];
   const accountChanged = (accountId: number) => void changed.push(accountId);
   const reactivation = (accountId: number) => [new BillingAccountStore(metadata).resumeDue(accountId)];
-  const signupMicro = 10_000_000;
-  const accounts = new Accounts({ ...base, apiKeys, sessionStore, transfer, signupMicro, registration });
+  const mailed = mailedOf({ ...base, sessionStore, logged }, options.smtpUrl ?? '');
+  const own = { ...base, ...mailed, apiKeys, sessionStore, transfer, signupMicro, registration };
+  const accounts = new Accounts(own);
   return {
     ...base,
+    ...mailed,
     directory,
     authenticator,
     /** Accounts that billing was notified of. */
@@ -151,8 +159,8 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       reactivation,
       accountChanged,
     }),
-    accountChanges: new AccountChanges({ ...base, accountChanged, reactivation }),
-    ...linksOf({ ...base, sessionStore, accounts, registration, plans, logged }),
+    accountChanges: new AccountChanges({ ...base, ...mailed, accountChanged, reactivation }),
+    ...linksOf({ ...base, outbox: mailed.mail.outbox, accounts, registration, plans }),
     /** Lines of the log. */
     logged,
     administration: new Administration({
@@ -177,33 +185,56 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   };
 }
 
+const signupMicro = 10_000_000;
+const apiUrl = () => 'http://127.0.0.1:8080';
 const dataUrl = () => 'http://127.0.0.1:9000';
 
-/** Services of links, of each kind. */
+/** Mail, and the services that it takes part in. */
+function mailedOf(
+  deps: Pick<ConstructorParameters<typeof MailedLinks>[0], 'store' | 'changes' | 'clock' | 'checks'> &
+    Pick<ConstructorParameters<typeof ResetLinks>[0], 'sessionStore' | 'passwords' | 'throttle'> & {
+      readonly metadata: Metadata;
+      readonly clock: FakeClock;
+      readonly sealer: Sealer;
+      readonly logged: object[];
+    },
+  url: string,
+) {
+  const reads = deps.metadata;
+  const mail = openMailFixture({ ...deps, url });
+  const resetLinks = new ResetLinks({
+    ...deps,
+    apiUrl,
+    resetLinkStore: new ResetLinkStore({ reads }),
+    announce: eventStatements,
+    log: (facts, message) => void deps.logged.push({ ...facts, message }),
+  });
+  const emailLinkStore = new EmailLinkStore({ reads });
+  const own = { ...deps, emailLinkStore, resetLinks, outbox: mail.outbox, mailUrl: apiUrl };
+  const mailedLinks = new MailedLinks(own);
+  const askToConfirm = mailedLinks.askToConfirm.bind(mailedLinks);
+  return { mail, mailedLinks, resetLinks, sendsMail: mail.outbox.isOn, askToConfirm };
+}
+
+/** Services of links that make accounts. */
 function linksOf({
   plans,
-  logged,
   ...deps
-}: Omit<ConstructorParameters<typeof Invitations>[0], 'invitationStore' | 'hasPlan' | 'apiUrl'> &
-  Pick<ConstructorParameters<typeof ResetLinks>[0], 'sessionStore' | 'checks' | 'passwords' | 'throttle'> & {
-    readonly metadata: Metadata;
-    readonly plans: CatalogStore;
-    readonly logged: object[];
-  }) {
+}: Omit<
+  ConstructorParameters<typeof Invitations>[0],
+  'invitationStore' | 'hasPlan' | 'apiUrl' | 'mailUrl' | 'domains'
+> & {
+  readonly metadata: Metadata;
+  readonly plans: CatalogStore;
+}) {
   const reads = deps.metadata;
-  const apiUrl = () => 'http://127.0.0.1:8080';
   return {
     setupLinks: new SetupLinks({ ...deps, setupLinkStore: new SetupLinkStore({ reads }) }),
-    resetLinks: new ResetLinks({
-      ...deps,
-      apiUrl,
-      resetLinkStore: new ResetLinkStore({ reads }),
-      announce: eventStatements,
-      log: (facts, message) => void logged.push({ ...facts, message }),
-    }),
     invitations: new Invitations({
       ...deps,
       apiUrl,
+      mailUrl: apiUrl,
+      domains: ['example.org'],
       invitationStore: new InvitationStore({ reads }),
       hasPlan: async (name) => (await plans.findPlan(name)) !== undefined,
     }),

@@ -11,6 +11,7 @@ export const ADMIN_OPERATIONS = {
   adminKeepAccount: {},
   adminShowApiKey: {},
   adminCreateResetLink: {},
+  adminMailResetLink: {},
   adminGetAccount: {},
   adminGetRights: {},
   adminChangeAccount: { json: {} },

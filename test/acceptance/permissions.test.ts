@@ -29,6 +29,7 @@ const CASES: Readonly<Record<string, Case>> = {
   confirmPassword: { json: { current_password: 'not this' } },
   rotateApiKey: { json: {} },
   getRights: {},
+  requestEmailConfirmation: {},
   listAccessKeys: {},
   createAccessKey: { json: { name: 'k', scopes: ['storage:read'] } },
   deleteAccessKey: { foreign: 'access_key_not_found' },

@@ -5,7 +5,7 @@ import { defineRoute, type Route } from '../../http/route.ts';
 import { isId } from '../../platform/ids.ts';
 import { Type } from '../../platform/json/json-schema.ts';
 import { describeRegistration } from '../account-view.ts';
-import { Registration } from '../schema.ts';
+import { Empty, Registration, ResetRequestBody } from '../schema.ts';
 import * as shapes from './invitation-schema.ts';
 import type { Invitations } from './invitations.ts';
 
@@ -34,11 +34,12 @@ function administratorRoutes(invitations: Invitations): Route[] {
       summary: 'Create an invitation for one or several people',
       description:
         'The link opens a page where the invited person sets a password and gets an account, `max_uses` times at most. ' +
-        'Only the hash of its token is stored. It works only at the host name that this call was sent to.',
+        'Only the hash of its token is stored. It works only at the host name that this call was sent to. ' +
+        'With `mail` it is mailed to `email` and shown to nobody.',
       permission: 'admin',
       body: shapes.InvitationBody,
       responses: { 201: shapes.CreatedInvitation },
-      errors: ['registration_closed'],
+      errors: ['registration_closed', 'mail_not_set'],
       handler: (call) => invitations.create(call, call.body),
     }),
     defineRoute({
@@ -57,7 +58,7 @@ function administratorRoutes(invitations: Invitations): Route[] {
       permission: 'admin',
       body: shapes.InvitationFileBody,
       responses: { 201: shapes.CreatedInvitations },
-      errors: ['registration_closed'],
+      errors: ['registration_closed', 'mail_not_set'],
       handler: (call) => invitations.createMany(call, call.body),
     }),
   ];
@@ -103,6 +104,21 @@ function listRoutes(invitations: Invitations): Route[] {
 
 function joinRoutes(invitations: Invitations): Route[] {
   return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/register/request',
+      name: 'requestRegistration',
+      tag: 'accounts',
+      summary: 'Ask for a mail with a link that makes an account',
+      description:
+        'Where addresses of some domains may register (`registration` of `GET /api` is `domain`). The answer and its ' +
+        'time are the same whether an account has the address or not; at most 3 mails an hour go there.',
+      permission: 'public',
+      body: ResetRequestBody,
+      responses: { 200: Empty },
+      errors: ['registration_closed'],
+      handler: (call) => invitations.request(call, call.body.email),
+    }),
     defineRoute({
       method: 'POST',
       path: '/api/join/invitation',

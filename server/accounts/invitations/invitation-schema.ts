@@ -37,6 +37,15 @@ const ExpiresIn = Type.Optional(
   }),
 );
 
+const Mailed = Type.Optional(
+  Type.Boolean({
+    default: false,
+    description:
+      'Mail the link to the e-mail address, which every invitation then needs, and show it to nobody. Whoever uses ' +
+      'it has confirmed the address',
+  }),
+);
+
 export const InvitationBody = namedObject('NewInvitation', {
   label: Type.Optional(
     Type.String({
@@ -56,6 +65,7 @@ export const InvitationBody = namedObject('NewInvitation', {
     }),
   ),
   expires_in: ExpiresIn,
+  mail: Mailed,
 });
 export type InvitationBody = Static<typeof InvitationBody>;
 
@@ -69,6 +79,7 @@ export const InvitationFileBody = namedObject('NewInvitations', {
   }),
   ...terms,
   expires_in: ExpiresIn,
+  mail: Mailed,
 });
 export type InvitationFileBody = Static<typeof InvitationFileBody>;
 
@@ -91,14 +102,15 @@ export const Invitation = namedObject('Invitation', {
   created_by: Type.String({ description: 'The administrator, or the operator' }),
   expires_at: Type.String({ description: 'Expiry time of the link, UTC' }),
   revoked_at: Nullable('Time of revocation, UTC; null: not revoked'),
+  mailed: Type.Boolean({ description: 'Whether only a mail to its e-mail address has the link' }),
 });
 export type Invitation = Static<typeof Invitation>;
 
 export const CreatedInvitation = namedObject('CreatedInvitation', {
   ...Invitation.properties,
-  url: Type.String({
-    description: 'The link, shown only in this response; anyone who has it can create the account',
-  }),
+  url: Nullable(
+    'The link, shown only in this response; anyone who has it can create the account. null: it is mailed',
+  ),
 });
 export type CreatedInvitation = Static<typeof CreatedInvitation>;
 

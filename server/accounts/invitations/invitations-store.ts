@@ -18,10 +18,12 @@ export interface InvitationRow {
   readonly expires_at: number;
   readonly revoked_at: number | null;
   readonly created_by: string;
+  /** 1: only its mail has the link. */
+  readonly is_mailed: number;
 }
 
 const COLUMNS = `id, host, label, username, email, plan, credits_micro, account_expires_at, max_uses, uses,
-  created_at, expires_at, revoked_at, created_by`;
+  created_at, expires_at, revoked_at, created_by, is_mailed`;
 const INVITATION = `SELECT ${COLUMNS} FROM invitations`;
 
 export class InvitationStore {
@@ -46,11 +48,11 @@ export class InvitationStore {
   insert(row: InvitationRow, tokenHash: string): Statement {
     return {
       sql: `INSERT INTO invitations (${COLUMNS}, token_hash)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         ...[row.id, row.host, row.label, row.username, row.email, row.plan, row.credits_micro],
         ...[row.account_expires_at, row.max_uses, row.uses, row.created_at, row.expires_at, row.revoked_at],
-        ...[row.created_by, tokenHash],
+        ...[row.created_by, row.is_mailed, tokenHash],
       ],
     };
   }

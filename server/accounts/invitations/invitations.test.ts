@@ -20,7 +20,7 @@ async function open(options: AccountFixtureOptions = {}) {
   const call = (): Call => ({ principal: chief, record: () => [] });
   const invite = async (body: InvitationBody = {}) => {
     const made = await fixture.invitations.create(call(), body);
-    return { ...made, token: new URL(made.url).hash.slice('#token='.length) };
+    return { ...made, token: new URL(made.url ?? '').hash.slice('#token='.length) };
   };
   const join = (token: string, username = 'ada', more: object = {}) =>
     fixture.invitations.join(
@@ -104,7 +104,7 @@ test('its end, a revocation and another host end a link, all alike; a refusal le
   await assert.rejects(cloud.join(good.token, 'ada', { password: 'short' }), code('invalid_request'));
   await cloud.join(good.token, 'ada', { hosts: ['internal', '127.0.0.1'] });
   const { url } = await cloud.invitations.create(by(OPERATOR), {});
-  await cloud.join(new URL(url).hash.slice('#token='.length), 'ben', { hosts: ['any.example'] });
+  await cloud.join(new URL(url ?? '').hash.slice('#token='.length), 'ben', { hosts: ['any.example'] });
 });
 
 test('what is promised is there: the name, the address, the plan, and the time', async (t) => {

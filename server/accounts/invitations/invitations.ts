@@ -4,6 +4,7 @@
  */
 import type { Call } from '../../calls/principal.ts';
 import type { Registration as RegistrationPolicy } from '../../config/registrations.ts';
+import type { Answerer, Outbox } from '../../mail/outbox.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull, readTime } from '../../platform/clock.ts';
 import { AppError, type FieldProblem, invalidField } from '../../platform/errors.ts';
@@ -14,6 +15,8 @@ import { nameOf } from '../account-view.ts';
 import type { Accounts } from '../accounts.ts';
 import { toCredits, toMicro } from '../credits.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
+import { hasAccountMail, invitationMail } from '../links/link-mails.ts';
+import { MOST_AN_HOUR } from '../links/mailed-links.ts';
 import type { Account } from '../schema.ts';
 import type { AccountStore } from '../store.ts';
 import {
@@ -34,10 +37,15 @@ export interface InvitationsDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly registration: RegistrationPolicy;
+  /** Domains whose addresses may register. */
+  readonly domains: readonly string[];
   /** Whether billing has a plan with this name. */
   readonly hasPlan: (name: string) => Promise<boolean>;
   /** Base URL of the console, without a slash at the end. */
   readonly apiUrl: () => string;
+  readonly outbox: Outbox;
+  /** See MailedLinksDeps. */
+  readonly mailUrl: () => string;
 }
 
 /** A person with a link. */
@@ -56,26 +64,40 @@ interface NewJoin extends Joining {
 }
 
 /** Fields of an invitation, from a request or a table row. */
-type Wanted = Omit<InvitationBody, 'expires_in'>;
+type Wanted = Omit<InvitationBody, 'expires_in' | 'mail'>;
+
+interface Making {
+  /** The administrator, for lists and the ledger. */
+  readonly by: string;
+  readonly lifeSeconds: number | undefined;
+  readonly isMailed: boolean;
+  /** URL of the console by which the links name the cloud, and the host name at which they are good. */
+  readonly url: string;
+  readonly host: string;
+}
 
 export class Invitations {
   readonly #deps: InvitationsDeps;
 
   constructor(deps: InvitationsDeps) {
     this.#deps = deps;
+    deps.outbox.answers(JOINING, this.#answerRequest);
   }
 
   /** Throws `registration_closed`, `invalid_request`, `username_taken`, `email_taken`, `plan_not_found`. */
   async create(call: Call, body: InvitationBody): Promise<CreatedInvitation> {
     this.#assertNotClosed();
-    const { username, email, max_uses: uses = 1 } = body;
+    const { changes } = this.#deps;
+    const { username, email, max_uses: uses = 1, mail: isMailed = false } = body;
+    this.#assertMay(isMailed, [body]);
     if (uses > 1 && (username !== undefined || email !== undefined))
       throw invalidField('max_uses', 'must be 1 for an invitation with a user name or an e-mail address');
     assertAccountFields({ username, email });
     const problems = await this.#problemsOf(body);
     if (problems[0] !== undefined)
       throw new AppError('invalid_request', saying(problems), { fields: problems });
-    const [made] = await this.#make(call, [body], body.expires_in);
+    const making = this.#making(call, { isMailed, lifeSeconds: body.expires_in });
+    const [made] = await changes.run(call, (change) => this.#add(change, [body], making));
     return made as CreatedInvitation;
   }
 
@@ -85,16 +107,63 @@ export class Invitations {
    */
   async createMany(call: Call, body: InvitationFileBody): Promise<{ invitations: CreatedInvitation[] }> {
     this.#assertNotClosed();
-    const { csv, expires_in: life, ...terms } = body;
+    const { csv, expires_in: lifeSeconds, mail: isMailed = false, ...terms } = body;
     const rows = readInvitationTable(csv).map((row) => ({ ...row, wanted: { ...terms, ...wantedOf(row) } }));
     const problems: FieldProblem[] = [];
-    for (const { line, wanted } of rows)
+    if (isMailed) this.#deps.outbox.assertOn();
+    for (const { line, wanted } of rows) {
+      if (isMailed && wanted.email === undefined) problems.push(atLine(line, 'email', NEEDED));
       for (const { field, message } of await this.#problemsOf(wanted))
         problems.push(atLine(line, field, message));
+    }
     if (problems.length > 0) throw refusal(problems);
     const wanted = rows.map((row) => row.wanted);
-    return { invitations: await this.#make(call, wanted, life) };
+    const making = this.#making(call, { isMailed, lifeSeconds });
+    const made = await this.#deps.changes.run(call, (change) => this.#add(change, wanted, making));
+    return { invitations: made };
   }
+
+  /**
+   * Asks for a mail with a link that makes an account with this address, whose domain must be one of those
+   * that may register. The answer, and the work until it, are the same whether an account has the address.
+   * Throws `registration_closed`, `invalid_request`.
+   */
+  async request(recorder: Recorder, email: string): Promise<Record<string, never>> {
+    const { registration, domains, outbox, changes } = this.#deps;
+    if (registration !== 'domain')
+      throw registrationClosed(registration === 'open' ? 'closed' : registration);
+    assertAccountFields({ email });
+    const recipient = foldEmail(email);
+    if (!domains.includes(recipient.slice(recipient.lastIndexOf('@') + 1)))
+      throw invalidField('email', `must be an address of ${domains.join(' or ')}`);
+    const asked = { kind: JOINING, recipient, lifeMs: HOUR_MS, most: MOST_AN_HOUR, withinMs: HOUR_MS };
+    return changes.run(recorder, (change) => {
+      change.add(outbox.ask(asked));
+      change.after(() => outbox.wake());
+      return {};
+    });
+  }
+
+  /** Runs later, when nobody waits for it. */
+  readonly #answerRequest: Answerer = async (change, recipient) => {
+    const { store, mailUrl } = this.#deps;
+    const base = mailUrl();
+    const host = new URL(base).hostname;
+    const holder = await store.accountByEmail(recipient);
+    if (holder !== undefined && holder.email_verified_at !== null) {
+      const url = `${base}/forgot-password`;
+      return { ...hasAccountMail({ username: holder.username, url, host }), accountId: holder.id };
+    }
+    const making = {
+      by: 'the domain of the address',
+      lifeSeconds: DAY_SECONDS,
+      isMailed: true,
+      url: base,
+      host,
+    };
+    const { row, url } = this.#addOne(change, { email: recipient }, { ...making, place: 0 });
+    return { ...invitationMail({ url, host, expiresAt: formatTime(row.expires_at) }), accountId: 0 };
+  };
 
   /** Oldest first, after `afterId`, at most `limit`. */
   async *list({ afterId, limit }: { readonly afterId: string; readonly limit: number }) {
@@ -155,7 +224,9 @@ export class Invitations {
       planGone: () => planGone(row.plan),
     };
     const fields = { username, email, password, address };
-    return accounts.create(recorder, fields, { isAdmin: false, precede, invited });
+    // Nobody but the holder of the mailbox has the link.
+    const isConfirmed = row.is_mailed === 1 && row.email !== null;
+    return accounts.create(recorder, fields, { isAdmin: false, precede, invited, isConfirmed });
   }
 
   #assertNotClosed(): void {
@@ -175,59 +246,86 @@ export class Invitations {
 
   /** Problems that the fields' own rules do not find. */
   async #problemsOf(wanted: Wanted): Promise<FieldProblem[]> {
-    const { store, hasPlan, clock } = this.#deps;
+    const { store, hasPlan, clock, outbox } = this.#deps;
     const { username, email, plan = FREE, account_expires_at: end, credits = 0 } = wanted;
     const problems: FieldProblem[] = [];
     const note = (field: string, message: string) => problems.push({ field, message });
     if (username !== undefined && (await store.accountByUsername(foldUsername(username))) !== undefined)
       note('username', 'is taken');
-    if (email !== undefined && (await store.accountByEmail(foldEmail(email))) !== undefined)
-      note('email', 'is taken');
+    if (email !== undefined) {
+      const holder = await store.accountByEmail(foldEmail(email));
+      const isHeld = holder !== undefined && !(outbox.isOn && holder.email_verified_at === null);
+      if (isHeld) note('email', 'is taken');
+    }
     if (!(await hasPlan(plan))) note('plan', `is unknown: ${plan}`);
     tried(problems, () => microOf(credits));
     tried(problems, () => endOf(end, clock.now()));
     return problems;
   }
 
-  /** All in one commit. */
-  #make(
-    call: Call,
-    wanted: readonly Wanted[],
-    lifeSeconds = DEFAULT_LIFE_SECONDS,
-  ): Promise<CreatedInvitation[]> {
-    const { invitationStore, changes, clock, apiUrl } = this.#deps;
+  #assertMay(isMailed: boolean, wanted: readonly Wanted[]): void {
+    if (!isMailed) return;
+    this.#deps.outbox.assertOn();
+    if (wanted.some(({ email }) => email === undefined)) throw invalidField('email', NEEDED);
+  }
+
+  #making(call: Call, of: Pick<Making, 'isMailed' | 'lifeSeconds'>): Making {
+    const { apiUrl, mailUrl } = this.#deps;
+    const url = of.isMailed ? mailUrl() : apiUrl();
+    // Over the operator's socket, the host name of the cloud is unknown.
+    const isAnywhere = call.principal.accountId === 0 && !of.isMailed;
+    return { ...of, by: nameOf(call.principal), url, host: isAnywhere ? '' : new URL(url).hostname };
+  }
+
+  #add(change: Change, wanted: readonly Wanted[], making: Making): CreatedInvitation[] {
+    const { clock, outbox } = this.#deps;
     const now = clock.now();
-    const [url, by] = [apiUrl(), nameOf(call.principal)];
-    const made = wanted.map((one, place) => ({
-      token: randomSecret(32).toString('base64url'),
-      row: {
-        // Ids sort by their time: lists keep the order of the table.
-        id: newId('inv', { now: () => now + place }),
-        // Over the operator's socket, the host name of the cloud is unknown.
-        host: call.principal.accountId === 0 ? '' : new URL(url).hostname,
-        label: one.label ?? '',
-        username: one.username ?? null,
-        email: one.email ?? null,
-        plan: one.plan ?? FREE,
-        credits_micro: microOf(one.credits ?? 0),
-        account_expires_at: endOf(one.account_expires_at, now),
-        max_uses: one.max_uses ?? 1,
-        uses: 0,
-        created_at: now,
-        expires_at: now + lifeSeconds * 1000,
-        revoked_at: null,
-        created_by: by,
-      },
-    }));
-    return changes.run(call, (change) => {
-      for (const { row, token } of made) change.add(invitationStore.insert(row, hashSecret(token)));
-      return made.map(({ row, token }) => ({ ...describe(row, now), url: `${url}/join#token=${token}` }));
+    const made = wanted.map((one, place) => {
+      const { row, url } = this.#addOne(change, one, { ...making, place });
+      if (!making.isMailed) return { ...describe(row, now), url };
+      const text = invitationMail({ url, host: making.host, expiresAt: formatTime(row.expires_at) });
+      const lifeMs = row.expires_at - now;
+      change.addAll(outbox.mail({ ...text, kind: 'invitation', accountId: 0, to: one.email ?? '', lifeMs }));
+      return { ...describe(row, now), url: null };
     });
+    change.after(() => outbox.wake());
+    return made;
+  }
+
+  #addOne(change: Change, one: Wanted, making: Making & { readonly place: number }) {
+    const { invitationStore, clock } = this.#deps;
+    const { by, lifeSeconds = DEFAULT_LIFE_SECONDS, isMailed, url, host, place } = making;
+    const now = clock.now();
+    const token = randomSecret(32).toString('base64url');
+    const row: InvitationRow = {
+      // Ids sort by their time: lists keep the order of the table.
+      id: newId('inv', { now: () => now + place }),
+      host,
+      label: one.label ?? '',
+      username: one.username ?? null,
+      email: one.email ?? null,
+      plan: one.plan ?? FREE,
+      credits_micro: microOf(one.credits ?? 0),
+      account_expires_at: endOf(one.account_expires_at, now),
+      max_uses: one.max_uses ?? 1,
+      uses: 0,
+      created_at: now,
+      expires_at: now + lifeSeconds * 1000,
+      revoked_at: null,
+      created_by: by,
+      is_mailed: isMailed ? 1 : 0,
+    };
+    change.add(invitationStore.insert(row, hashSecret(token)));
+    return { row, url: `${url}/join#token=${token}` };
   }
 }
 
 const BATCH = 200;
+const DAY_SECONDS = 86_400;
+const HOUR_MS = 3_600_000;
+const JOINING = 'registration';
 const FREE = 'free';
+const NEEDED = 'is needed for an invitation by mail';
 
 function wantedOf({ fields }: TableRow): Wanted {
   const { credits, ...texts } = fields;
@@ -284,6 +382,7 @@ function describe(row: InvitationRow, now: number): Invitation {
     created_by: row.created_by,
     expires_at: formatTime(row.expires_at),
     revoked_at: formatTimeOrNull(row.revoked_at),
+    mailed: row.is_mailed === 1,
   };
 }
 

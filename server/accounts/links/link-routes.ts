@@ -1,14 +1,17 @@
 /** One-time links: one creates the first administrator, others set a new password. */
+import { calledHosts } from '../../http/origins.ts';
 import { pageHeaders } from '../../http/page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';
 import { accountIdOf } from '../account-id.ts';
 import * as shapes from '../schema.ts';
+import type { MailedLinks } from './mailed-links.ts';
 import type { ResetLinks } from './reset-links.ts';
 import type { SetupLinks } from './setup-links.ts';
 import { ENDED_LINK_PAGE, SETUP_PAGE } from './setup-page.ts';
 
 export interface LinkRoutesDeps {
+  readonly mailedLinks: MailedLinks;
   readonly setupLinks: SetupLinks;
   readonly resetLinks: ResetLinks;
   /** Base URL of the API, without a slash at the end. */
@@ -109,8 +112,85 @@ export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>):
       errors: ['invalid_link', 'account_suspended', 'write_conflict', 'overloaded'],
       handler: (call) => {
         const { token, password } = call.body;
-        return resetLinks.use(call, { token, password, address: call.request.address });
+        const { address } = call.request;
+        return resetLinks.use(call, { token, password, address, hosts: calledHosts(call.request) });
       },
+    }),
+  ];
+}
+
+/** Routes of links that go by mail. */
+export function mailedLinkRoutes({ mailedLinks }: Pick<LinkRoutesDeps, 'mailedLinks'>): Route[] {
+  return [...mailedResetRoutes(mailedLinks), ...confirmationRoutes(mailedLinks)];
+}
+
+function mailedResetRoutes(mailedLinks: MailedLinks): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/reset-password/request',
+      name: 'requestPasswordReset',
+      tag: 'accounts',
+      summary: 'Ask for a mail with a link that sets a forgotten password',
+      description:
+        'The mail is sent if an account has confirmed this address, at most 3 times an hour. The answer and its time ' +
+        'are the same for every address.',
+      permission: 'public',
+      body: shapes.ResetRequestBody,
+      responses: { 200: shapes.Empty },
+      errors: ['mail_not_set'],
+      handler: (call) => mailedLinks.requestReset(call, call.body.email),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/admin/accounts/{id}/reset-link/mail',
+      name: 'adminMailResetLink',
+      audit: { account: 'params.id' },
+      tag: 'admin',
+      summary: 'Mail a link that sets a new password to the confirmed address of an account',
+      description: 'Like adminCreateResetLink, but the link is shown to nobody else.',
+      permission: 'admin',
+      params: shapes.AdminAccountPath,
+      responses: { 201: shapes.MailedLink },
+      errors: [
+        ...(['account_not_found', 'account_inactive', 'email_not_confirmed'] as const),
+        ...(['mail_not_set', 'password_required', 'write_conflict'] as const),
+      ],
+      handler: (call) => mailedLinks.mailReset(call, accountIdOf(call.params)),
+    }),
+  ];
+}
+
+function confirmationRoutes(mailedLinks: MailedLinks): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/account/confirm-email/request',
+      name: 'requestEmailConfirmation',
+      tag: 'accounts',
+      summary: 'Ask for a mail with a link that confirms your e-mail address',
+      description: 'At most 3 times an hour. An earlier link stops working.',
+      permission: 'account:write',
+      responses: { 200: shapes.Confirmation },
+      errors: ['account_not_found', 'mail_not_set', 'rate_limited'],
+      handler: (call) => mailedLinks.requestConfirmation(call),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/confirm-email',
+      name: 'confirmEmail',
+      audit: { target: 'answer.username' },
+      tag: 'accounts',
+      summary: 'Confirm an e-mail address with the link that was mailed there',
+      description:
+        'The token is the fragment of the link, which browsers do not send. Another account that names this address ' +
+        'without having confirmed it cannot be logged in to by it any more.',
+      permission: 'public',
+      body: shapes.ConfirmEmailBody,
+      responses: { 200: shapes.ConfirmedEmail },
+      errors: ['invalid_link', 'email_taken'],
+      handler: (call) =>
+        mailedLinks.confirm(call, { token: call.body.token, hosts: calledHosts(call.request) }),
     }),
   ];
 }

@@ -1,10 +1,17 @@
-/** SQL of one-time links: for the first administrator, and for setting passwords. */
+/** SQL of one-time links: for the first administrator, new passwords, and e-mail addresses. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
 /** A link as stored, without its token. */
 interface NewLink {
   readonly tokenHash: string;
   readonly expiresAt: number;
+  /** The host name at which it is good; default: any. */
+  readonly host?: string;
+}
+
+export interface ResetLinkRow {
+  readonly account_id: number;
+  readonly host: string;
 }
 
 /** Set-up links name no account. */
@@ -50,18 +57,21 @@ export class ResetLinkStore {
     this.#reads = deps.reads;
   }
 
-  /** The account of a link that is good at this time. */
-  async accountOf(tokenHash: string, now: number): Promise<number | undefined> {
-    const sql =
-      'SELECT account_id FROM setup_links WHERE token_hash = ? AND account_id IS NOT NULL AND expires_at > ?';
-    return (await this.#reads.get<{ account_id: number }>(sql, tokenHash, now))?.account_id;
+  /** The link, if it is good at this time. */
+  find(tokenHash: string, now: number): Awaitable<ResetLinkRow | undefined> {
+    return this.#reads.get(
+      `SELECT account_id, host FROM setup_links
+       WHERE token_hash = ? AND account_id IS NOT NULL AND purpose = 'password' AND expires_at > ?`,
+      tokenHash,
+      now,
+    );
   }
 
   /**
    * The account's only link. Refused unless the account is active. The first statement has commits that make
    * a link of one account wait for each other, also on PostgreSQL, where two would each miss the other's.
    */
-  replace(accountId: number, { tokenHash, expiresAt }: NewLink): Statement[] {
+  replace(accountId: number, { tokenHash, expiresAt, host = '' }: NewLink): Statement[] {
     return [
       {
         sql: 'UPDATE accounts SET id = id WHERE id = ? AND is_active = 1 AND closed_at IS NULL',
@@ -70,8 +80,8 @@ export class ResetLinkStore {
       },
       deleteResetLinks(accountId),
       {
-        sql: 'INSERT INTO setup_links (token_hash, expires_at, account_id) VALUES (?, ?, ?)',
-        params: [tokenHash, expiresAt, accountId],
+        sql: 'INSERT INTO setup_links (token_hash, expires_at, account_id, host) VALUES (?, ?, ?, ?)',
+        params: [tokenHash, expiresAt, accountId, host],
       },
     ];
   }
@@ -79,7 +89,8 @@ export class ResetLinkStore {
   /** Refused when the link was used or replaced meanwhile, or is over. */
   use(tokenHash: string, now: number): Statement {
     return {
-      sql: 'DELETE FROM setup_links WHERE token_hash = ? AND account_id IS NOT NULL AND expires_at > ?',
+      sql: `DELETE FROM setup_links
+        WHERE token_hash = ? AND account_id IS NOT NULL AND purpose = 'password' AND expires_at > ?`,
       params: [tokenHash, now],
       expectChanges: 1,
     };
@@ -88,5 +99,55 @@ export class ResetLinkStore {
 
 /** Setting a password another way deletes the links for setting it. */
 export function deleteResetLinks(accountId: number): Statement {
-  return { sql: 'DELETE FROM setup_links WHERE account_id = ?', params: [accountId] };
+  return {
+    sql: "DELETE FROM setup_links WHERE account_id = ? AND purpose = 'password'",
+    params: [accountId],
+  };
+}
+
+/** A link that confirms an address, as it is stored. */
+export interface EmailLinkRow {
+  readonly account_id: number;
+  readonly email: string;
+  readonly host: string;
+}
+
+/** Links that confirm the e-mail address of an account. */
+export class EmailLinkStore {
+  readonly #reads: Reads;
+
+  constructor(deps: { readonly reads: Reads }) {
+    this.#reads = deps.reads;
+  }
+
+  /** The link, if it is good at this time. */
+  find(tokenHash: string, now: number): Awaitable<EmailLinkRow | undefined> {
+    return this.#reads.get(
+      `SELECT account_id, email, host FROM setup_links
+       WHERE token_hash = ? AND purpose = 'email' AND expires_at > ?`,
+      tokenHash,
+      now,
+    );
+  }
+
+  /** The account's only link of this kind. */
+  replace(row: EmailLinkRow & NewLink): Statement[] {
+    return [
+      { sql: "DELETE FROM setup_links WHERE account_id = ? AND purpose = 'email'", params: [row.account_id] },
+      {
+        sql: `INSERT INTO setup_links (token_hash, expires_at, account_id, host, purpose, email)
+          VALUES (?, ?, ?, ?, 'email', ?)`,
+        params: [row.tokenHash, row.expiresAt, row.account_id, row.host, row.email],
+      },
+    ];
+  }
+
+  /** Refused when the link was used or replaced meanwhile. */
+  use(tokenHash: string): Statement {
+    return {
+      sql: "DELETE FROM setup_links WHERE token_hash = ? AND purpose = 'email'",
+      params: [tokenHash],
+      expectChanges: 1,
+    };
+  }
 }

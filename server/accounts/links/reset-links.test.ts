@@ -6,6 +6,7 @@ import { isAppError } from '../../platform/errors.ts';
 import { by, newPrincipal, openAccountFixture, shown } from '../../testing/account-fixture.ts';
 
 const ADDRESS = '192.0.2.7';
+const HOSTS = ['127.0.0.1'];
 const OLD = 'correct horse';
 const NEW = 'another battery';
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
@@ -22,7 +23,7 @@ async function open(options: Parameters<typeof openAccountFixture>[0] = {}) {
     return new URL(url).hash.slice('#token='.length);
   };
   const use = (token: string, password = NEW) =>
-    fixture.resetLinks.use({ record: () => [] }, { token, password, address: ADDRESS });
+    fixture.resetLinks.use({ record: () => [] }, { token, password, address: ADDRESS, hosts: HOSTS });
   const login = (password: string, name = 'ada') =>
     fixture.sessions.login({ record: () => [] }, { name, password, address: ADDRESS });
   return { ...fixture, ada, chief, chiefId: id, tokenFor, use, login };
@@ -126,7 +127,8 @@ test('neither a set-up link nor a reset link is taken for the other, or ends it'
   assert.equal(await cloud.setupLinks.isGood(reset), false);
   const fields = { username: 'chief', email: 'chief@example.org', password: OLD };
   await assert.rejects(cloud.setupLinks.setUp(BACKGROUND, reset, fields), code('invalid_link'));
-  const use = (token: string) => cloud.resetLinks.use(BACKGROUND, { token, password: NEW, address: ADDRESS });
+  const use = (token: string) =>
+    cloud.resetLinks.use(BACKGROUND, { token, password: NEW, address: ADDRESS, hosts: HOSTS });
   await assert.rejects(use(setUp), code('invalid_link'));
   await use(reset);
   await cloud.setupLinks.setUp(BACKGROUND, setUp, fields);

@@ -3,7 +3,7 @@
  * it sets a new password. Only the hash of its token is stored; its creator is reported to the account's
  * webhooks and in the log.
  */
-import { type Call, credentialOf } from '../../calls/principal.ts';
+import { type Call, credentialOf, type Principal } from '../../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -22,6 +22,7 @@ import type { AccountRow, AccountStore } from '../store.ts';
 import type { ResetLinkStore } from './links-store.ts';
 
 const LINK_LIFE_MS = 3600_000;
+const BY_MAIL = 'the account itself, by mail';
 
 export type AccountEventType = `account.${'reset_link_created' | 'password_reset'}`;
 
@@ -48,6 +49,8 @@ interface NewPassword {
   readonly password: string;
   /** The caller's. */
   readonly address: string;
+  /** The host names at which the page, or the program, sees the cloud. */
+  readonly hosts: readonly string[];
 }
 
 export class ResetLinks {
@@ -62,38 +65,52 @@ export class ResetLinks {
    * Throws `account_not_found`, `account_inactive`, `password_required`.
    */
   async create(call: Call, accountId: number): Promise<ResetLink> {
-    const { store, resetLinkStore, changes, clock, checks, announce, log, apiUrl } = this.#deps;
+    const { store, changes, checks, apiUrl } = this.#deps;
     await checks.assertFresh(call.principal);
-    const token = randomSecret(32).toString('base64url');
+    const url = apiUrl();
+    // The operator's socket has no name by which others call the cloud.
+    const host = call.principal.accountId === 0 ? '' : new URL(url).hostname;
     return changes.run(call, async (change) => {
       const row = await store.account(accountId);
       if (row === undefined) throw accountNotFound();
       assertActive(row);
-      const at = clock.now();
-      const expiresAt = at + LINK_LIFE_MS;
-      change.addAll(resetLinkStore.replace(row.id, { tokenHash: hashSecret(token), expiresAt }), 'retry');
-      const facts = { account_id: row.id, username: row.username, by: nameOf(call.principal) };
-      const data = {
-        ...facts,
-        credential_id: credentialOf(call.principal),
-        expires_at: formatTime(expiresAt),
-      };
-      change.addAll(announce({ accountId: row.id, type: 'account.reset_link_created', data, at }));
-      change.after(() => log(facts, 'a reset link was created'));
-      return { url: `${apiUrl()}/reset-password#token=${token}`, expires_at: formatTime(expiresAt) };
+      return this.add(change, row, { url, host, by: call.principal });
     });
   }
 
   /**
-   * Uses the link up: the password is the new one, and the account's sessions end; its keys stay. Throws
-   * `invalid_link` (unknown, used, replaced, expired: all alike), `account_suspended`, `invalid_request`,
-   * `overloaded`. A refusal other than `invalid_link` leaves the link good.
+   * Adds a new link of the account, which is active, to a commit. `by`: null if its holder asked by mail.
    */
-  async use(recorder: Recorder, { token, password, address }: NewPassword): Promise<ResetPassword> {
+  add(
+    change: Change,
+    row: AccountRow,
+    { url, host, by }: { readonly url: string; readonly host: string; readonly by: Principal | null },
+  ): ResetLink {
+    const { resetLinkStore, clock, announce, log } = this.#deps;
+    const token = randomSecret(32).toString('base64url');
+    const at = clock.now();
+    const expiresAt = at + LINK_LIFE_MS;
+    const stored = { tokenHash: hashSecret(token), expiresAt, host };
+    change.addAll(resetLinkStore.replace(row.id, stored), 'retry');
+    const facts = { account_id: row.id, username: row.username, by: by === null ? BY_MAIL : nameOf(by) };
+    const credential_id = by === null ? null : credentialOf(by);
+    const data = { ...facts, credential_id, expires_at: formatTime(expiresAt) };
+    change.addAll(announce({ accountId: row.id, type: 'account.reset_link_created', data, at }));
+    change.after(() => log(facts, 'a reset link was created'));
+    return { url: `${url}/reset-password#token=${token}`, expires_at: formatTime(expiresAt) };
+  }
+
+  /**
+   * Uses the link up: the password is the new one, and the account's sessions end; its keys stay. Throws
+   * `invalid_link` (unknown, used, replaced, expired, of another host name: all alike), `account_suspended`,
+   * `invalid_request`, `overloaded`. A refusal other than `invalid_link` leaves the link good.
+   */
+  async use(recorder: Recorder, { token, password, address, hosts }: NewPassword): Promise<ResetPassword> {
     const { store, resetLinkStore, changes, clock, passwords } = this.#deps;
     const tokenHash = hashSecret(token);
-    const accountId = await resetLinkStore.accountOf(tokenHash, clock.now());
-    const row = accountId === undefined ? undefined : await store.account(accountId);
+    const link = await resetLinkStore.find(tokenHash, clock.now());
+    if (link === undefined || !isGoodAt(link.host, hosts)) throw invalidLink();
+    const row = await store.account(link.account_id);
     if (row === undefined) throw invalidLink();
     if (row.is_active === 0) throw accountSuspended(row.suspended_reason);
     assertAccountFields({ password });
@@ -130,8 +147,13 @@ export class ResetLinks {
   }
 }
 
+/** Whether a link of this host name (empty: any) is good for a caller who sees the cloud at these. */
+export function isGoodAt(host: string, hosts: readonly string[]): boolean {
+  return host === '' || hosts.includes(host);
+}
+
 /** Neither a suspension nor the closing of an account is undone by a link. */
-function assertActive({ username, is_active, suspended_reason, removal_at }: AccountRow): void {
+export function assertActive({ username, is_active, suspended_reason, removal_at }: AccountRow): void {
   if (is_active === 1) return;
   const isSuspended = suspended_reason !== null || removal_at === null;
   const [state, hint] = isSuspended
@@ -141,7 +163,7 @@ function assertActive({ username, is_active, suspended_reason, removal_at }: Acc
 }
 
 function invalidLink(): AppError {
-  return new AppError('invalid_link', 'The link is unknown, used, replaced or expired', {
+  return new AppError('invalid_link', 'The link is unknown, used, replaced or expired, or of another host', {
     hint: 'Ask the administrator of this cloud for a new one; on its host, run "cloudlet admin reset-link NAME"',
   });
 }

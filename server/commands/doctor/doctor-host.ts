@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
-import { registrationOf } from '../../config/registrations.ts';
+import { registrationDomains, registrationOf } from '../../config/registrations.ts';
 import { lockDirectory } from '../../drivers/directory-lock.ts';
 import { checkedSqliteVersion } from '../../drivers/metadata-sqlite/connection.ts';
 import { isLoopback } from '../../http/origins.ts';
@@ -129,6 +129,7 @@ export function checkRegistration(config: Config): Finding[] {
   const detail = {
     open: 'everyone on this host can register',
     invitation: config.registration === 'auto' ? BY_INVITATION : 'by invitation only',
+    domain: `for addresses of ${registrationDomains(config).join(', ')}, confirmed by mail`,
     closed: 'closed: administrators create accounts',
   };
   return [{ level: 'ok', subject, detail: detail[policy] }];

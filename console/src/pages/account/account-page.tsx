@@ -14,6 +14,7 @@ import { AccessKeys } from './access-keys.tsx';
 import { ApiKey } from './api-key.tsx';
 import { OwnActivity } from './audit-log.tsx';
 import { LoginForm } from './login-form.tsx';
+import { AccountMail } from './mail.tsx';
 import { Sessions } from './sessions.tsx';
 
 export function AccountPage() {
@@ -24,6 +25,7 @@ export function AccountPage() {
         <AccessKeys />
         <Sessions />
         <LoginForm />
+        <AccountMail />
         <OwnActivity />
         <CloseAccount />
       </Stack>

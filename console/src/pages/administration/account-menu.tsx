@@ -11,6 +11,7 @@ import { CallSample } from '../../parts/commands/call-sample.tsx';
 import { CodeLine } from '../../parts/commands/code.tsx';
 import { Dialog, FormModal } from '../../parts/forms/dialog.tsx';
 import { Refused } from '../../parts/forms/warning.tsx';
+import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { RightsDialog } from '../../parts/rights.tsx';
 import { sayCredits } from '../../parts/say.ts';
@@ -20,10 +21,12 @@ import { text } from '../../texts/text.ts';
 import { LedgerTable, lineOf } from '../billing/entry-table.tsx';
 import { MonthSelect } from '../billing/month-select.tsx';
 import { thisMonth } from '../billing/queries.ts';
+import { indexQuery } from '../sign-in/sign-in-pages.tsx';
+import { AccountForm } from './account-form.tsx';
 import { QuotaFields } from './plans.tsx';
 import { accountsQuery, plansQuery, rightsQuery, statementQuery } from './queries.ts';
 
-type Form = 'credits' | 'suspend' | 'remove' | 'rights' | 'statement';
+type Form = 'account' | 'credits' | 'suspend' | 'remove' | 'rights' | 'statement';
 
 interface FormProps {
   readonly account: AdminAccount;
@@ -45,6 +48,11 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
   });
   const showKey = useMutation({ mutationFn: () => cloud.adminShowApiKey(account.id) });
   const resetLink = useMutation({ mutationFn: () => cloud.adminCreateResetLink(account.id) });
+  const mailLink = useMutation({
+    mutationFn: () => cloud.adminMailResetLink(account.id),
+    onSuccess: ({ mailed_to }) => showDone(administration.mailedTo(mailed_to)),
+  });
+  const sendsMail = useQuery(indexQuery).data?.mail === true;
   // An empty change changes nothing, and is answered with the terms that hold.
   const terms = useMutation({ mutationFn: () => cloud.adminChangeAccount(account.id, {}) });
   const shared = { account, onClose: () => setForm(undefined) };
@@ -57,6 +65,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
+          <Menu.Item onClick={() => setForm('account')}>{administration.person.open}</Menu.Item>
           <Menu.Item onClick={() => setForm('credits')}>{administration.giveCredits}</Menu.Item>
           <Menu.Item onClick={() => terms.mutate()}>{administration.changeTerms}</Menu.Item>
           <Menu.Item onClick={() => setForm('statement')}>{administration.statement.open}</Menu.Item>
@@ -64,6 +73,9 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
           <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
           {account.is_active && (
             <Menu.Item onClick={() => resetLink.mutate()}>{administration.resetLink}</Menu.Item>
+          )}
+          {account.is_active && sendsMail && account.email_confirmed && (
+            <Menu.Item onClick={() => mailLink.mutate()}>{administration.mailResetLink}</Menu.Item>
           )}
           <Menu.Divider />
           {account.is_active ? (
@@ -84,6 +96,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
           )}
         </Menu.Dropdown>
       </Menu>
+      {form === 'account' && <AccountForm {...shared} />}
       <CreditsForm {...shared} isOpen={form === 'credits'} />
       {terms.data !== undefined && (
         <TermsForm account={account} present={terms.data} onClose={() => terms.reset()} />

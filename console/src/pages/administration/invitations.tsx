@@ -9,6 +9,7 @@ import {
   SegmentedControl,
   Select,
   Stack,
+  Switch,
   Text,
   TextInput,
 } from '@mantine/core';
@@ -25,6 +26,7 @@ import { sayCredits } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
+import { indexQuery } from '../sign-in/sign-in-pages.tsx';
 import { invitationsQuery, plansQuery } from './queries.ts';
 
 const { administration } = text;
@@ -34,10 +36,15 @@ const DAY_SECONDS = 24 * 3600;
 export function Invitations() {
   const invitations = useQuery(invitationsQuery);
   const [isInviting, setInviting] = useState(false);
+  const index = useQuery(indexQuery).data;
   return (
     <Stack>
       <Group justify="space-between">
-        <Text c="dimmed">{words.lead}</Text>
+        <div>
+          {index !== undefined && <Text title={words.policyLead}>{words.policy[index.registration]}</Text>}
+          <Text c="dimmed">{words.lead}</Text>
+          {index?.mail === false && <Text c="dimmed">{words.noMail}</Text>}
+        </div>
         <Button onClick={() => setInviting(true)}>{words.invite}</Button>
       </Group>
       <Loaded query={invitations}>
@@ -105,9 +112,12 @@ function Revoke({ invitation }: { invitation: Invitation }) {
 function InviteForm({ onClose }: { onClose: () => void }) {
   const [way, setWay] = useState<string>('link');
   const plans = useQuery(plansQuery);
+  const sendsMail = useQuery(indexQuery).data?.mail === true;
   const form = useCloudForm({
     values: {
       label: '',
+      email: '',
+      mail: false,
       max_uses: 1 as number | string,
       plan: 'free',
       credits: 0 as number | string,
@@ -118,7 +128,7 @@ function InviteForm({ onClose }: { onClose: () => void }) {
     send: async ({ file, ...values }): Promise<readonly CreatedInvitation[]> => {
       if (way === 'link') return [await cloud.adminCreateInvitation(bodyOf(values))];
       if (file === null) throw new Error(administration.chooseFile);
-      const { label: _, max_uses: __, ...terms } = bodyOf(values);
+      const { label: _, max_uses: __, email: ___, ...terms } = bodyOf(values);
       const made = await cloud.adminImportInvitations({ csv: await file.text(), ...terms });
       return made.invitations;
     },
@@ -139,6 +149,7 @@ function InviteForm({ onClose }: { onClose: () => void }) {
       />
       {way === 'link' ? (
         <>
+          {sendsMail && <TextInput type="email" label={words.email} {...form.text('email')} />}
           <TextInput label={words.label} description={words.labelLead} {...form.text('label')} />
           <NumberInput
             label={words.places}
@@ -172,12 +183,15 @@ function InviteForm({ onClose }: { onClose: () => void }) {
         placeholder="2027-07-31 22:00:00"
         {...form.text('account_expires_at')}
       />
+      {sendsMail && <Switch label={words.mail} description={words.mailLead} {...form.check('mail')} />}
       {way === 'link' && <CallSample operation="adminCreateInvitation" args={[bodyOf(values)]} />}
     </FormModal>
   );
 }
 
 interface Typed {
+  readonly email: string;
+  readonly mail: boolean;
   readonly label: string;
   readonly max_uses: number | string;
   readonly plan: string;
@@ -187,8 +201,10 @@ interface Typed {
 }
 
 /** Empty fields are left out. */
-function bodyOf({ label, max_uses, plan, credits, days, account_expires_at: end }: Typed) {
+function bodyOf({ label, email, mail, max_uses, plan, credits, days, account_expires_at: end }: Typed) {
   return {
+    ...(email !== '' && { email }),
+    ...(mail && { mail }),
     ...(label !== '' && { label }),
     max_uses: Number(max_uses),
     plan,
@@ -203,14 +219,17 @@ function Links({ made, onClose }: { made: readonly CreatedInvitation[]; onClose:
   const [first] = made;
   const isOne = made.length === 1 && first !== undefined;
   const lines = made.map((one) => `${nameOf(one)}\t${one.url}`).join('\n');
+  const isMailed = made.every(({ url }) => url === null);
   return (
     <Dialog opened onClose={onClose} title={words.made(made.length)} size="lg">
       <Stack>
-        <Text size="sm">{isOne ? words.oneLead : words.manyLead}</Text>
-        <CodeLine
-          value={isOne ? first.url : lines}
-          label={isOne ? administration.copyLink : words.copyLinks}
-        />
+        <Text size="sm">{isMailed ? words.mailed(made.length) : isOne ? words.oneLead : words.manyLead}</Text>
+        {!isMailed && (
+          <CodeLine
+            value={isOne ? (first.url ?? '') : lines}
+            label={isOne ? administration.copyLink : words.copyLinks}
+          />
+        )}
       </Stack>
     </Dialog>
   );

@@ -35,6 +35,16 @@ export const signInRoutes = [
   }),
   createRoute({
     getParentRoute: () => rootRoute,
+    path: '/forgot-password',
+    component: lazyRouteComponent(() => import('./forgot-page.tsx'), 'ForgotPage'),
+  }),
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/confirm-email',
+    component: lazyRouteComponent(() => import('./confirm-email-page.tsx'), 'ConfirmEmailPage'),
+  }),
+  createRoute({
+    getParentRoute: () => rootRoute,
     path: '/join',
     component: lazyRouteComponent(() => import('./join-page.tsx'), 'JoinPage'),
   }),

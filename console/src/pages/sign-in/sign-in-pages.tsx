@@ -4,7 +4,7 @@ import { QuestionMarkCircleIcon } from '@heroicons/react/24/outline';
 import { Alert, Code, Paper, Stack, Text, Title } from '@mantine/core';
 import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useSyncExternalStore } from 'react';
+import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react';
 import type { Account, ApiIndex } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Fold } from '../../parts/forms/fold.tsx';
@@ -14,6 +14,7 @@ import { Logo } from '../../shell/logo.tsx';
 import classes from '../../shell/shell.module.css';
 import { text } from '../../texts/text.ts';
 import { uploadQueue } from '../../uploads/upload-queue.ts';
+import { MailForm } from './mail-form.tsx';
 import {
   ACCOUNT_FIELDS,
   CredentialsForm,
@@ -64,7 +65,7 @@ export function useEnter(next: string | undefined) {
 }
 
 /** Also for those who are not signed in. */
-const indexQuery = queryOptions({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
+export const indexQuery = queryOptions({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
 
 /** Until it is known, as on most clouds. */
 function isOpen(index: ApiIndex | undefined): boolean {
@@ -88,10 +89,16 @@ export function SignInPage() {
       }
     >
       <SignInForm onEnter={useEnter(next)}>
-        <Forgotten />
+        {index.data?.mail === true ? (
+          <AnchorLink to="/forgot-password" size="sm">
+            {text.signIn.forgot}
+          </AnchorLink>
+        ) : (
+          <Forgotten />
+        )}
         <Text size="sm" c="dimmed">
           {text.signIn.noAccount}{' '}
-          {isOpen(index.data) ? (
+          {isOpen(index.data) || index.data?.registration === 'domain' ? (
             <AnchorLink to="/sign-up" search={{ next }} size="sm" underline="always">
               {text.signIn.signUp}
             </AnchorLink>
@@ -104,7 +111,7 @@ export function SignInPage() {
   );
 }
 
-/** Cloudlet sends no mail: an administrator who knows the person passes on a link. */
+/** Without mail an administrator who knows the person passes on a link. */
 function Forgotten() {
   return (
     <Fold icon={QuestionMarkCircleIcon} label={text.signIn.forgot}>
@@ -145,6 +152,7 @@ export function SignUpPage() {
       </AnchorLink>
     </Text>
   );
+  if (index.data?.registration === 'domain') return <DomainSignUp index={index.data}>{signIn}</DomainSignUp>;
   if (!isOpen(index.data)) {
     const policy = index.data?.registration === 'invitation' ? 'invitation' : 'closed';
     return (
@@ -161,3 +169,20 @@ export function SignUpPage() {
     </SignInLayout>
   );
 }
+
+/** The link to an account goes to addresses of some domains. */
+function DomainSignUp({ index, children }: { index: ApiIndex; children: ReactNode }) {
+  const [asked, setAsked] = useState<string>();
+  const words = text.signIn.byDomain;
+  const lead = asked === undefined ? words.lead(index.registration_domains) : words.sentLead(asked);
+  return (
+    <SignInLayout title={asked === undefined ? text.signIn.signUp : words.sent} lead={lead}>
+      <Stack>
+        {asked === undefined && <MailForm action={words.send} send={askAccount} onSent={setAsked} />}
+        {children}
+      </Stack>
+    </SignInLayout>
+  );
+}
+
+const askAccount = (email: string) => cloud.requestRegistration({ email });

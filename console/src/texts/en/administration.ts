@@ -48,6 +48,19 @@ export const administration = {
   invitations: {
     lead: 'Whoever opens the link of an invitation chooses a password and gets an account.',
     none: 'Nobody was invited.',
+    policy: {
+      open: 'Everyone who reaches this cloud can register.',
+      invitation: 'Registration is by invitation only.',
+      domain: 'Registration is by e-mail address, of some domains, and by invitation.',
+      closed: 'Registration is closed: invitations do not work.',
+    },
+    policyLead: 'The operator sets it with CLOUDLET_REGISTRATION.',
+    noMail: 'This cloud sends no mail: hand the links over yourself.',
+    email: 'E-mail address',
+    mail: 'Send by mail',
+    mailLead: 'Only the mailbox gets the link, which also confirms the address.',
+    mailed: (links: number) =>
+      links === 1 ? 'The invitation goes by mail.' : `${links} invitations go by mail.`,
     invite: 'Invite',
     who: 'Who',
     anybody: 'Whoever has the link',
@@ -83,6 +96,20 @@ export const administration = {
     none: 'There are no entries for this month.',
   },
   showKey: 'Show API key',
+  mailResetLink: 'Mail reset link',
+  mailedTo: (email: string) => `Mailed to ${email}`,
+  person: {
+    open: 'Account',
+    of: (name: string) => `Account ${name}`,
+    since: (created: string, seen: string | null) =>
+      seen === null ? `Since ${created}, never used` : `Since ${created}, last seen ${seen} (UTC)`,
+    confirmed: 'Confirmed by its holder.',
+    unconfirmed: 'Not confirmed by its holder.',
+    end: 'The account ends at',
+    endLead: 'YYYY-MM-DD HH:MM:SS, UTC. It is suspended from then on. Empty: never.',
+    mustChange: 'New password at the next sign-in',
+    mustChangeLead: 'The next sign-in with the password only leads to a new one.',
+  },
   resetLink: 'Reset link',
   resetLinkOf: (name: string) => `Reset link of ${name}`,
   resetLinkLead: (name: string) =>
