@@ -54,7 +54,7 @@ describe('the page of nodes', { skip: noBrowser || noCluster }, () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await press(row('host'), 'Drain');
     await press(page.getByRole('dialog'), 'Drain');
-    await page.getByRole('dialog').getByText('It is the last node that is up').waitFor();
+    await page.getByRole('dialog').getByText('This is the last node that is up').waitFor();
     await press(page.getByRole('dialog'), 'Cancel');
     await press(row('front-1'), 'Resume');
     await row('front-1').getByText('up', { exact: true }).waitFor();
