@@ -115,6 +115,23 @@ describe('creating', () => {
       start();
     }));
 
+  test('that failed and is tried again can be deleted meanwhile, and counts no more', () =>
+    withDatabaseFixture(async (fixture) => {
+      const wrapEngine = (engine: Engine) => Object.assign(engine, { startsServers: true });
+      const cloud = await fixture.open({ tellMs: 20, wrapEngine });
+      const ann = await fixture.newCall('ann');
+      const { promise: started, reject: fail } = Promise.withResolvers<void>();
+      cloud.scripted.script('provision', () => started);
+      const made = await cloud.creation.create(ann, { name: 'shop' });
+      fail(new Error('Connection terminated unexpectedly'));
+      const stateOf = async () => (await rowsOf(fixture, ann.principal.accountId))[0];
+      await eventually(async () => /Cloudlet retries/.test((await stateOf())?.reason_message ?? ''));
+      assert.equal((await cloud.deleter.remove(ann, made.database_id)).state, 'deleting');
+      await cloud.supervisor.check();
+      assert.deepEqual(await rowsOf(fixture, ann.principal.accountId), []);
+      assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [0, 0]);
+    }));
+
   test('waits for an engine that the host prepares, and has its version then', () =>
     withDatabaseFixture(async (fixture) => {
       const wrapEngine = (engine: Engine) => Object.assign(engine, { startsServers: true });

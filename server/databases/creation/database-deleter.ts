@@ -181,7 +181,11 @@ export class DatabaseDeleter {
       keep_left_ms: isKept ? keepMs : null,
     } as const;
     const response = await views.present({ ...row, ...wanted });
-    const also = (change: Change) => change.addAll(row.state === 'deleting' ? [] : billing.deleted(row));
+    const also = (change: Change) => {
+      // One that never opened has no storage that is charged.
+      if (row.state === 'creating') change.addAll(billing.abandoned(row));
+      else if (row.state !== 'deleting') change.addAll(billing.deleted(row));
+    };
     const deleted = await lifecycle.commit(row, wanted, { also, recorded: { call, response } });
     try {
       await engines.get(row.engine).restrict(lifecycle.inEngine(deleted), 'none');
