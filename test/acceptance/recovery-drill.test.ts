@@ -20,11 +20,14 @@ const notRoot = process.getuid?.() === 0 ? false : 'only root can make a small d
 
 let lost: LosableCloud;
 let pointId: string;
-before(async () => {
+const start = async () => {
   lost = await LosableCloud.start();
   await lost.user.expect(201, '/api/buckets', { json: { name: 'files' } });
   for (let i = 0; i < 8; i++) await lost.user.upload('files', `large-${i}`, randomBytes(300_000));
   await lost.user.upload('files', 'small', 'a few bytes');
+};
+before(async () => {
+  await start();
   pointId = (await lost.point()).point_id;
 });
 after(() => lost.end());
@@ -111,18 +114,21 @@ describe('a damaged repository', () => {
   let hasLogs = false;
 
   before(async () => {
+    // With one point, so that it needs every file.
+    await lost.end();
+    await start();
     await lost.startAgain({ CLOUDLET_CONTINUOUS_SECONDS: '1' });
     const { status, body } = await lost.user.call(DATABASES, {
       json: { name: 'shop', engine: 'postgresql' },
     });
     hasLogs = status === 201;
-    if (hasLogs) {
-      const path = `${DATABASES}/${body.database_id}`;
-      await run(lost.user, path, 'CREATE TABLE notes AS SELECT generate_series(1, 1000) AS i');
-      const since = async () => (await lost.user.expect(200, `${path}/moments`)).windows.length;
-      await eventually('the log is archived', async () => (await since()) > 0);
-    }
+    const path = `${DATABASES}/${body.database_id}`;
+    if (hasLogs) await run(lost.user, path, 'CREATE TABLE notes AS SELECT generate_series(1, 1000) AS i');
     pointId = (await lost.point()).point_id;
+    if (!hasLogs) return;
+    await run(lost.user, path, 'UPDATE notes SET i = i + 1');
+    const since = async () => (await lost.user.expect(200, `${path}/moments`)).windows.length;
+    await eventually('the log is archived', async () => (await since()) > 0);
   });
 
   test(`is never drilled with success (seed ${seed})`, async () => {
