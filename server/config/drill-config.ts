@@ -29,6 +29,7 @@ export function drillConfig(
     publicUrl: '',
     dataUrl: '',
     appsDomain: '',
+    smtpUrl: '',
     publishedPorts: 'off',
     vmNetwork: 'loopback',
     vmOutbound: 'off',

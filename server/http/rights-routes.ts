@@ -43,7 +43,7 @@ const Rights = namedObject('Rights', {
   is_admin: Type.Boolean({ description: 'Whether it has the rights of an administrator' }),
   scopes: Type.Array(Type.String()),
   buckets: Type.Union(
-    [Type.Array(Type.Object({ name: Type.String(), prefix: Type.String() })), Type.Null()],
+    [Type.Array(namedObject('ReachedBucket', { name: Type.String(), prefix: Type.String() })), Type.Null()],
     {
       description: 'The key reaches only these, and in each the names that begin with prefix; null: all',
     },
