@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { MailServer } from '../harness/mail-server.ts';
+import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible } from './console-journey.ts';
 import { ConsoleFixture, PASSWORD } from './console-kit.ts';
@@ -66,7 +67,10 @@ test('an account by mail, at an address of the domain', { skip }, async () => {
   await page.getByRole('navigation', { name: 'Main' }).waitFor();
   await page.goto(`${fixture.cloud.api}/account`);
   await page.getByText('confirmed', { exact: true }).waitFor();
-  await page.getByLabel('Warn me when credits run out').check();
+  const warning = page.getByLabel('Warn me when credits run out');
+  // It changes with the answer.
+  await warning.click();
+  await eventually('the warning is on', () => warning.isChecked());
   await look(page, 'mail of the account');
   await page.close();
   const [ada] = (await admin.expect(200, '/api/admin/accounts')).slice(-1);
