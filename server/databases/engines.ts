@@ -71,14 +71,19 @@ interface EngineWatchDeps {
   readonly counts: () => PromiseLike<readonly DatabaseCount[]> | readonly DatabaseCount[];
 }
 
-/** Raises an alarm while databases are unusable because of their engine; called at intervals. */
+/**
+ * Raises an alarm while databases are unusable because of their engine; called at intervals. New databases
+ * that wait for an engine that the host installs are none of these.
+ */
 export async function watchEngines({ engines, alarms, counts }: EngineWatchDeps): Promise<void> {
   const readiness = await engines.readiness();
   const rows = (await counts()).filter(({ state }) => state !== 'deleting');
   const problems = readiness
     .filter(({ available }) => !available)
-    .map(({ engine, reason, fix }) => {
-      const count = rows.reduce((sum, row) => sum + (row.engine === engine ? row.count : 0), 0);
+    .map(({ engine, reason, fix, preparing }) => {
+      const count = rows
+        .filter((row) => row.engine === engine && (preparing === undefined || row.state !== 'creating'))
+        .reduce((sum, row) => sum + row.count, 0);
       return {
         count,
         text: `${count} databases of ${engine} are unavailable: ${reason}`,
