@@ -67,10 +67,22 @@ describe('ports at a front node', { skip: noCluster }, () => {
   const mysql = ({ username: user, password, database, port, ca }: Credentials) =>
     createConnection({ user, password, database, port, host: FRONT, ssl: { ca, verifyIdentity: false } });
 
+  /** The front hears of a new port with a beat of the host. */
+  const once = <T>(connect: () => Promise<T>) =>
+    eventually('the port is open at the front', () =>
+      connect().catch((error): null => {
+        if (error.code !== 'ECONNREFUSED') throw error;
+        return null;
+      }),
+    );
+
   test('PostgreSQL', async () => {
     const credentials = await credentialsOf('postgresql');
-    const driver = postgresql(credentials);
-    await driver.connect();
+    const driver = await once(async () => {
+      const each = postgresql(credentials);
+      await each.connect();
+      return each;
+    });
     await driver.query("CREATE TABLE notes AS SELECT 'by the front' AS text");
     const { rows } = await driver.query('SELECT repeat(text, 100000) AS text FROM notes');
     assert.equal(rows[0].text.length, 1_200_000);
@@ -84,7 +96,8 @@ describe('ports at a front node', { skip: noCluster }, () => {
   });
 
   test('MySQL', { skip: noMysql }, async () => {
-    const driver = await mysql(await credentialsOf('mysql'));
+    const credentials = await credentialsOf('mysql');
+    const driver = await once(() => mysql(credentials));
     const [rows] = await driver.query<RowDataPacket[]>("SHOW STATUS LIKE 'Ssl_version'");
     assert.match(String(rows[0]?.Value), /^TLSv1\./);
     await driver.end();
