@@ -45,7 +45,10 @@ export class Holds {
     const at = clock.now();
     const amountMicro = this.hourMicro(account?.plan ?? '', vm.instance_type);
     if (amountMicro === 0n) return [];
-    const { free } = await this.#deps.spendable.of(vm.account_id);
+    const spendable = await this.#deps.spendable.of(vm.account_id);
+    const stored = BigInt(account?.credits_micro ?? 0);
+    // More than is stored: what a stop that became known late gives back comes with the next charge.
+    const free = spendable.free < stored ? spendable.free : stored;
     if (free < amountMicro) throw insufficient(vm, amountMicro, free);
     const sides = { debit: `account:${vm.account_id}`, credit: `held:${vm.account_id}` };
     return [
