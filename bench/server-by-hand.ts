@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, globSync, lchownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { basename, join } from 'node:path';
+import { freePort } from '../test/harness/free-port.ts';
 
 /** How a server was started. */
 export interface ServerLine {
@@ -100,13 +100,4 @@ async function stop(child: ChildProcess, kill: () => void): Promise<void> {
   const exit = once(child, 'exit');
   child.kill('SIGTERM');
   await exit;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

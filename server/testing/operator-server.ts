@@ -2,11 +2,11 @@
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../test/harness/free-port.ts';
 import type { ForeignProgram } from '../drivers/host-process/foreign-program.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import type { RunningProcess } from '../drivers/host-process/running-process.ts';
 import { runMaker } from '../drivers/managed-server/server-data.ts';
-import { freePort } from '../drivers/server-port.ts';
 import { systemClock } from '../platform/clock.ts';
 import { eventually } from './eventually.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
@@ -54,7 +54,7 @@ export async function operatorServer(kind: OperatorServerKind): Promise<Operator
   const { input, ...maker } = kind.maker(home, seen);
   if (uid !== null) for (const name of ['', ...readdirSync(home)]) chownSync(join(home, name), uid, uid);
   await runMaker(processes, { ...common, ...maker, name: `operator-maker-${process.pid}` }, input);
-  const port = await freePort(40_000 + (process.pid % 10_000));
+  const port = await freePort();
   let running: RunningProcess | null = null;
   const run = (sql: string) => kind.run(port, sql);
   const start = async () => {

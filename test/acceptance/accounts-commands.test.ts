@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { type Ended, freePort, makeSetupLink, runCloudlet } from '../harness/command.ts';
+import { type Ended, makeSetupLink, runCloudlet } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-commands-'));
 after(() => rmSync(root, { recursive: true, force: true }));

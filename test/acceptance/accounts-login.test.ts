@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { type SessionHeaders, sessionOf } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 
 const PASSWORD = 'correct horse battery';
 const cloud = await CloudProcess.start();

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { cannotOpenTerminal } from '../harness/terminal.ts';
 import { eventually } from '../harness/waiting.ts';
 import { CliUser, PROGRAM, TerminalSession } from './cli-kit.ts';

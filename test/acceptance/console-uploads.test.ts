@@ -1,9 +1,8 @@
 /** Uploads in the console that meet trouble: nothing is lost silently, and what can go on goes on. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import {
@@ -27,15 +26,6 @@ before(async () => {
   if (!skip) fixture = await ConsoleFixture.open({ env: { CLOUDLET_PORT: String(await freePort()) } });
 });
 after(() => fixture?.close());
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** What the page sends goes so fast from now on; 0: as fast as it can. */
 async function throttled(page: Page): Promise<(bytesPerSecond: number) => Promise<void>> {

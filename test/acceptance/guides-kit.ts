@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { OWN_GROUND } from '../harness/cloud-process.ts';
 import { processesIn } from '../harness/leftovers.ts';
-import { freePorts } from './proxy-kit.ts';
+import { portsOfProxy } from './proxy-kit.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const MODULES = join(ROOT, 'node_modules');
@@ -71,7 +71,7 @@ function assertPrinted(block: string, output: string) {
 
 /** What is exchanged in the text of a guide; all but `seq` and amounts are ports. */
 async function ownPorts(script: string) {
-  const { api, data, http } = await freePorts();
+  const { api, data, http } = await portsOfProxy();
   const own = script
     .replaceAll('127.0.0.1:8080', `127.0.0.1:${api}`)
     .replaceAll('7000', String(http))

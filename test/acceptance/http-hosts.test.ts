@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { Client, sessionOf } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { parseResponse, sendRaw } from '../harness/raw-http.ts';
 
 const [port, dataPort] = [String(await freePort()), String(await freePort())];

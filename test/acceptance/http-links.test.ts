@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 
 const PROXY = '127.0.0.2';
 const STRANGER = '127.0.0.3';

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
-import { Cluster, freePort, noCluster } from '../harness/cluster.ts';
+import { Cluster, noCluster } from '../harness/cluster.ts';
+import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 
 interface Node {

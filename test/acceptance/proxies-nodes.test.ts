@@ -12,7 +12,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { ADMIN_KEY, type CloudProcess } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
 import { eventually } from '../harness/waiting.ts';
-import { CLOUD, freePorts, startCaddyOf } from './proxy-kit.ts';
+import { CLOUD, portsOfProxy, startCaddyOf } from './proxy-kit.ts';
 
 const agent = new Agent({ keepAlive: true, rejectUnauthorized: false, servername: CLOUD });
 
@@ -44,7 +44,7 @@ describe('nodes behind a proxy', { skip: noCluster || notInstalled('caddy') }, (
     cluster = await Cluster.start(1);
     [host] = cluster.nodes as [CloudProcess];
     front = await cluster.addAt('127.0.0.3');
-    const ports = await freePorts();
+    const ports = await portsOfProxy();
     port = ports.https;
     const of = (url: 'api' | 'data') => [host, front].map((node) => new URL(node[url]).host).join(' ');
     const nodes = {

@@ -17,7 +17,7 @@ import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { blobFiles, eventually } from '../harness/waiting.ts';
 import { launchBrowser, noBrowser } from './browser-kit.ts';
-import { APPS, CLOUD, DATA, freePorts, type Ports, startCaddy, startNginx } from './proxy-kit.ts';
+import { APPS, CLOUD, DATA, type Ports, portsOfProxy, startCaddy, startNginx } from './proxy-kit.ts';
 import { completion, newS3, type Prepared, S3Client, textOf } from './s3-kit.ts';
 import { BOUNDARY } from './storage-kit.ts';
 import { listenThrough, openTunnel } from './tunnel-kit.ts';
@@ -163,7 +163,7 @@ for (const { name, start, skip } of PROXIES)
     };
 
     before(async () => {
-      ports = await freePorts();
+      ports = await portsOfProxy();
       const env = {
         CLOUDLET_PORT: String(ports.api),
         CLOUDLET_DATA_PORT: String(ports.data),

@@ -1,10 +1,9 @@
 /** The recipes of deploy/, filled in for a test and run as the user of the test, on ports of its own. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePorts } from '../harness/free-port.ts';
 
 /** Names that are only ever this host's. */
 export const CLOUD = 'cloud.localhost';
@@ -19,17 +18,8 @@ export interface Ports {
   readonly data: number;
 }
 
-/** Ports that nobody listens on now. */
-export async function freePorts(): Promise<Ports> {
-  const servers = Array.from({ length: 4 }, () => createServer().listen(0, '127.0.0.1'));
-  const ports = servers.map(async (server) => {
-    await once(server, 'listening');
-    const address = server.address();
-    assert.ok(address !== null && typeof address === 'object');
-    return address.port;
-  });
-  const [https = 0, http = 0, api = 0, data = 0] = await Promise.all(ports);
-  for (const server of servers) server.close();
+export async function portsOfProxy(): Promise<Ports> {
+  const [https = 0, http = 0, api = 0, data = 0] = await freePorts(4);
   return { https, http, api, data };
 }
 

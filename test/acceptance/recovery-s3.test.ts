@@ -5,7 +5,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { freePort, runCloudlet } from '../harness/command.ts';
+import { runCloudlet } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 import { LosableCloud, POINTS, POST } from './recovery-kit.ts';
 import {

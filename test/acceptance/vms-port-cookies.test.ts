@@ -8,7 +8,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { sessionOf } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 import { launchBrowser, noBrowser } from './browser-kit.ts';
 import { assertConsoleBuilt, PASSWORD } from './console-kit.ts';

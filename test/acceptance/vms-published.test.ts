@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 

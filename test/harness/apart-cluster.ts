@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startCaddyOf } from '../acceptance/proxy-kit.ts';
 import type { CloudProcess } from './cloud-process.ts';
-import { Cluster, freePort } from './cluster.ts';
+import { Cluster } from './cluster.ts';
+import { freePort } from './free-port.ts';
 import { type NodeNetwork, NodeNetworks } from './node-networks.ts';
 import { eventually } from './waiting.ts';
 

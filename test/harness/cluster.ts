@@ -1,7 +1,5 @@
 /** Nodes on one PostgreSQL and one S3: a host with machines and databases, and front nodes. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../server/testing/operator-server.ts';
@@ -9,6 +7,7 @@ import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
 import { S3Fixture } from '../../server/testing/s3-fixture.ts';
 import { TcpProxy } from '../../server/testing/tcp-proxy.ts';
 import { type CloudOptions, CloudProcess } from './cloud-process.ts';
+import { freePort } from './free-port.ts';
 import type { NodeNetwork } from './node-networks.ts';
 
 /** Why no cluster can be started here, or false. */
@@ -135,12 +134,4 @@ export class Cluster {
 
 function at(url: string, hostname: string, { port }: TcpProxy): string {
   return Object.assign(new URL(url), { hostname, port: String(port) }).href;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }

@@ -1,7 +1,6 @@
 /** Runs bin/cloudlet to its end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
@@ -47,13 +46,4 @@ export async function makeSetupLink(dataDir: string): Promise<string> {
   const [link] = /^http\S+\/setup\?token=\S+$/m.exec(stdout) ?? [];
   if (link === undefined) throw new Error(`there is no set-up link: ${stdout}${stderr}`);
   return link;
-}
-
-/** A port of the loopback that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

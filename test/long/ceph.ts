@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { AwsClient } from 'aws4fetch';
+import { freePorts } from '../harness/free-port.ts';
 import { makeTree } from './debian-tree.ts';
 
 const PACKAGES = 'ceph-mon,ceph-osd,radosgw,ceph-common,procps';
@@ -76,15 +76,6 @@ mount --make-rslave "$1/dev"
 mount -t tmpfs tmpfs "$1/run"
 exec chroot "$1" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -c '
   bash /up.sh >&2 && echo UP && exec sleep infinity'`;
-
-/** Free at this moment. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
-}
 
 /** One monitor, one disk, no copies: cephx keys are needed, a manager is not. */
 function upScript(port: number, [v2 = 0, v1 = 0]: readonly number[]): string {

@@ -12,7 +12,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { Cluster, noCluster } from '../harness/cluster.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { NpmFolder } from './npm-folder.ts';
 
 const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));

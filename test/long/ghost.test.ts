@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { NO_MARIADB } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 import { NODE_22, NpmFolder } from './npm-folder.ts';
 

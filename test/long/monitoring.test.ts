@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../scripts/installed.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/monitoring/', import.meta.url));

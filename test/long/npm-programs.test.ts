@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { freePort } from '../harness/command.ts';
+import { freePort } from '../harness/free-port.ts';
 import { eventually } from '../harness/waiting.ts';
 import { NpmFolder } from './npm-folder.ts';
 

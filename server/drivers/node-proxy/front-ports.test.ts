@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { freePort } from '../../../test/harness/free-port.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { ToldPorts } from '../../platform/membership.ts';
 import { networkPlace } from '../offered-ports.ts';
-import { freePort } from '../server-port.ts';
 import { FrontPorts } from './front-ports.ts';
 
 const AT = '127.0.0.41';
 
 /** A front of a host that answers with the port and the client; `told` can be changed. */
 async function openFront(t: TestContext, place = 'elsewhere') {
-  const port = await freePort(35_000);
+  const port = await freePort();
   const host = createServer().listen(0, '127.0.0.1');
   await once(host, 'listening');
   const raised = new Map<string, string>();

@@ -1,0 +1,57 @@
+/** Ports for what a test starts. */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+
+/** Below all that Cloudlet itself chooses: 20000 for guests up to 63600 for drills. */
+const [FIRST, END] = [10_000, 19_900];
+const TRIES = 200;
+
+const given = new Set<number>();
+
+/**
+ * A port at which no one listens, at any address, and which no call of this process had before. It is not one
+ * that the system gives to outgoing connections, which would take it before the test's program listens.
+ */
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const port = randomInt(FIRST, endOfPorts());
+    if (given.has(port) || !(await isFree(port))) continue;
+    given.add(port);
+    return port;
+  }
+  throw new Error(`none of ${TRIES} ports from ${FIRST} on is free`);
+}
+
+/** As many different ones. */
+export async function freePorts(count: number): Promise<number[]> {
+  return await Array.fromAsync({ length: count }, () => freePort());
+}
+
+/** Before the ports of outgoing connections, where enough are left. */
+function endOfPorts(): number {
+  const [first = END] = ephemeralPorts();
+  return first - FIRST >= TRIES ? Math.min(first, END) : END;
+}
+
+/** First and last of the ports that the system gives to outgoing connections; []: it does not say. */
+export function ephemeralPorts(): number[] {
+  try {
+    return readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen({ port, host: '0.0.0.0', exclusive: true });
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  server.close();
+  await once(server, 'close');
+  return true;
+}
