@@ -4,7 +4,7 @@ import type { Change } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, readTime } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
-import { accountNotFound, changedByOthers, lastAdministrator } from './account-errors.ts';
+import { accountNotFound, assertMayOpen, changedByOthers, lastAdministrator } from './account-errors.ts';
 import { assertAccountFields, foldEmail } from './account-fields.ts';
 import type { AccountsDeps } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
@@ -44,8 +44,8 @@ export class AccountChanges {
 
   /**
    * Adds the change to a commit. Throws `account_not_found`, `invalid_request`, `email_taken`,
-   * `password_required` (for another address or other rights); the commit is refused with
-   * `last_administrator` when nobody would be left.
+   * `password_required` (for another address or other rights), `operator_required`; the commit is refused
+   * with `last_administrator` when nobody would be left.
    */
   async apply(change: Change, call: Call, target: WantedChange & { readonly id: number }): Promise<void> {
     const { store, checks } = this.#deps;
@@ -54,6 +54,8 @@ export class AccountChanges {
     const row = await store.account(id);
     if (row === undefined) throw accountNotFound();
     if (email !== undefined || isAdmin !== undefined) await checks.assertFresh(call.principal);
+    // Whoever reads another administrator's mail could set a new password by it.
+    if (email !== undefined && id !== call.principal.accountId) assertMayOpen(call.principal, row);
     if (email !== undefined) await this.#setEmail(change, row, email);
     if (isAdmin !== undefined && isAdmin !== (row.is_admin === 1)) {
       if (!isAdmin) change.addAll(expectOtherAdministrator(id), lastAdministrator);

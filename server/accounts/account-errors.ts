@@ -1,5 +1,7 @@
 /** Refusals that several services of accounts share. */
+import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
+import type { AccountRow } from './store.ts';
 
 export function changedByOthers(): AppError {
   return new AppError('write_conflict', 'The account was changed by another request');
@@ -29,5 +31,16 @@ export function registrationClosed(policy: 'invitation' | 'domain' | 'closed'): 
 export function lastAdministrator(): AppError {
   return new AppError('last_administrator', 'This is the last active administrator', {
     hint: 'Make another administrator first, for example with "cloudlet admin create --username NAME"',
+  });
+}
+
+/**
+ * Throws `operator_required` for the account of an administrator, unless the operator on the host calls: what
+ * gives one administrator the account of another would let one stolen key take all of them.
+ */
+export function assertMayOpen({ via }: Principal, { is_admin, username }: AccountRow): void {
+  if (is_admin === 0 || via === 'control') return;
+  throw new AppError('operator_required', `${username} is an administrator`, {
+    hint: `Run "cloudlet admin reset-link ${username}" on the host of the cloud`,
   });
 }

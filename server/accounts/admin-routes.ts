@@ -138,11 +138,12 @@ function actionRoutes(administration: Administration): Route[] {
       tag: 'admin',
       summary: 'Show the API key of an account',
       description:
-        'Creates one if the account has none. In a session the password must have been given in the last 15 minutes.',
+        'Creates one if the account has none. In a session the password must have been given in the last 15 minutes. ' +
+        'Of another administrator only the operator on the host sees it.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.Account },
-      errors: ['account_not_found', 'password_required'],
+      errors: ['account_not_found', 'operator_required', 'password_required'],
       handler: (call) => administration.showKey(call, accountIdOf(call.params)),
     }),
   ];

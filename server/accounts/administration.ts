@@ -7,7 +7,7 @@ import type { Clock } from '../platform/clock.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import { accountNotFound, lastAdministrator } from './account-errors.ts';
+import { accountNotFound, assertMayOpen, lastAdministrator } from './account-errors.ts';
 import { describeAccount, describeForAdmin, nameOf } from './account-view.ts';
 import type { Accounts, AccountsDeps, NewAccount, Transfer } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
@@ -177,13 +177,14 @@ export class Administration {
 
   /**
    * The account with its current key, which is made when there is none. Throws `account_not_found`,
-   * `password_required`.
+   * `password_required`, `operator_required`.
    */
   async showKey(call: Call, accountId: number): Promise<Account> {
     const { apiKeys, changes, checks } = this.#deps;
     await checks.assertFresh(call.principal);
     return changes.run(call, async (change) => {
       const row = await this.#find(accountId);
+      if (call.principal.accountId !== accountId) assertMayOpen(call.principal, row);
       const key = (await apiKeys.current(accountId)) ?? apiKeys.replaceAll(change, accountId);
       return describeAccount(row, key);
     });

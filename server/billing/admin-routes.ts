@@ -208,14 +208,14 @@ function accountRoutes({ plans, changeAccount }: PlanRoutesDeps): Route[] {
       summary: 'Change an account: plan, quotas, e-mail address, rights or expiry',
       description:
         'All or nothing. In a session, another e-mail address or other rights need the password, given in the last 15 ' +
-        'minutes.',
+        'minutes. The address of another administrator is changed by the operator on the host, or by its holder.',
       permission: 'admin',
       params: shapes.AccountPath,
       body: shapes.TermsChange,
       responses: { 200: shapes.AccountTerms },
       errors: [
         ...(['account_not_found', 'plan_not_found', 'email_taken', 'last_administrator'] as const),
-        ...(['password_required', 'write_conflict'] as const),
+        ...(['operator_required', 'password_required', 'write_conflict'] as const),
       ],
       handler: (call) => {
         const id = accountIdOf(call.params.id);

@@ -72,6 +72,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The key does not belong to an administrator, or its scopes are limited.',
     'Use another key.',
   ),
+  operator_required: help(
+    'The call would open the account of another administrator.',
+    'Run `cloudlet admin reset-link NAME` on the host.',
+  ),
   scope_required: help('The key lacks the scope, or is limited to other buckets.', 'Use a broader key.'),
   password_required: help(
     'The call gives permanent access to the account, and the password of the session was given over 15 minutes ago.',

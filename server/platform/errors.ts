@@ -24,6 +24,7 @@ export const ERRORS = {
   invalid_database_password: { http: 401, title: 'Invalid database password' },
   insufficient_credits: { http: 402, title: 'Insufficient credits' },
   admin_required: { http: 403, title: 'Administrator required' },
+  operator_required: { http: 403, title: 'Operator on the host required' },
   scope_required: { http: 403, title: 'Key scope does not allow this' },
   password_required: { http: 403, title: 'Password required' },
   password_change_required: { http: 403, title: 'New password required' },

@@ -26,6 +26,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   invalid_database_password: 'AccessDenied',
   insufficient_credits: 'AccessDenied',
   admin_required: 'AccessDenied',
+  operator_required: 'AccessDenied',
   scope_required: 'AccessDenied',
   password_required: 'AccessDenied',
   password_change_required: 'AccessDenied',

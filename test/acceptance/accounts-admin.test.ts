@@ -266,12 +266,13 @@ describe('a reset link', () => {
     await client.expect(200, ...reset(tokenOf(second)));
   });
 
-  test('is made for an account without a password, and for an administrator; else it is refused', async () => {
-    const json = { username: 'second', email: 'second@example.org', is_admin: true };
+  test('is made for an account without a password, whose session makes one as an administrator', async () => {
+    const json = { username: 'second', email: 'second@example.org' };
     const { id } = await admin.expect(201, ACCOUNTS, { json });
     const login = { json: { username: 'second', password: 'a new password' } };
     await client.refused(401, 'invalid_credentials', ['/api/login', login]);
     await client.expect(200, ...reset(tokenOf(await admin.expect(201, linkOf(id), { method: 'POST' }))));
+    await admin.expect(200, `${ACCOUNTS}/${id}`, { method: 'PATCH', json: { is_admin: true } });
     const session = sessionOf(await client.call('/api/login', login));
     const { id: other } = await client.register();
     const byPage = { method: 'POST', headers: session };
@@ -282,6 +283,25 @@ describe('a reset link', () => {
     for (const nobody of ['0', '999999', 'x'])
       await admin.refused(404, 'account_not_found', [linkOf(nobody), { method: 'POST' }]);
   });
+});
+
+test('no administrator opens the account of another; the answer names the command of the operator', async () => {
+  const json = { username: 'colleague', email: 'colleague@example.org', is_admin: true };
+  const { id, api_key } = await admin.expect(201, ACCOUNTS, { json });
+  const url = `${ACCOUNTS}/${id}`;
+  const email = { method: 'PATCH', json: { email: 'mine@example.org' } };
+  for (const call of [
+    [`${url}/reset-link`, { method: 'POST' }],
+    [`${url}/api-key`, { method: 'POST' }],
+    [url, email],
+  ] as const) {
+    const problem = await admin.refused(403, 'operator_required', [...call]);
+    assert.match(problem.hint, /cloudlet admin reset-link colleague/, call[0]);
+  }
+  const own = client.as(api_key);
+  await own.expect(200, `${url}/api-key`, { method: 'POST' });
+  await own.expect(200, url, email);
+  await own.refused(403, 'operator_required', [`${url}/reset-link`, { method: 'POST' }]);
 });
 
 describe('tokens of reset links', () => {

@@ -89,11 +89,15 @@ export function resetRoutes({ resetLinks }: Pick<LinkRoutesDeps, 'resetLinks'>):
       description:
         'For users without a password, or who forgot it. The link works once, for an hour, and invalidates the account’s ' +
         'earlier one; only its hash is stored. In a session the password must have been given in the last 15 ' +
-        'minutes. The account’s webhooks and the log name its creator.',
+        'minutes. The account’s webhooks and the log name its creator. For an administrator only the operator on the host ' +
+        'makes one, with `cloudlet admin reset-link NAME` (403 `operator_required`).',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 201: shapes.ResetLink },
-      errors: ['account_not_found', 'account_inactive', 'password_required', 'write_conflict'],
+      errors: [
+        ...(['account_not_found', 'account_inactive', 'password_required'] as const),
+        ...(['operator_required', 'write_conflict'] as const),
+      ],
       handler: (call) => resetLinks.create(call, accountIdOf(call.params)),
     }),
     defineRoute({
@@ -154,7 +158,7 @@ function mailedResetRoutes(mailedLinks: MailedLinks): Route[] {
       responses: { 201: shapes.MailedLink },
       errors: [
         ...(['account_not_found', 'account_inactive', 'email_not_confirmed'] as const),
-        ...(['mail_not_set', 'password_required', 'write_conflict'] as const),
+        ...(['mail_not_set', 'operator_required', 'password_required', 'write_conflict'] as const),
       ],
       handler: (call) => mailedLinks.mailReset(call, accountIdOf(call.params)),
     }),

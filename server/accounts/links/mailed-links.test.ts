@@ -141,6 +141,8 @@ test('an administrator mails a link to a confirmed address, and sees none', asyn
   assert.equal((await use(await tokenFor('gus@example.org'))).username, 'gus');
   const hal = await newPrincipal(cloud.accounts, 'hal');
   await assert.rejects(cloud.mailedLinks.mailReset(chief, hal.accountId), code('email_not_confirmed'));
+  const { principal: other } = await administrator('colleague');
+  await assert.rejects(cloud.mailedLinks.mailReset(chief, other.accountId), code('operator_required'));
 });
 
 test('an invitation by mail is shown to nobody, and its account has confirmed the address', async () => {

@@ -9,7 +9,7 @@ import type { Change, Changes, Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
-import { accountNotFound } from '../account-errors.ts';
+import { accountNotFound, assertMayOpen } from '../account-errors.ts';
 import { assertAccountFields, foldEmail } from '../account-fields.ts';
 import { nameOf } from '../account-view.ts';
 import { confirmEmail, releaseUnconfirmed } from '../emails-store.ts';
@@ -76,7 +76,8 @@ export class MailedLinks {
 
   /**
    * Mails a reset link to the address that the account has confirmed. Throws `mail_not_set`,
-   * `account_not_found`, `account_inactive`, `email_not_confirmed`, `password_required`.
+   * `account_not_found`, `account_inactive`, `email_not_confirmed`, `password_required`,
+   * `operator_required`.
    */
   async mailReset(call: Call, accountId: number): Promise<MailedLink> {
     const { store, resetLinks, changes, checks, outbox } = this.#deps;
@@ -85,6 +86,7 @@ export class MailedLinks {
     return changes.run(call, async (change) => {
       const row = await store.account(accountId);
       if (row === undefined) throw accountNotFound();
+      assertMayOpen(call.principal, row);
       assertActive(row);
       if (row.email_verified_at === null) throw notConfirmed();
       const at = this.#place();

@@ -150,9 +150,9 @@ test('a session whose password was given long ago makes none; who made one is to
   t.after(() => cloud.close());
   const { accountId } = cloud.ada;
   const session = await cloud.authenticator.authenticate(shown(await cloud.login(OLD, 'chief')));
-  await cloud.tokenFor(cloud.chiefId, session);
+  await cloud.tokenFor(accountId, session);
   cloud.clock.advance(15 * 60_000);
-  await assert.rejects(cloud.tokenFor(cloud.chiefId, session), code('password_required'));
+  await assert.rejects(cloud.tokenFor(accountId, session), code('password_required'));
   await cloud.metadata.commit([
     {
       sql: `INSERT INTO webhooks (webhook_id, account_id, url, description, events, sealed_secret, created_at)

@@ -9,7 +9,7 @@ import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { Announce } from '../../resources/row-change.ts';
-import { accountNotFound, accountSuspended, changedByOthers } from '../account-errors.ts';
+import { accountNotFound, accountSuspended, assertMayOpen, changedByOthers } from '../account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
 import { nameOf } from '../account-view.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
@@ -62,7 +62,7 @@ export class ResetLinks {
 
   /**
    * A link that sets the password of this account once, within an hour; an earlier one of the account ends.
-   * Throws `account_not_found`, `account_inactive`, `password_required`.
+   * Throws `account_not_found`, `account_inactive`, `password_required`, `operator_required`.
    */
   async create(call: Call, accountId: number): Promise<ResetLink> {
     const { store, changes, checks, apiUrl } = this.#deps;
@@ -73,6 +73,7 @@ export class ResetLinks {
     return changes.run(call, async (change) => {
       const row = await store.account(accountId);
       if (row === undefined) throw accountNotFound();
+      assertMayOpen(call.principal, row);
       assertActive(row);
       return this.add(change, row, { url, host, by: call.principal });
     });
