@@ -6,7 +6,6 @@ import { MysqlEngine, mysqlServers } from '../drivers/engines/mysql/mysql-engine
 import { findPrograms } from '../drivers/engines/mysql/mysql-programs.ts';
 import type { AccountOptions } from '../drivers/managed-server/accounts/account-kind.ts';
 import type { AccountServers } from '../drivers/managed-server/accounts/account-servers.ts';
-import type { ManagedEngineOptions } from '../drivers/managed-server/database-server.ts';
 import type { ServerAddress } from '../drivers/managed-server/links/server-url.ts';
 import { type ServerFixture, serverFixture } from './server-fixture.ts';
 
@@ -19,7 +18,7 @@ export type MysqlFixture = ServerFixture<AccountServers>;
 export function mysqlFixture({
   firstPort = 31_000 + (process.pid % 1000),
   ...more
-}: Pick<ManagedEngineOptions, 'tls'> & { readonly firstPort?: number } = {}): MysqlFixture {
+}: Pick<AccountOptions, 'tls' | 'templates'> & { readonly firstPort?: number } = {}): MysqlFixture {
   return serverFixture('mysql', { firstPort }, (options) => mysqlServers({ ...options, ...more }));
 }
 

@@ -24,7 +24,7 @@ export function postgresqlFixture({
   idleMs,
   ...more
 }: Pick<PostgresqlOptions, 'tls' | 'find'> &
-  Pick<AccountOptions, 'keepsLogs'> & {
+  Pick<AccountOptions, 'keepsLogs' | 'templates'> & {
     readonly firstPort?: number;
     readonly idleMs?: number;
   } = {}): PostgresqlFixture {

@@ -8,7 +8,7 @@ import { programsOrThrow } from '../../managed-server/database-server.ts';
 import { makeServerSecret } from '../../managed-server/links/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../../managed-server/links/server-tls.ts';
 import type { ServerFolders, ServerKind, ServerKindDeps } from '../../managed-server/managed-server.ts';
-import { type DataMaking, giveData } from '../../managed-server/programs/data-template.ts';
+import { type DataMaking, giveData, templateName } from '../../managed-server/programs/data-template.ts';
 import {
   dataSeries,
   keepSeries,
@@ -72,7 +72,11 @@ export class MysqlServer implements ServerKind {
     assertNobodysData(folders);
     await removeTree(join(folders.home, DATA));
     const make = (making: DataMaking) => this.#makeData(making, programs);
-    await giveData(template, programs.series, { making: { folders, uid, passwordOf }, make });
+    const name = templateName(programs.version, [
+      ...makingWords(programs, ''),
+      firstStatements(programs, ''),
+    ]);
+    await giveData(template, name, { making: { folders, uid, passwordOf }, make });
     keepSeries(folders, programs.series);
   }
 
@@ -105,13 +109,7 @@ export class MysqlServer implements ServerKind {
       {
         name: processName('mysql-bootstrap', home),
         command: programs.server,
-        args: [
-          ...commonWords(programs, join(seen, `${DATA}.new`)),
-          ...OWN_UNDO,
-          '--bootstrap',
-          '--silent-startup',
-          '--log-warnings=0',
-        ],
+        args: makingWords(programs, join(seen, `${DATA}.new`)),
         env: { ...programs.env, TZ: 'UTC' },
         uid,
         folder: home,
@@ -124,6 +122,14 @@ export class MysqlServer implements ServerKind {
     syncFolder(home);
     keepSeries(folders, programs.series);
   }
+}
+
+function makingWords(programs: MysqlPrograms, data: string): string[] {
+  return [
+    ...commonWords(programs, data),
+    ...OWN_UNDO,
+    ...['--bootstrap', '--silent-startup', '--log-warnings=0'],
+  ];
 }
 
 /** One statement per line. The initial users of a server are removed. */

@@ -26,6 +26,12 @@ const OLD = `${DATA}.old`;
 const PASSWORD_FILE = 'password';
 /** In the keeper: statistics are to be gathered, which an upgrade leaves behind. */
 const ANALYSE = 'analyse';
+/** How first data are made. */
+export const RECIPE: readonly string[] = [
+  ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
+  // Each server keeps several segments.
+  '--wal-segsize=1',
+];
 const MEMORY_MB = 2048;
 const KEEP_DAYS = 7;
 const DAY_MS = 86_400_000;
@@ -59,9 +65,7 @@ async function makeBeside(making: ClusterMaking, programs: PostgresqlPrograms): 
   writeNew(join(home, PASSWORD_FILE), `${await scramVerifier(passwordOf(ADMIN))}\n`);
   const words = [
     ...['-D', join(seen, MADE), '--username', ADMIN, '--pwfile', join(seen, PASSWORD_FILE)],
-    ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
-    // Each server keeps several segments.
-    '--wal-segsize=1',
+    ...RECIPE,
   ];
   if (uid !== making.uid) await giveTree(home, uid);
   const what = { uid, folder: home, readOnly: programs.readOnly, memoryMb: MEMORY_MB };

@@ -1,10 +1,13 @@
 /** PostgreSQL as an engine, through the users' driver. */
 import { test } from 'node:test';
+import { Client } from 'pg';
+import { testTemplates } from '../../../testing/data-template.conformance.ts';
 import { type EngineFixture, testEngine } from '../../../testing/engine.conformance.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { noPostgresql, postgresqlFixture } from '../../../testing/postgresql-fixture.ts';
 import { postgresqlEngineFixture } from '../../../testing/postgresql-notes.ts';
 import { pidOf } from '../../../testing/server-fixture.ts';
+import { ADMIN } from './postgresql-store.ts';
 
 async function open(): Promise<EngineFixture> {
   const { engine, close } = postgresqlFixture();
@@ -14,5 +17,16 @@ async function open(): Promise<EngineFixture> {
   return postgresqlEngineFixture({ engine, crash, close });
 }
 
-if (noPostgresql === false) testEngine('postgresql', open);
-else test('PostgreSQL as Engine', { skip: noPostgresql }, () => {});
+if (noPostgresql === false) {
+  testEngine('postgresql', open);
+  testTemplates('postgresql', {
+    admin: ADMIN,
+    open: (templates) => postgresqlFixture({ templates }),
+    logIn: async ({ folder, port }, user, password) => {
+      const client = new Client({ host: folder, port, user, password, database: 'postgres' });
+      await client.connect();
+      await client.end();
+    },
+    refusal: /password authentication failed/,
+  });
+} else test('PostgreSQL as Engine', { skip: noPostgresql }, () => {});

@@ -8,10 +8,10 @@ import { programsOrThrow } from '../../managed-server/database-server.ts';
 import { makeServerSecret } from '../../managed-server/links/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../../managed-server/links/server-tls.ts';
 import type { ServerFolders, ServerKind, ServerKindDeps } from '../../managed-server/managed-server.ts';
-import { type DataMaking, giveData } from '../../managed-server/programs/data-template.ts';
+import { type DataMaking, giveData, templateName } from '../../managed-server/programs/data-template.ts';
 import { makeFolder, pathInData, RUN } from '../../managed-server/server-data.ts';
 import { hadPort } from '../../server-port.ts';
-import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
+import { DATA, dataMajor, makeData, RECIPE, settleUpgrade, writeNew } from './data-directory.ts';
 import {
   type findPrograms,
   type PostgresqlPrograms,
@@ -100,7 +100,8 @@ export class PostgresqlServer implements ServerKind {
     if (made !== null) return;
     if (hadPort(folders.keeper)) throw dataGone(folders);
     const make = (making: DataMaking) => makeData({ ...making, processes }, programs);
-    await giveData(template, String(programs.major), { making: { folders, uid, passwordOf }, make });
+    const name = templateName(programs.version, RECIPE);
+    await giveData(template, name, { making: { folders, uid, passwordOf }, make });
   }
 
   program({ seen, home }: ServerFolders, port: number) {

@@ -45,6 +45,8 @@ export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | '
   readonly uidOf: (accountId: number) => number | null;
   /** Whether the logs of the servers are archived, where the engine has them. */
   readonly keepsLogs?: boolean;
+  /** Directory of first data that all clouds of this host begin with; missing: that of the program. */
+  readonly templates?: string;
 }
 
 export interface AccountServersDeps {

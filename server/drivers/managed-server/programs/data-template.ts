@@ -1,21 +1,29 @@
 /**
- * The data that a new server begins with: made once, then copied for each, which takes a tenth of the time.
- * Its administrator has a password that the copy's server changes when it first answers.
+ * The data that a new server begins with: made once on this host, then copied for each server of each cloud,
+ * which takes a tenth of the time. Its administrator has a password that the copy's server changes when it
+ * first answers, so that servers share no secret.
  */
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { systemClock } from '../../../platform/clock.ts';
 import { syncFolder, writeDurableFile } from '../../../platform/durable-file.ts';
 import { hostPath } from '../../../platform/host/host-programs.ts';
+import { randomBase62 } from '../../../platform/ids.ts';
+import { ROOT } from '../../../platform/program-files.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';
 import { removeTree } from '../../host-process/tree-removal.ts';
 import { makeServerSecret, readServerSecret, rolePassword, SECRET_BYTES } from '../links/server-secret.ts';
 import type { ServerFolders } from '../managed-server.ts';
+import { giveTree } from '../processes/server-owner.ts';
 
 export interface DataTemplateDeps {
-  /** Directory of Cloudlet's, for templates only. */
+  /** Directory of this cloud's, for templates that the host's folder cannot hold. */
   readonly folder: string;
+  /** Directory of all clouds of our user on this host. */
+  readonly shared: string;
   readonly processes: Pick<HostProcesses, 'pathOf'>;
   /** The user that makes it; null: ours. */
   readonly uid: number | null;
@@ -23,8 +31,26 @@ export interface DataTemplateDeps {
   readonly data: string;
 }
 
+/** Beside the programs: templates of our user. Another user's files would not be readable. */
+export const SHARED_TEMPLATES = join(ROOT, 'build/templates', String(process.getuid?.() ?? ''));
+
+type Make = (folders: ServerFolders) => Promise<void>;
+
 /** In the keeper of a copy: the secret of its template. */
 const FIRST = 'first-secret';
+/** Of a template that is being made, by any cloud. */
+const UNFINISHED = '.making-';
+/** Nobody makes one for so long: its maker was killed. */
+const OLD_MS = 3_600_000;
+
+/**
+ * The name of what a program of that version makes of this recipe: of another program, or another recipe, it
+ * is another template.
+ */
+export function templateName(version: string, recipe: readonly string[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(recipe)).digest('hex').slice(0, 12);
+  return `${version}-${digest}`;
+}
 
 export class DataTemplate {
   readonly #deps: DataTemplateDeps;
@@ -39,28 +65,22 @@ export class DataTemplate {
   }
 
   /**
-   * Puts a copy of the template of that version into `to`, for its user, once it is on the disk. `make`:
+   * Puts a copy of the template of that name into `to`, for its user, once it is on the disk. `make`:
    * fills the home of one, in a way that a crash leaves nothing that looks whole.
    */
   async copy(
-    version: string,
-    {
-      to,
-      uid,
-      make,
-    }: { to: ServerFolders; uid: number | null; make: (folders: ServerFolders) => Promise<void> },
+    name: string,
+    { to, uid, make }: { to: ServerFolders; uid: number | null; make: Make },
   ): Promise<void> {
     const { data } = this.#deps;
-    const made = this.#making.get(version) ?? this.#made(version, make);
-    this.#making.set(version, made);
-    const from = await made.catch((error) => {
-      this.#making.delete(version);
-      throw error;
-    });
+    const making = this.#making.get(name) ?? this.#made(name, make);
+    this.#making.set(name, making);
+    // Not kept: it may be removed at any time, and is then made anew.
+    const from = await making.finally(() => this.#making.delete(name));
     const fresh = join(to.home, `${data}.new`);
     await removeTree(fresh);
     await run('cp', ['-a', '--reflink=auto', join(from.home, data), fresh]);
-    if (uid !== null) await run('chown', ['-Rh', `${uid}:${uid}`, fresh]);
+    await giveTree(fresh, uid);
     // One sync for all files, because no server has synced them.
     await run('sync', ['-f', fresh]);
     writeDurableFile(join(to.keeper, FIRST), readServerSecret(from), 0o600);
@@ -68,20 +88,57 @@ export class DataTemplate {
     syncFolder(to.home);
   }
 
-  async #made(version: string, make: (folders: ServerFolders) => Promise<void>): Promise<ServerFolders> {
-    const { folder, processes, uid, data } = this.#deps;
-    const at = join(folder, version);
-    const home = join(at, 'home');
-    const folders = { keeper: join(at, 'keeper'), home, seen: await processes.pathOf(home) };
-    if (fs.existsSync(join(home, data))) return folders;
-    for (const path of [folders.keeper, home]) {
-      await removeTree(path);
-      fs.mkdirSync(path, { recursive: true, mode: 0o711 });
+  /** Found, or made: in the host's folder if it can be written. */
+  async #made(name: string, make: Make): Promise<ServerFolders> {
+    const { folder, shared, data } = this.#deps;
+    const found = [folder, shared].map((base) => join(base, name));
+    for (const at of found) if (fs.existsSync(join(at, 'home', data))) return this.#foldersAt(at);
+    try {
+      return await this.#makeIn(shared, { name, make });
+    } catch {
+      // A package that root installed, or a disk that is full.
+      return this.#makeIn(folder, { name, make });
     }
-    if (uid !== null) fs.chownSync(home, uid, uid);
-    makeServerSecret(folders);
-    await make(folders);
-    return folders;
+  }
+
+  async #foldersAt(at: string): Promise<ServerFolders> {
+    const home = join(at, 'home');
+    return { keeper: join(at, 'keeper'), home, seen: await this.#deps.processes.pathOf(home) };
+  }
+
+  /** Other clouds may make the same: the first one's stays, and is whole from the moment it has its name. */
+  async #makeIn(base: string, { name, make }: { name: string; make: Make }): Promise<ServerFolders> {
+    const { uid } = this.#deps;
+    fs.mkdirSync(base, { recursive: true, mode: 0o711 });
+    await sweep(base);
+    const unfinished = join(base, `${UNFINISHED}${randomBase62(12)}`);
+    try {
+      const folders = await this.#foldersAt(unfinished);
+      for (const path of [folders.keeper, folders.home]) fs.mkdirSync(path, { recursive: true, mode: 0o711 });
+      if (uid !== null) fs.chownSync(folders.home, uid, uid);
+      makeServerSecret(folders);
+      await make(folders);
+      // No server's user may change what others begin with.
+      if (uid !== null) await giveTree(unfinished, process.getuid?.() ?? null);
+      fs.chmodSync(unfinished, 0o700);
+      await run('sync', ['-f', unfinished]);
+      await fs.promises.rename(unfinished, join(base, name)).catch((error) => {
+        if (!['ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error;
+      });
+      syncFolder(base);
+    } finally {
+      await removeTree(unfinished);
+    }
+    return this.#foldersAt(join(base, name));
+  }
+}
+
+/** Removes what makers left that were killed. */
+async function sweep(base: string): Promise<void> {
+  for (const name of fs.readdirSync(base)) {
+    const path = join(base, name);
+    const madeMs = fs.statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
+    if (name.startsWith(UNFINISHED) && madeMs < systemClock.now() - OLD_MS) await removeTree(path);
   }
 }
 
@@ -93,15 +150,15 @@ export interface DataMaking {
   readonly passwordOf: (role: string) => string;
 }
 
-/** Gives a new server its data: a copy of the template of that version; without one, `make` makes them. */
+/** Gives a new server its data: a copy of the template of that name; without one, `make` makes them. */
 export async function giveData(
   template: DataTemplate | null,
-  version: string,
+  name: string,
   { making, make }: { readonly making: DataMaking; readonly make: (making: DataMaking) => Promise<void> },
 ): Promise<void> {
   if (template === null) return make(making);
   const { folders, uid } = making;
-  await template.copy(version, {
+  await template.copy(name, {
     to: folders,
     uid,
     make: (at) => {
