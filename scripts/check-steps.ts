@@ -278,7 +278,7 @@ const OWN_PROCESS = /^\/\/ A process of its own: \S/m;
 const STARTS = new RegExp(
   [
     'node:child_process|node:worker_threads',
-    '.*/(?:cloud-process|command|own-host-child|test-guest|operator-[a-z]+)\\.ts',
+    '.*/(?:cloud-process|command|own-host-child|test-guest|operator-[a-z]+|trips)\\.ts',
     '.*/(?:qemu|postgresql|mysql|mongodb|sqlite|s3)-fixture\\.ts',
   ]
     .map((path) => `from '(?:${path})'`)
