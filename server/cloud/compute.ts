@@ -69,7 +69,9 @@ export async function buildCompute(deps: HostDeps) {
   const { addressGuard, bridge } = network;
   const hypervisor = buildHypervisor(deps, { ...network, noUsers });
   const { listen, shown: shownHost } = publishedAt(config);
-  const listeners = new TcpListeners({ host: listen, ports: deps.base.ports });
+  const { ports } = deps.base;
+  const everywhere = ports?.everywhere.bind(ports);
+  const listeners = new TcpListeners({ host: listen, ports });
   const warn = (text: string) => log.warn(text);
   const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
   const onError = (id: string, what: string, error: unknown) => log.error({ id, err: error }, what);
@@ -97,7 +99,7 @@ export async function buildCompute(deps: HostDeps) {
     billing,
     apiUrl: () => urls.apiUrl,
     dataUrl: () => urls.dataUrl,
-    publishing: { rules: publishingRules(config), shownHost, listeners },
+    publishing: { rules: publishingRules(config), shownHost, listeners, everywhere },
     hypervisor,
     ingress,
     addresses,

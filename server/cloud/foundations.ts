@@ -171,7 +171,7 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const own = {
       membership,
       bus,
-      ports: membership.isShared ? new OfferedPorts() : undefined,
+      ports: membership.isShared ? new OfferedPorts({ membership, alarms, clock }) : undefined,
       ages,
       lock,
       keys,

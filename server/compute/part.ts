@@ -196,7 +196,7 @@ export function computePart(
     readonly log: Logger;
     readonly apiUrl: () => string;
     readonly dataUrl: () => string;
-    readonly publishing: Pick<PublishedPortsDeps, 'listeners' | 'rules' | 'shownHost'>;
+    readonly publishing: Pick<PublishedPortsDeps, 'listeners' | 'everywhere' | 'rules' | 'shownHost'>;
     readonly tunnels: Tunnels;
     readonly tickets: Tickets;
     readonly privateNetworks: PrivateSwitch;

@@ -4,9 +4,10 @@
  */
 import { readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import type { Clock } from '../platform/clock.ts';
 import { hostBootId } from '../platform/host/host-boot.ts';
-import type { ToldPorts } from '../platform/membership.ts';
-import { rangesOf } from '../platform/port-ranges.ts';
+import type { Membership, NodeView, ToldPorts } from '../platform/membership.ts';
+import { portsIn, rangesOf } from '../platform/port-ranges.ts';
 
 export interface OfferedPort {
   /** A name that the nodes know; see server-proxy/login-watch.ts. */
@@ -17,11 +18,37 @@ export interface OfferedPort {
   take(client: Socket, address: string): void;
 }
 
+/** Share of a node's report. Ports of databases lie side by side: it takes a thousand published ports. */
+const MAX_BYTES = 8192;
+/** Two heartbeats, if messages between nodes are lost, and the time that they take. */
+const WAIT_MS = 3000;
+/** A front whose heartbeat is older may have ended without a word. */
+const SILENT_MS = 3000;
+const ALARM = 'ports_not_told';
+
+export interface OfferedPortsDeps {
+  readonly membership: Pick<Membership, 'nodes' | 'onNews' | 'hurry'>;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
+}
+
 export class OfferedPorts {
+  readonly #deps: OfferedPortsDeps;
   readonly #offers = new Map<number, OfferedPort>();
+  /** Fronts that a version was waited for in vain, by their run. */
+  readonly #late = new Map<string, number>();
+  #version = 0;
+  #seen: number | null = null;
+
+  constructor(deps: OfferedPortsDeps) {
+    this.#deps = deps;
+  }
 
   offer(port: number, offered: OfferedPort): void {
     this.#offers.set(port, offered);
+    // Also above the versions of an earlier run of this host.
+    this.#version = Math.max(this.#version + 1, this.#deps.clock.now());
+    this.#deps.membership.hurry();
   }
 
   withdraw(port: number): void {
@@ -30,6 +57,35 @@ export class OfferedPorts {
 
   has(port: number): boolean {
     return this.#offers.has(port);
+  }
+
+  /**
+   * Resolves once all front nodes that live have all ports offered by now. A front that takes longer than
+   * 3 s is not waited for again until it has caught up. Never rejects.
+   */
+  async everywhere(): Promise<void> {
+    const version = this.#version;
+    const { onNews } = this.#deps.membership;
+    if (this.#lacking(version).length === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const giveUp = setTimeout(() => {
+      for (const { runId } of this.#lacking(version)) this.#late.set(runId, version);
+      resolve();
+    }, WAIT_MS);
+    const stop = onNews.call(this.#deps.membership, () => {
+      if (this.#lacking(version).length === 0) resolve();
+    });
+    await promise;
+    clearTimeout(giveUp);
+    stop();
+  }
+
+  /** Fronts that are waited for. Those of an earlier version of Cloudlet do not say what they have. */
+  #lacking(version: number): readonly NodeView[] {
+    return this.#deps.membership.nodes().filter(({ isHost, state, beatAgeMs, runId, portsSeen }) => {
+      if (isHost || state !== 'up' || beatAgeMs > SILENT_MS) return false;
+      return portsSeen !== null && portsSeen < version && portsSeen >= (this.#late.get(runId) ?? 0);
+    });
   }
 
   /** Serves a client that another node has passed on; false: nothing listens at the port. */
@@ -42,11 +98,51 @@ export class OfferedPorts {
   told(): ToldPorts {
     const all = [...this.#offers];
     const kinds = Map.groupBy(all, ([, { protocol }]) => protocol);
-    return {
-      place: networkPlace(),
-      addresses: [...new Set(all.flatMap(([, { addresses }]) => addresses))],
-      of: Object.fromEntries([...kinds].map(([kind, of]) => [kind, rangesOf(of.map(([port]) => port))])),
-    };
+    const of = Object.fromEntries([...kinds].map(([kind, of]) => [kind, rangesOf(of.map(([port]) => port))]));
+    const addresses = [...new Set(all.flatMap(([, { addresses }]) => addresses))];
+    return { place: networkPlace(), addresses, of: this.#bounded(of), version: this.#version };
+  }
+
+  /** At a front: the host's version whose ports this node has; null: none yet. */
+  get seen(): number | null {
+    return this.#seen;
+  }
+
+  /** At a front: this node has the host's ports of that version, but those that it cannot open. */
+  saw(version: number | undefined): void {
+    if (version === undefined || version === this.#seen) return;
+    this.#seen = version;
+    this.#deps.membership.hurry();
+  }
+
+  /** Ranges as far as they fit; those of databases come first. */
+  #bounded(of: ToldPorts['of']): ToldPorts['of'] {
+    const kinds = Object.entries(of).sort(([a], [b]) => Number(a === 'tcp') - Number(b === 'tcp'));
+    let left = MAX_BYTES;
+    const missing: number[] = [];
+    const told = kinds.map(([kind, ranges]) => {
+      const end = ranges.length <= left ? ranges.length : ranges.lastIndexOf(',', left) + 1;
+      missing.push(...portsIn(ranges.slice(end)));
+      left -= end;
+      return [kind, ranges.slice(0, end)];
+    });
+    this.#report(missing);
+    return Object.fromEntries(told);
+  }
+
+  #report(missing: readonly number[]): void {
+    const { alarms } = this.#deps;
+    const [port] = missing;
+    if (port === undefined) {
+      alarms.clear(ALARM);
+      return;
+    }
+    alarms.raise(
+      ALARM,
+      `${missing.length} ports of databases or machines, such as ${port}, are open at the host node only: ` +
+        'the list of all ports is too long for front nodes',
+      'Choose a smaller CLOUDLET_PUBLISHED_PORTS, whose ports lie side by side, or publish fewer',
+    );
   }
 }
 

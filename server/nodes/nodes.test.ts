@@ -18,6 +18,7 @@ const NODE: NodeView = {
   alarms: [],
   load: null,
   ports: null,
+  portsSeen: null,
   passed: [],
 };
 const LOAD = { uptimeSeconds: 7, cpu: 1, memory: 2, residentBytes: 3 };

@@ -107,6 +107,7 @@ export class Nodes {
       alarms: [],
       load: load(),
       ports: null,
+      portsSeen: null,
       passed: [],
     };
     return present(view, true);

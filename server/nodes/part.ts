@@ -13,7 +13,7 @@ export interface NodesPartDeps {
   readonly alarms: Alarms;
   readonly clock: Clock;
   /** Ports of the host that other nodes open too. */
-  readonly ports: { told(): ToldPorts } | undefined;
+  readonly ports: { told(): ToldPorts; readonly seen: number | null } | undefined;
   readonly hostMetrics: { read(): { readonly cpu: number; readonly memory: number } };
 }
 
@@ -37,8 +37,15 @@ export function nodesPart({ membership, alarms, clock, ports, hostMetrics }: Nod
       },
     ],
     start: () => {
-      const told = () => (membership.isHost ? (ports?.told() ?? null) : null);
-      membership.report(() => ({ alarms: alarms.told(), load: load(), ports: told() }));
+      const told = () => {
+        if (!membership.isHost) return { ports: null, portsSeen: ports?.seen ?? null };
+        return { ports: ports?.told() ?? null, portsSeen: null };
+      };
+      membership.report(() => {
+        // It may raise an alarm.
+        const ofPorts = told();
+        return { alarms: alarms.told(), load: load(), ...ofPorts };
+      });
     },
   };
 }

@@ -13,6 +13,8 @@ export interface NodeReport {
   readonly load: NodeLoad | null;
   /** null: not reported yet, or no ports. */
   readonly ports: ToldPorts | null;
+  /** The host's ToldPorts.version up to which the node has its ports; null: not reported yet, or the host. */
+  readonly portsSeen: number | null;
   /** Leases whose work fails there, for another node to have. */
   readonly passed: readonly string[];
 }
@@ -25,6 +27,8 @@ export interface ToldPorts {
   readonly addresses: readonly string[];
   /** Ports by protocol, as ranges: `25432-25440,25500`. */
   readonly of: Readonly<Record<string, string>>;
+  /** Rises with each new port, also over restarts. An earlier version of Cloudlet tells none. */
+  readonly version?: number;
 }
 
 export interface NodeLoad {
@@ -79,6 +83,13 @@ export interface Membership {
   pass(lease: string): void;
   /** All nodes as of the last heartbeat; [] for a cloud of one process. */
   nodes(): readonly NodeView[];
+  /** Called after each heartbeat, when nodes() may have changed, until the returned function is called. */
+  onNews(listener: () => void): () => void;
+  /**
+   * Reports at once, and has the others read it at once: a host its fronts, a front the host. If messages
+   * between nodes are lost, they read it with their next heartbeat.
+   */
+  hurry(): void;
   /** Stops taking leases, and announces that this node is about to end. */
   drain(): Promise<void>;
   /** This node takes no leases, as of the last heartbeat, and proxies must send it no new requests. */
@@ -105,6 +116,8 @@ export const ALONE: Membership = {
   holds: async () => true,
   pass: () => {},
   nodes: () => [],
+  onNews: () => () => {},
+  hurry: () => {},
   drain: async () => {},
   isDraining: () => false,
   report: () => {},

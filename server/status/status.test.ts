@@ -195,6 +195,7 @@ const OTHER: NodeView = {
   alarms: [],
   load: null,
   ports: null,
+  portsSeen: null,
   passed: [],
 };
 const OWN: NodeView = { ...OTHER, nodeId: 'nod-1', runId: 'run-1', name: 'host', isHost: true };

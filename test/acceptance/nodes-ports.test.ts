@@ -1,5 +1,6 @@
 /** Databases and published ports of a cluster, reached by drivers at a front node. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { globSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -67,22 +68,10 @@ describe('ports at a front node', { skip: noCluster }, () => {
   const mysql = ({ username: user, password, database, port, ca }: Credentials) =>
     createConnection({ user, password, database, port, host: FRONT, ssl: { ca, verifyIdentity: false } });
 
-  /** The front hears of a new port with a beat of the host. */
-  const once = <T>(connect: () => Promise<T>) =>
-    eventually('the port is open at the front', () =>
-      connect().catch((error): null => {
-        if (error.code !== 'ECONNREFUSED') throw error;
-        return null;
-      }),
-    );
-
   test('PostgreSQL', async () => {
     const credentials = await credentialsOf('postgresql');
-    const driver = await once(async () => {
-      const each = postgresql(credentials);
-      await each.connect();
-      return each;
-    });
+    const driver = postgresql(credentials);
+    await driver.connect();
     await driver.query("CREATE TABLE notes AS SELECT 'by the front' AS text");
     const { rows } = await driver.query('SELECT repeat(text, 100000) AS text FROM notes');
     assert.equal(rows[0].text.length, 1_200_000);
@@ -97,7 +86,7 @@ describe('ports at a front node', { skip: noCluster }, () => {
 
   test('MySQL', { skip: noMysql }, async () => {
     const credentials = await credentialsOf('mysql');
-    const driver = await once(() => mysql(credentials));
+    const driver = await mysql(credentials);
     const [rows] = await driver.query<RowDataPacket[]>("SHOW STATUS LIKE 'Ssl_version'");
     assert.match(String(rows[0]?.Value), /^TLSv1\./);
     await driver.end();
@@ -126,6 +115,9 @@ describe('ports at a front node', { skip: noCluster }, () => {
     const vm = await newVm(owner, { user_data: GUEST });
     await owner.expect(200, `${vm}/start`, { method: 'POST' });
     const { public_port: port } = await owner.expect(201, `${vm}/ports`, { json: { port: ECHO } });
+    const visitor = connect({ host: PUBLISHED, port });
+    await once(visitor, 'connect');
+    visitor.destroy();
     await eventually('an echo by the front', async () => (await echoAt(PUBLISHED, port)) === 'hello');
     await owner.expect(200, `${vm}/stop?mode=force`, { method: 'POST' });
   });

@@ -68,6 +68,8 @@ export interface PublishedPortsDeps {
   /** See Exposures.openPublished(). */
   readonly open: (row: VmRow) => Promise<void>;
   readonly listeners: PublicListeners;
+  /** Resolves once other nodes have the ports of `listeners` too; missing: there are none. */
+  readonly everywhere?: (() => Promise<void>) | undefined;
   readonly rules: PublishingRules;
   readonly billing: Pick<VmBilling, 'isTrusted'>;
   readonly descriptors: OpenFiles;
@@ -124,6 +126,7 @@ export class PublishedPorts {
       hostname,
       created_at: clock.now(),
     };
+    let begun: Promise<void> | undefined;
     const stored = changes.run(call, async (change) => {
       change.expect(store.expectMachine(vmId), noMachine);
       if (hostname !== null) {
@@ -134,10 +137,15 @@ export class PublishedPorts {
       if (chosen?.idle) await this.#giveAway(change, chosen.idle);
       change.expect(store.insert(row), () => portTaken(row));
       change.expect(store.expectAtMost(row.account_id, max), () => this.#tooMany(max));
-      change.after(() => void this.#begin(vm));
+      change.after(() => {
+        begun = this.#begin(vm);
+      });
       return this.#present(row);
     });
-    return chosen === null ? stored : stored.finally(() => this.#choice.done(chosen));
+    const published = await stored.finally(() => chosen !== null && this.#choice.done(chosen));
+    await begun;
+    if (chosen !== null) await this.#deps.everywhere?.();
+    return published;
   }
 
   /** The machine of the port has not run for a long time. */

@@ -113,7 +113,8 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     const [one, two] = await Promise.all([open(url, 'nod-1').opening, open(url, 'nod-2').opening]);
     await Promise.all([knows(one, 2), knows(two, 2)]);
     const [here, there] = [one.membership, two.membership];
-    for (const each of [here, there]) each.report(() => ({ alarms: [], load: null, ports: null }));
+    for (const each of [here, there])
+      each.report(() => ({ alarms: [], load: null, ports: null, portsSeen: null }));
     const lease = await firstHeld(one, 'lease');
     assert.equal(await there.holds(lease), false);
     here.pass(lease);
@@ -152,7 +153,7 @@ describe('nodes of one database', { skip: noPostgresql }, () => {
     assert.equal(there.isDraining(), false);
     const alarms = [{ code: 'out_of_space', detail: 'full', fix: 'free it', since: '2026-01-01 00:00:00' }];
     const load = { uptimeSeconds: 1, cpu: 2, memory: 3, residentBytes: 4 };
-    there.report(() => ({ alarms, load, ports: null }));
+    there.report(() => ({ alarms, load, ports: null, portsSeen: null }));
     await eventually(async () => here.nodes().some((node) => node.load !== null));
     assert.deepEqual(here.nodes().find(({ nodeId }) => nodeId === 'nod-2')?.alarms, alarms);
     await two.close();

@@ -13,6 +13,7 @@ import { unreachable } from './commit-answers.ts';
 import { codeOf, connect, cut } from './connections.ts';
 import { awaitFree, endWriter, type Holder, nameOf, SILENT_MS } from './holders.ts';
 import { OwnReport, readReport } from './node-reports.ts';
+import { CHANGES, isLive, NODES, type NodeRow, viewOf } from './node-rows.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
 
 /** A node that joins. */
@@ -36,46 +37,17 @@ export interface NodeMembersDeps {
   readonly onSilence: () => void;
 }
 
-interface Row {
-  readonly node_id: string;
-  readonly writer: string;
-  readonly name: string;
-  readonly url: string;
-  readonly version: string;
-  readonly is_host: number;
-  readonly state: NodeView['state'];
-  readonly since: number;
-  readonly age_ms: number;
-  readonly beat: string;
-  readonly leases: string[] | null;
-  readonly report: string;
-}
-
 const BEAT_MS = 1000;
+/** Between heartbeats that are asked for; those who ask meanwhile share one. */
+const HURRY_MS = 20;
+/** Tells `host` or `front`, who has a new report. */
+const CHANNEL = 'cloudlet_nodes';
 /** A node whose beats fail for so long trusts nothing that it remembers. */
 const TRUST_MS = 3000;
 const RELEASE_MS = 5000;
 const PASS_MS = 600_000;
-/** A node that is silent for longer does not count as up: it may have ended without a word. */
-const SILENT_SECONDS = 3;
 /** A batch that the server still stores delays a starting node. */
 const LOCK_MS = 60_000;
-
-const NODES = `SELECT node_id, writer, name, url, version, is_host, state, since, report, beat_at::text AS beat,
-    floor(extract(epoch FROM clock_timestamp() - beat_at) * 1000) AS age_ms,
-    (SELECT array_agg(l.name ORDER BY l.name) FROM store_leases l WHERE l.writer = n.writer) AS leases
-  FROM store_nodes n ORDER BY is_host DESC, name, node_id`;
-
-const CHANGES: Readonly<Record<NodeChange, string>> = {
-  // A change waits for the locks of all nodes, and then sees them as they are: of two nodes that are
-  // drained at once, one stays.
-  drained: `WITH locked AS (SELECT node_id, state, beat_at FROM store_nodes ORDER BY node_id FOR UPDATE)
-    UPDATE store_nodes SET state = 'draining' WHERE node_id = $1 AND (state = 'draining'
-      OR state = 'up' AND EXISTS (SELECT FROM locked o WHERE o.node_id <> $1 AND o.state = 'up'
-        AND o.beat_at > clock_timestamp() - interval '${SILENT_SECONDS} s'))`,
-  resumed: "UPDATE store_nodes SET state = 'up' WHERE node_id = $1 AND state IN ('up', 'draining')",
-  forgotten: "DELETE FROM store_nodes WHERE node_id = $1 AND state IN ('left', 'lost')",
-};
 
 export class NodeMembers implements Membership {
   readonly #deps: NodeMembersDeps;
@@ -83,11 +55,17 @@ export class NodeMembers implements Membership {
   /** Leases that another node is to have, until then. */
   readonly #passed = new Map<string, number>();
   readonly #report = new OwnReport();
+  readonly #listeners = new Set<() => void>();
+  /** The next heartbeat is due at once. */
+  #isDue = false;
+  #isBeating = false;
+  /** The next heartbeat is also told to others. */
+  #isToldNext = false;
   readonly #watched = new Map<string, { readonly beat: string; readonly since: number }>();
   #client: pg.Client | null = null;
   #timer: NodeJS.Timeout | null = null;
   #isEnded = false;
-  #rows: readonly Row[] = [];
+  #rows: readonly NodeRow[] = [];
   /** Monotonic time when the last stored heartbeat was sent. */
   #beatAt = 0;
   /** Lead of the clock of the database over the monotonic clock, ms. */
@@ -135,6 +113,10 @@ export class NodeMembers implements Membership {
     return this.#deps.node.isHost;
   }
 
+  get #role(): 'host' | 'front' {
+    return this.isHost ? 'host' : 'front';
+  }
+
   isCurrent(): boolean {
     return !this.#isEnded && this.#deps.clock.monotonic() - this.#beatAt < TRUST_MS;
   }
@@ -145,19 +127,7 @@ export class NodeMembers implements Membership {
   }
 
   nodes(): readonly NodeView[] {
-    return this.#rows.map((row) => ({
-      nodeId: row.node_id,
-      runId: row.writer,
-      name: row.name,
-      url: row.url,
-      version: row.version,
-      isHost: row.is_host === 1,
-      state: row.state,
-      startedAt: row.since,
-      beatAgeMs: row.age_ms,
-      leases: row.leases ?? [],
-      ...readReport(row.report),
-    }));
+    return this.#rows.map(viewOf);
   }
 
   clock(own: Clock): Clock {
@@ -252,12 +222,36 @@ export class NodeMembers implements Membership {
     );
   }
 
+  onNews(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  hurry(): void {
+    this.#isToldNext = true;
+    this.#beatSoon();
+  }
+
+  #beatSoon(): void {
+    if (this.#isEnded || this.#isDue) return;
+    this.#isDue = true;
+    if (this.#isBeating || this.#timer === null) return;
+    clearTimeout(this.#timer);
+    this.#schedule();
+  }
+
   #schedule(): void {
-    this.#timer = setTimeout(() => {
-      void this.#beatSafely().finally(() => {
-        if (!this.#isEnded) this.#schedule();
-      });
-    }, BEAT_MS);
+    this.#timer = setTimeout(
+      () => {
+        this.#isDue = false;
+        this.#isBeating = true;
+        void this.#beatSafely().finally(() => {
+          this.#isBeating = false;
+          if (!this.#isEnded) this.#schedule();
+        });
+      },
+      this.#isDue ? HURRY_MS : BEAT_MS,
+    );
   }
 
   async #beatSafely(): Promise<void> {
@@ -280,6 +274,8 @@ export class NodeMembers implements Membership {
     const sentAt = clock.monotonic();
     const client = await this.#connected();
     const report = this.#report.changed();
+    const isTold = this.#isToldNext;
+    this.#isToldNext = false;
     const [, { rowCount, rows: stored }, { rows }] = await Promise.all([
       // A beat that a crash of the server forgets does no harm.
       client.query('SET synchronous_commit = off'),
@@ -289,7 +285,8 @@ export class NodeMembers implements Membership {
          RETURNING extract(epoch FROM clock_timestamp()) * 1000 AS now_ms`,
         [this.runId, report],
       ),
-      client.query<Row>(NODES),
+      client.query<NodeRow>(NODES),
+      isTold ? client.query('SELECT pg_notify($1, $2)', [CHANNEL, this.#role]) : undefined,
     ]);
     if (rowCount === 0) {
       if (!this.#isEnded) await this.#end(client, rows);
@@ -308,6 +305,7 @@ export class NodeMembers implements Membership {
     for (const { writer, beat } of rows.filter(isLive)) {
       if (this.#watched.get(writer)?.beat !== beat) this.#watched.set(writer, { beat, since: sentAt });
     }
+    for (const listener of this.#listeners) listener();
   }
 
   async #endSilent(): Promise<void> {
@@ -339,11 +337,16 @@ export class NodeMembers implements Membership {
     const onEnd = () => {
       this.#client = null;
     };
-    this.#client = await connect({ url, writer, onEnd });
-    return this.#client;
+    const client = await connect({ url, writer, onEnd });
+    client.on('notification', ({ payload }) => {
+      if (payload !== this.#role) this.#beatSoon();
+    });
+    await client.query(`LISTEN ${CHANNEL}`);
+    this.#client = client;
+    return client;
   }
 
-  async #end(client: pg.Client, rows: readonly Row[]): Promise<void> {
+  async #end(client: pg.Client, rows: readonly NodeRow[]): Promise<void> {
     this.#isEnded = true;
     this.#rows = rows;
     await client.end();
@@ -376,16 +379,12 @@ export class NodeMembers implements Membership {
       const client = await this.#connected();
       const { rowCount } = await client.query(CHANGES[to], [nodeId]);
       // Refreshes this node's list immediately.
-      this.#rows = (await client.query<Row>(NODES)).rows;
+      this.#rows = (await client.query<NodeRow>(NODES)).rows;
       return rowCount === 1;
     } catch (error) {
       throw codeOf(error) === '' ? unreachable(error) : error;
     }
   }
-}
-
-function isLive({ state }: Row): boolean {
-  return state === 'up' || state === 'draining';
 }
 
 /** Highest random weight (Thaler and Ravishankar, 1998). */

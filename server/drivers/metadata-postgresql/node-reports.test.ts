@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { portsIn } from '../../platform/port-ranges.ts';
 import { OwnReport, readReport, reportText } from './node-reports.ts';
 
-const NOTHING = { load: null, ports: null, passed: [] };
+const NOTHING = { load: null, ports: null, portsSeen: null, passed: [] };
 
 const alarm = (code: string, detail: string) => ({
   code,
@@ -16,7 +15,8 @@ test('a report is read as it was written, and is stored only when it has changed
   const report = {
     alarms: [alarm('a', 'x')],
     load: { uptimeSeconds: 1, cpu: 2, memory: 3, residentBytes: 4 },
-    ports: { place: 'p', addresses: ['*'], of: { postgresql: '25432-25433' } },
+    ports: { place: 'p', addresses: ['*'], of: { postgresql: '25432-25433' }, version: 7 },
+    portsSeen: null,
     passed: ['job:a'],
   };
   assert.deepEqual(readReport(reportText(report)), report);
@@ -48,16 +48,4 @@ test('of more than 16 KiB the words for accounts go first, then the last alarms'
 test('what another version wrote is nothing, and no failure', () => {
   for (const text of ['', 'null', '{"alarms":7}', '[]'])
     assert.deepEqual(readReport(text), { alarms: [], ...NOTHING });
-});
-
-test('ports beyond 8 KiB are not told, and none of them is cut in two', () => {
-  const tcp = Array.from({ length: 3000 }, (_, i) => 30_000 + 2 * i).join(',');
-  const of = { tcp, postgresql: '25432-25500' };
-  const told = readReport(
-    reportText({ alarms: [], ...NOTHING, ports: { place: '', addresses: [], of } }),
-  ).ports;
-  assert.equal(told?.of.postgresql, '25432-25500');
-  const kept = portsIn(told?.of.tcp ?? '');
-  assert.ok(kept.length > 1000 && kept.length < 3000);
-  assert.equal(kept.at(-1), 30_000 + 2 * (kept.length - 1));
 });

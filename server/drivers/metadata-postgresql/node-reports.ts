@@ -1,11 +1,9 @@
 /** A node's report to others, as JSON in its row. */
-import type { NodeReport, ToldPorts } from '../../platform/membership.ts';
+import type { NodeReport } from '../../platform/membership.ts';
 
 /** Each node reads all rows every second. */
 const MAX_BYTES = 16_384;
-const NOTHING: NodeReport = { alarms: [], load: null, ports: null, passed: [] };
-/** Share of the ports. */
-const MAX_PORTS_BYTES = 8192;
+const NOTHING: NodeReport = { alarms: [], load: null, ports: null, portsSeen: null, passed: [] };
 
 /** The report of this node, and its stored part. */
 export class OwnReport {
@@ -23,17 +21,13 @@ export class OwnReport {
   }
 }
 
-/**
- * At most 16 KiB: ports beyond 8 KiB are left out, then the words for accounts, then the last alarms. Ports
- * of databases lie side by side, so that it takes more than a thousand published ports.
- */
-export function reportText({ alarms, load, ports: all, passed }: NodeReport): string {
-  const ports = all && { ...all, of: bounded(all.of) };
-  const whole = JSON.stringify({ alarms, load, ports, passed });
+/** At most 16 KiB: the words for accounts are left out first, then the last alarms. */
+export function reportText({ alarms, ...rest }: NodeReport): string {
+  const whole = JSON.stringify({ alarms, ...rest });
   if (fits(whole)) return whole;
   const kept = alarms.map(({ code, detail, fix, since }) => ({ code, detail, fix, since }));
   for (;;) {
-    const text = JSON.stringify({ alarms: kept, load, ports, passed });
+    const text = JSON.stringify({ alarms: kept, ...rest });
     if (fits(text) || kept.length === 0) return text;
     kept.pop();
   }
@@ -42,24 +36,12 @@ export function reportText({ alarms, load, ports: all, passed }: NodeReport): st
 /** Nodes of other versions may report other data: unreadable parts are ignored. */
 export function readReport(text: string): NodeReport {
   try {
-    const { alarms, load = null, ports = null, passed } = JSON.parse(text) as Partial<NodeReport>;
-    return { alarms: listOf(alarms), load, ports, passed: listOf(passed) };
+    const read = JSON.parse(text) as Partial<NodeReport>;
+    const { alarms, load = null, ports = null, portsSeen = null, passed } = read;
+    return { alarms: listOf(alarms), load, ports, portsSeen, passed: listOf(passed) };
   } catch {
     return NOTHING;
   }
-}
-
-/** Ranges as far as they fit; those of databases come first. */
-function bounded(of: ToldPorts['of']): ToldPorts['of'] {
-  const kinds = Object.entries(of).sort(([a], [b]) => Number(a === 'tcp') - Number(b === 'tcp'));
-  let left = MAX_PORTS_BYTES;
-  return Object.fromEntries(
-    kinds.map(([kind, ranges]) => {
-      const kept = ranges.length <= left ? ranges : ranges.slice(0, ranges.lastIndexOf(',', left) + 1);
-      left -= kept.length;
-      return [kind, kept];
-    }),
-  );
 }
 
 function listOf<T>(value: readonly T[] | undefined): readonly T[] {

@@ -16,14 +16,16 @@ async function openFront(t: TestContext, place = 'elsewhere') {
   const host = createServer().listen(0, '127.0.0.1');
   await once(host, 'listening');
   const raised = new Map<string, string>();
+  const matched: (number | undefined)[] = [];
   const state = {
-    told: { place, addresses: ['127.0.0.1'], of: { tcp: `${port}` } } as ToldPorts | null,
+    told: { place, addresses: ['127.0.0.1'], of: { tcp: `${port}` }, version: 7 } as ToldPorts | null,
     isAway: false,
     addresses: [AT] as readonly string[],
   };
   host.on('connection', (socket: Socket) => socket.on('error', () => {}).pipe(socket));
   const ports = new FrontPorts({
     told: () => state.told,
+    matched: (version) => matched.push(version),
     dial: async (at, address) => {
       if (state.isAway) throw new Error('away');
       const socket = connect((host.address() as { port: number }).port, '127.0.0.1');
@@ -40,7 +42,7 @@ async function openFront(t: TestContext, place = 'elsewhere') {
     await ports.close();
     host.close();
   });
-  return { ports, port, state, raised };
+  return { ports, port, state, raised, matched };
 }
 
 /** What the port answers; '': it is closed, or closes without a word. */
@@ -54,8 +56,9 @@ async function ask(port: number, address = AT): Promise<string> {
 }
 
 test('the ports that the host tells are open, and go on while it tells none', async (t) => {
-  const { ports, port, state } = await openFront(t);
+  const { ports, port, state, matched } = await openFront(t);
   await ports.match(0);
+  assert.deepEqual(matched, [7]);
   assert.equal(await ask(port), `${port} 127.0.0.1 hi`);
   state.told = null;
   await ports.match(100_000);

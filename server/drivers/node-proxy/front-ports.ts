@@ -15,6 +15,8 @@ import type { Listener } from '../server-proxy/server-proxy.ts';
 export interface FrontPortsDeps {
   /** The host's ports, as of its last beat; null: they are not known, and nothing changes. */
   readonly told: () => ToldPorts | null;
+  /** This node now has the ports of that version of the host's, but those that it cannot open. */
+  readonly matched: (version: number | undefined) => void;
   /** Connects to that port of the host for a client. Rejects while the host is away. */
   readonly dial: Dial;
   /** Addresses of this node to listen at; `*`: all. */
@@ -25,7 +27,6 @@ export interface FrontPortsDeps {
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
 }
 
-const MATCH_MS = 500;
 /** The host forgets its ports on restart, and reports them again one by one. */
 const KEEP_MS = 60_000;
 /** Wait before another attempt to open a port. */
@@ -47,9 +48,10 @@ export class FrontPorts {
   readonly #listeners: ProxyListeners;
   readonly #ports = new Map<number, Opened>();
   readonly #place = networkPlace();
-  readonly #timer: NodeJS.Timeout;
   #turn: Promise<void> = Promise.resolve();
   #isBusy = false;
+  /** The host may have told ports meanwhile. */
+  #isStale = false;
 
   constructor(deps: FrontPortsDeps) {
     this.#deps = deps;
@@ -58,22 +60,29 @@ export class FrontPorts {
       dial: deps.dial,
       refusalOf: ({ protocol }) => deps.refusalOf(protocol, AWAY),
     });
-    this.#timer = setInterval(() => this.#tick(), MATCH_MS).unref();
   }
 
   /** Ends its connections. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
     await this.#turn;
     await this.#listeners.close();
   }
 
-  #tick(): void {
+  /** To be called when the host may have told ports, and every second or so. */
+  heard(): void {
+    this.#isStale = true;
     if (this.#isBusy) return;
     this.#isBusy = true;
-    this.#turn = this.match(this.#deps.clock.monotonic()).finally(() => {
+    this.#turn = this.#matchAll().finally(() => {
       this.#isBusy = false;
     });
+  }
+
+  async #matchAll(): Promise<void> {
+    while (this.#isStale) {
+      this.#isStale = false;
+      await this.match(this.#deps.clock.monotonic());
+    }
   }
 
   /** Updates the listeners to the host's report. Never rejects. */
@@ -90,6 +99,7 @@ export class FrontPorts {
       await this.#listeners.shut(`${port}`);
     }
     this.#report();
+    this.#deps.matched(told.version);
   }
 
   /** Addresses where neither listener blocks the other. */

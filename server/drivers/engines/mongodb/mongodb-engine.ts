@@ -130,7 +130,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
   override async provision(database: EngineDatabase, password: string): Promise<void> {
     // The process starts in the background, so that the first connection is fast.
     const keep = async () => this.#logins.keep(database, { keys: await scramKeys(password) });
-    await Promise.all([keep(), super.provision(database, password)]);
+    await Promise.all([keep(), super.provision(database, password), this.#router.everywhere()]);
   }
 
   /** The process keeps running: access is checked here. */

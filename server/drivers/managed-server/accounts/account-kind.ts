@@ -58,6 +58,8 @@ export interface AccountServersDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Fill level of the servers' disk. */
   readonly diskLevel: () => DiskLevel;
+  /** See OfferedPorts; missing: there are no other nodes. */
+  readonly everywhere?: (() => Promise<void>) | undefined;
 }
 
 /** Dependencies of one account's server. */

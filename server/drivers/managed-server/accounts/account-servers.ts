@@ -151,9 +151,11 @@ export class AccountServers implements Engine {
     if (this.#options.isDiskLow()) throw hostDiskFull();
     this.#assertMayGrow(database);
     await this.reserve(database);
+    const isOpen = this.#options.servers.everywhere?.();
     await this.#of(database)
       .using((engine) => engine.provision(database, password), { isPatient: true })
       .catch(asUnavailable(this.#kind.title));
+    await isOpen;
   }
 
   async rotate(database: EngineDatabase, password: string): Promise<void> {

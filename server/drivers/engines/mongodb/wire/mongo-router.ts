@@ -130,6 +130,11 @@ export class MongoRouter {
     this.#offer();
   }
 
+  /** Resolves once other nodes have the port too. */
+  async everywhere(): Promise<void> {
+    await this.#deps.ports?.everywhere();
+  }
+
   #offer(): void {
     const { ports, tls } = this.#deps;
     if (this.port === null) return;
