@@ -51,9 +51,10 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     run: async ({ session, output }) => {
       const { cloud, url, profileName } = session();
       const account = await cloud.getAccount();
-      const { username, email, plan, credits, is_admin } = account;
+      const { username, email, plan, credits, is_admin, is_auditor } = account;
+      const role = is_admin ? ', administrator' : is_auditor ? ', auditor' : '';
       output.one({ ...account, url, profile: profileName }, () => [
-        `${username} <${email}>${is_admin ? ', administrator' : ''}`,
+        `${username} <${email}>${role}`,
         `plan ${plan}, ${credits} credits`,
         `${url}${profileName === null ? '' : ` (profile ${profileName})`}`,
       ]);

@@ -5,7 +5,7 @@ import { EXIT, UsageError } from '../failures.ts';
 import { counted } from '../output.ts';
 
 const FILTERS: Readonly<Record<string, Option>> = {
-  account: { value: 'ID', summary: 'entries of another account, or `all` (administrators only)' },
+  account: { value: 'ID', summary: 'entries of another account, or `all` (administrators and auditors)' },
   actor: { value: 'NAME', summary: 'name or id of the account that acted' },
   action: { value: 'CALL', summary: 'operation, such as createBucket' },
   target: { value: 'THING', summary: 'id or name of the resource' },

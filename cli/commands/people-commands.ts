@@ -41,6 +41,8 @@ async function idOf(cloud: Cloud, name: string): Promise<string> {
   return String(account.id);
 }
 
+const ROLES = ['user', 'auditor', 'administrator'] as const;
+
 export const PEOPLE_COMMANDS: readonly Command[] = [
   {
     name: 'invite add',
@@ -122,6 +124,19 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
       }
       const link = await cloud.adminCreateResetLink(id);
       output.one(link, () => [link.url]);
+    },
+  },
+  {
+    name: 'people role',
+    words: 'NAME ROLE',
+    summary: 'make an account a user, an auditor (reads everything, changes nothing) or an administrator',
+    run: async ({ session, output, words: [name = '', role = ''] }) => {
+      if (!ROLES.some((known) => known === role))
+        throw new UsageError(`no role ${role}: use ${ROLES.join(', ')}`);
+      const { cloud } = session();
+      const change = { is_admin: role === 'administrator', is_auditor: role === 'auditor' };
+      const changed = await cloud.adminChangeAccount(await idOf(cloud, name), change);
+      output.one(changed, () => [`${name} is ${role === 'user' ? 'a user' : `an ${role}`}`]);
     },
   },
   {

@@ -9,7 +9,7 @@ import {
   queryOptions,
   useQuery,
 } from '@tanstack/react-query';
-import { CloudError } from '../../sdk/index.ts';
+import { type Account, CloudError } from '../../sdk/index.ts';
 import { cloud, sessionToken } from './cloud.ts';
 import { showRefusal } from './parts/notices.tsx';
 import { createStore } from './parts/store.ts';
@@ -127,9 +127,13 @@ export function readAhead<Data, Shown, Key extends QueryKey>(
 /** The signed-in account. */
 export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.getAccount() });
 
-/** For loaders: whether the signed-in account is an administrator's. */
-export const isAdminIn = (client: QueryClient): boolean =>
-  client.getQueryData(accountQuery.queryKey)?.is_admin === true;
+/** Whether the account reads what concerns the whole cloud: of an administrator or an auditor. */
+export const readsAll = (account: Pick<Account, 'is_admin' | 'is_auditor'> | undefined): boolean =>
+  account?.is_admin === true || account?.is_auditor === true;
+
+/** For loaders: whether the signed-in account reads what concerns the whole cloud. */
+export const readsAllIn = (client: QueryClient): boolean =>
+  readsAll(client.getQueryData(accountQuery.queryKey));
 
 /** True for administrators, who alone see problems that only they can fix. */
 export function useIsAdmin(): boolean {

@@ -10,7 +10,7 @@ import type { AccountsDeps } from './accounts.ts';
 import { expectOtherAdministrator } from './closings-store.ts';
 import { claimOf } from './email-claims.ts';
 import { setEmail } from './emails-store.ts';
-import { EXPIRED, setAdministrator, setExpiry, setMustChange } from './expiries-store.ts';
+import { EXPIRED, setAdministrator, setAuditor, setExpiry, setMustChange } from './expiries-store.ts';
 import type { PasswordChecks } from './sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
@@ -18,6 +18,7 @@ import type { AccountRow, AccountStore } from './store.ts';
 export interface WantedChange {
   readonly email?: string | undefined;
   readonly is_admin?: boolean | undefined;
+  readonly is_auditor?: boolean | undefined;
   readonly must_change_password?: boolean | undefined;
   /** null: the account does not expire. */
   readonly expires_at?: string | null | undefined;
@@ -49,11 +50,13 @@ export class AccountChanges {
    */
   async apply(change: Change, call: Call, target: WantedChange & { readonly id: number }): Promise<void> {
     const { store, checks } = this.#deps;
-    const { id, email, is_admin: isAdmin, must_change_password: must, expires_at: end } = target;
-    if ([email, isAdmin, must, end].every((wanted) => wanted === undefined)) return;
+    const { id, email, is_admin: isAdmin, is_auditor: isAuditor } = target;
+    const { must_change_password: must, expires_at: end } = target;
+    if ([email, isAdmin, isAuditor, must, end].every((wanted) => wanted === undefined)) return;
     const row = await store.account(id);
     if (row === undefined) throw accountNotFound();
-    if (email !== undefined || isAdmin !== undefined) await checks.assertFresh(call.principal);
+    if ([email, isAdmin, isAuditor].some((wanted) => wanted !== undefined))
+      await checks.assertFresh(call.principal);
     // Whoever reads another administrator's mail could set a new password by it.
     if (email !== undefined && id !== call.principal.accountId) assertMayOpen(call.principal, row);
     if (email !== undefined) await this.#setEmail(change, row, email);
@@ -62,6 +65,9 @@ export class AccountChanges {
       change.expect(setAdministrator(id, isAdmin), accountNotFound);
     }
     const willBeAdmin = isAdmin ?? row.is_admin === 1;
+    if (willBeAdmin && (isAuditor ?? row.is_auditor === 1))
+      throw invalidField('is_auditor', 'must be false for an administrator, who reads everything anyway');
+    if (isAuditor !== undefined) change.expect(setAuditor(id, isAuditor), accountNotFound);
     if (willBeAdmin && (end === undefined ? row.expires_at : end) !== null)
       throw invalidField('expires_at', 'must be null for an administrator, whose account does not expire');
     if (end !== undefined) this.#setEnd(change, row, end);

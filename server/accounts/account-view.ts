@@ -24,6 +24,7 @@ export function describeAccount(row: AccountRow, apiKey: string | null): Account
     created_at: formatTime(row.created_at),
     last_login: formatTimeOrNull(row.last_login),
     is_admin: row.is_admin === 1,
+    is_auditor: row.is_auditor === 1,
     credits_held: toCredits(row.held_micro),
     billing_state: row.billing_state,
     credits_exhausted_at: formatTimeOrNull(row.exhausted_at),

@@ -39,6 +39,14 @@ export function setAdministrator(id: number, isAdmin: boolean): Statement {
   };
 }
 
+export function setAuditor(id: number, isAuditor: boolean): Statement {
+  return {
+    sql: 'UPDATE accounts SET is_auditor = ? WHERE id = ? AND closed_at IS NULL',
+    params: [isAuditor ? 1 : 0, id],
+    expectChanges: 1,
+  };
+}
+
 /** Setting a new password clears it. */
 export function setMustChange(id: number, must: boolean): Statement {
   return {

@@ -83,6 +83,9 @@ export type Registration = Static<typeof Registration>;
 export const Account = namedObject('Account', {
   ...registered,
   is_admin: Type.Boolean(),
+  is_auditor: Type.Boolean({
+    description: 'Whether it reads what administrators read, without secrets, and changes nothing',
+  }),
   credits_held: Type.Number({ description: 'Part of the balance on hold for running machines' }),
   billing_state: Type.Enum(['ok', 'low', 'critical', 'grace', 'suspended'], {
     description:
@@ -326,6 +329,13 @@ export const ADMIN_CHANGES = {
   is_admin: Type.Optional(
     Type.Boolean({
       description: 'Whether the account is an administrator; the last administrator cannot be changed',
+    }),
+  ),
+  is_auditor: Type.Optional(
+    Type.Boolean({
+      description:
+        'Whether the account reads what administrators read, without secrets, and changes nothing but its own sign-in. ' +
+        'Not together with is_admin',
     }),
   ),
   must_change_password: Type.Optional(

@@ -9,6 +9,7 @@ export interface AccountRow {
   readonly password_hash: string;
   readonly plan: string;
   readonly is_admin: number;
+  readonly is_auditor: number;
   readonly is_active: number;
   readonly suspended_reason: string | null;
   /** Available balance. */
@@ -69,6 +70,7 @@ export interface CredentialRow {
   readonly username: string;
   readonly canonical_id: string | null;
   readonly is_admin: number;
+  readonly is_auditor: number;
   readonly is_active: number;
   readonly suspended_reason: string | null;
   readonly credential_id: string;
@@ -110,13 +112,14 @@ export interface NewAccessKeyRow {
   readonly expiresAt: number | null;
 }
 
-const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
+const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_auditor, is_active, suspended_reason,
   credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
   last_login, canonical_id, removal_at, expires_at, invitation_id, must_change, email_verified_at, mail_about
   FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
-const HOLDER = 'a.id AS account_id, a.username, a.canonical_id, a.is_admin, a.is_active, a.suspended_reason';
+const HOLDER = `a.id AS account_id, a.username, a.canonical_id, a.is_admin, a.is_auditor, a.is_active,
+  a.suspended_reason`;
 const KEY_HOLDER = `SELECT ${HOLDER}, k.key_id AS credential_id, k.key_hash AS secret_hash, k.scopes,
   k.bucket_limits, k.expires_at, 0 AS last_seen_at
   FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE a.closed_at IS NULL`;

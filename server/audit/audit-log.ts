@@ -1,5 +1,5 @@
-/** Shows the audit log: to an owner what concerns its account, to administrators all. */
-import type { Principal } from '../calls/principal.ts';
+/** Shows the audit log: to an owner what concerns its account, to administrators and auditors all. */
+import { type Principal, permits } from '../calls/principal.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
@@ -17,13 +17,16 @@ export interface AuditFilter {
   readonly to: number;
 }
 
-/** Administrators may name another account, or `all`; the operator has no account. */
+/** Administrators and auditors may name another account, or `all`; the operator has no account. */
 export function accountAsked(principal: Principal, asked: string | undefined): number | null {
-  const { accountId, isAdmin, scopes } = principal;
+  const { accountId } = principal;
   if (asked === undefined) return accountId === 0 ? null : accountId;
   if (asked === String(accountId)) return accountId;
-  if (!isAdmin || !scopes.includes('*')) {
-    throw new AppError('admin_required', "Entries of other accounts need an administrator's key");
+  if (!permits(principal, 'admin:read')) {
+    throw new AppError(
+      'admin_required',
+      "Entries of other accounts need an administrator's or an auditor's key",
+    );
   }
   if (asked === 'all') return null;
   if (/^(?:0|[1-9]\d{0,14})$/.test(asked)) return Number(asked);

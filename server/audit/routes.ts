@@ -57,7 +57,7 @@ export function auditRoutes({ log, reads }: AuditRoutesDeps): Route[] {
       name: 'adminVerifyAudit',
       tag: 'admin',
       summary: 'Verify that no sealed entry of the audit log was changed or removed',
-      permission: 'admin',
+      permission: 'admin:read',
       query: VerifyQuery,
       responses: { 200: AuditVerificationView },
       handler: ({ query }) => verifyChain(reads, headFrom(query.head)),

@@ -41,7 +41,7 @@ export const AuditEntryView = namedObject('AuditEntry', {
 const Text = (description: string) => Type.Optional(Type.String({ maxLength: 300, description }));
 
 export const AuditQuery = Type.Object({
-  account_id: Text('Administrators only: another account, or `all`. Default: your own'),
+  account_id: Text('Administrators and auditors only: another account, or `all`. Default: your own'),
   actor: Text('Id or name of the account that acted'),
   action: Text('operationId of the call'),
   target: Text('Id or name of the resource'),

@@ -34,6 +34,7 @@ function priceRoutes({ priceList }: BillingAdminRoutesDeps): Route[] {
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/admin/prices',
       name: 'adminListPrices',
       summary: 'List all set prices, newest first',
@@ -62,6 +63,7 @@ function bookRoutes({ ledgerReports, revenue, clock }: BillingAdminRoutesDeps): 
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/admin/accounts/{id}/statement',
       name: 'adminGetStatement',
       summary: 'Monthly statement of an account, with opening and closing balance',
@@ -78,6 +80,7 @@ function bookRoutes({ ledgerReports, revenue, clock }: BillingAdminRoutesDeps): 
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/admin/revenue',
       name: 'adminGetRevenue',
       summary: 'Revenue from all accounts, by service and day',
@@ -107,6 +110,7 @@ function verifyRoutes({ checks }: BillingAdminRoutesDeps): Route[] {
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/admin/ledger/verify',
       name: 'getLedgerVerification',
       summary: 'Show the running or last verification of the ledger',
@@ -128,7 +132,10 @@ export interface PlanRoutesDeps {
   readonly changeAccount: (
     change: Change,
     call: Call,
-    target: Pick<shapes.TermsChange, 'email' | 'is_admin' | 'expires_at' | 'must_change_password'> & {
+    target: Pick<
+      shapes.TermsChange,
+      'email' | 'is_admin' | 'is_auditor' | 'expires_at' | 'must_change_password'
+    > & {
       readonly id: number;
     },
   ) => Promise<void>;
@@ -150,7 +157,7 @@ function adminPlanRoutes({ plans }: PlanRoutesDeps): Route[] {
       name: 'adminListPlans',
       tag: 'admin',
       summary: 'List the plans, oldest first',
-      permission: 'admin',
+      permission: 'admin:read',
       responses: { 200: Type.Array(shapes.Plan) },
       handler: () => plans.list(),
     }),
@@ -202,7 +209,7 @@ function accountRoutes({ plans, changeAccount }: PlanRoutesDeps): Route[] {
       method: 'PATCH',
       path: '/api/admin/accounts/{id}',
       name: 'adminChangeAccount',
-      audit: { account: 'params.id', detail: ['plan', 'quotas', 'is_admin'] },
+      audit: { account: 'params.id', detail: ['plan', 'quotas', 'is_admin', 'is_auditor'] },
       livesOn: 'host-or-any',
       tag: 'admin',
       summary: 'Change an account: plan, quotas, e-mail address, rights or expiry',

@@ -44,6 +44,7 @@ export function ownerOf(account: Pick<Principal, 'accountId' | 'username' | 'can
   return {
     ...account,
     isAdmin: false,
+    isAuditor: false,
     scopes: ['*'],
     bucketLimits: null,
     via: 'control',

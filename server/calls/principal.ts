@@ -32,7 +32,7 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** The permission a route requires: none, any credential, a scope, or an administrator. */
+/** The permission a route requires: none, any credential, a scope, an administrator or an auditor. */
 export type Permission =
   | 'public'
   | 'authenticated'
@@ -51,7 +51,8 @@ export type Permission =
   | 'billing:read'
   | 'webhooks:read'
   | 'webhooks:write'
-  | 'admin';
+  | 'admin'
+  | 'admin:read';
 
 /**
  * A bucket that an access key is limited to, and within it the names that begin with `prefix` (empty: all).
@@ -68,6 +69,8 @@ export interface Principal {
   /** The public id of the account, 64 hex digits; empty without an account. */
   readonly canonicalId: string;
   readonly isAdmin: boolean;
+  /** The account reads what administrators read, and changes nothing but its own sign-in. */
+  readonly isAuditor: boolean;
   readonly scopes: readonly Scope[];
   /** null: no limit. */
   readonly bucketLimits: readonly BucketLimit[] | null;
@@ -110,6 +113,7 @@ export const NOBODY: Principal = {
   username: '',
   canonicalId: '',
   isAdmin: false,
+  isAuditor: false,
   scopes: [],
   bucketLimits: null,
   via: 'nobody',
@@ -123,6 +127,7 @@ export const OPERATOR: Principal = {
   username: 'operator',
   canonicalId: '',
   isAdmin: true,
+  isAuditor: false,
   scopes: ['*'],
   bucketLimits: null,
   via: 'control',
@@ -135,12 +140,25 @@ export function credentialOf({ via, credentialId }: Principal): string | null {
   return via === 'key' ? credentialId : null;
 }
 
-/** True when the principal's scopes cover the permission. `admin` also needs isAdmin and the full scope. */
+/** An auditor reads, as far as the credential does, and looks after its own sign-in. */
+const AUDITOR_MAY: ReadonlySet<Permission> = new Set([
+  ...(['account:read', 'account:write', 'storage:read', 'compute:read', 'databases:read'] as const),
+  ...(['billing:read', 'webhooks:read', 'admin:read'] as const),
+]);
+
+/**
+ * True when the principal's scopes cover the permission. `admin` also needs isAdmin and the full scope;
+ * `admin:read`, which shows no secrets, isAdmin or isAuditor.
+ */
 export function permits(principal: Principal, permission: Permission): boolean {
+  const { isAdmin, isAuditor, scopes, bucketLimits, via } = principal;
   if (permission === 'public') return true;
-  if (permission === 'authenticated') return principal.via !== 'nobody';
-  if (permission === 'admin') return principal.isAdmin && principal.scopes.includes('*');
-  return principal.scopes.some((scope) => covers(scope, permission));
+  if (permission === 'authenticated') return via !== 'nobody';
+  if (isAuditor && !AUDITOR_MAY.has(permission)) return false;
+  const isWhole = scopes.includes('*') && bucketLimits === null;
+  if (permission === 'admin') return isAdmin && isWhole;
+  if (permission === 'admin:read') return (isAdmin || isAuditor) && isWhole;
+  return scopes.some((scope) => covers(scope, permission));
 }
 
 /** True if `scope` includes everything that `wanted` permits. */

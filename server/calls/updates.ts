@@ -13,7 +13,7 @@ const NEEDED: Readonly<Record<ResourceKind, Permission>> = {
   database: 'databases:read',
   balance: 'billing:read',
   operation: 'account:read',
-  recovery_point: 'admin',
+  recovery_point: 'admin:read',
 };
 /** Changes within this time are sent together. */
 const GATHER_MS = 100;

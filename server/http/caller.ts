@@ -175,5 +175,9 @@ export function assertPermitted(principal: Principal, permission: Permission, hi
     throw new AppError('missing_api_key', 'This call needs an API key', { hint });
   }
   if (permission === 'admin') throw new AppError('admin_required', "This call needs an administrator's key");
+  if (permission === 'admin:read')
+    throw new AppError('admin_required', "This call needs an administrator's or an auditor's key");
+  if (principal.isAuditor && permits({ ...principal, isAuditor: false }, permission))
+    throw new AppError('scope_required', `An auditor changes nothing, and this call needs ${permission}`);
   throw new AppError('scope_required', `This key lacks the scope ${permission}`);
 }

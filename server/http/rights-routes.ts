@@ -41,6 +41,7 @@ const Rights = namedObject('Rights', {
   username: Type.String(),
   key: Nullable('Id of the access key; null: the account, as in a session or by its API key'),
   is_admin: Type.Boolean({ description: 'Whether it has the rights of an administrator' }),
+  is_auditor: Type.Boolean({ description: 'Whether it reads what administrators read, and changes nothing' }),
   scopes: Type.Array(Type.String()),
   buckets: Type.Union(
     [Type.Array(namedObject('ReachedBucket', { name: Type.String(), prefix: Type.String() })), Type.Null()],
@@ -87,7 +88,7 @@ export function rightsRoutes({ allRoutes, holders, accountIdOf }: RightsRoutesDe
       tag: 'admin',
       summary: 'Show what an account, or one of its access keys, may do',
       description: DESCRIPTION,
-      permission: 'admin',
+      permission: 'admin:read',
       params: Type.Object({ id: Type.String({ $id: 'AccountId', description: 'Account id' }) }),
       query: Query,
       responses: { 200: Rights },
@@ -100,11 +101,12 @@ export function rightsRoutes({ allRoutes, holders, accountIdOf }: RightsRoutesDe
 
 function describe(holder: RightsHolder, routes: readonly Route[]): Static<typeof Rights> {
   const { principal, refusal } = holder;
-  const { username, isAdmin, scopes, bucketLimits, via, credentialId } = principal;
+  const { username, isAdmin, isAuditor, scopes, bucketLimits, via, credentialId } = principal;
   return {
     username,
     key: via === 'key' ? credentialId : null,
     is_admin: isAdmin,
+    is_auditor: isAuditor,
     scopes: [...scopes],
     buckets: bucketLimits?.map(({ bucket, prefix }) => ({ name: bucket, prefix })) ?? null,
     refused: refusal,

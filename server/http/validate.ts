@@ -172,7 +172,8 @@ const MAX_CHECKED = 100;
 /** Checks path and body of a request, once its body is read; returns the problems to refuse. */
 export function unknownMembers(route: Route): (request: FastifyRequest) => FieldProblem[] {
   const { query = NO_MEMBERS, body = NO_MEMBERS, consumes, produces } = route;
-  const isStrict = route.method === 'PATCH' || route.permission === 'admin';
+  const isStrict =
+    route.method === 'PATCH' || route.permission === 'admin' || route.permission === 'admin:read';
   return (request) => {
     const unknown = unknownIn(request.query, query, { kind: 'parameter', path: '' });
     if (consumes !== 'multipart')

@@ -12,6 +12,7 @@ export function mailRoutes({ mails }: { readonly mails: Mails }): Route[] {
     defineRoute({
       ...COMMON,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/admin/mail',
       name: 'adminGetMail',
       summary: 'Show whether this cloud sends mail, and how much waits',
@@ -21,6 +22,7 @@ export function mailRoutes({ mails }: { readonly mails: Mails }): Route[] {
     defineRoute({
       ...COMMON,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/admin/mails',
       name: 'adminListMails',
       summary: 'List the mail of the last 30 days',

@@ -13,6 +13,7 @@ export function nodeRoutes(nodes: Nodes): Route[] {
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/admin/nodes',
       name: 'adminListNodes',
       summary: 'List the nodes of the cluster',

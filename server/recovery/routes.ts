@@ -84,6 +84,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: POINTS,
       name: 'listRecoveryPoints',
       summary: 'List the recovery points, oldest first',
@@ -100,6 +101,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: POINT,
       name: 'getRecoveryPoint',
       livesOn: 'host-or-any',
@@ -268,6 +270,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/disaster-recovery/removable',
       name: 'listRemovableRecoveryFiles',
       livesOn: 'host',
@@ -282,6 +285,7 @@ function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/disaster-recovery/archived-logs',
       name: 'getArchivedLogs',
       livesOn: 'host',

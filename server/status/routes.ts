@@ -44,7 +44,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       responses: { 200: SystemStatus },
       handler: ({ principal }) => {
         const accountId = permits(principal, 'databases:read') ? principal.accountId : 0;
-        return status.read({ accountId, seesAll: permits(principal, 'admin') });
+        return status.read({ accountId, seesAll: permits(principal, 'admin:read') });
       },
     }),
     defineRoute({
@@ -85,7 +85,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       tag: 'admin',
       summary: 'Metrics of /metrics, and of each virtual machine',
       description: "For Prometheus with an administrator's key as bearer token.",
-      permission: 'admin',
+      permission: 'admin:read',
       responses: { 200: Type.String() },
       produces: 'text',
       handler: () => meters.render({ details: true }),
@@ -123,6 +123,7 @@ function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRout
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/admin/scrub',
       name: 'getScrub',
       livesOn: 'host-or-any',

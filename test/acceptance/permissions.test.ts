@@ -1,145 +1,12 @@
 /** Walks every operation of a running cloud's openapi.json with the wrong credential of every kind. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient, type Entry } from '../harness/checked-client.ts';
 import type { Call } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
-import { ADMIN_OPERATIONS } from './admin-operations.ts';
+import { CASES } from './permission-cases.ts';
 import { PUBLIC } from './public-operations.ts';
-import { RECOVERY_OPERATIONS } from './recovery-operations.ts';
-import { STORAGE_OPERATIONS } from './storage-operations.ts';
-
-interface Case {
-  /** A body the operation would accept, so that only the credential can be what is refused. */
-  readonly json?: unknown;
-  readonly form?: boolean;
-  /** With the ids of another account: the code of the 404. Absent: the path names nothing of an account. */
-  readonly foreign?: string;
-}
-
-const SSH_KEY = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
-
-/** Every operation that needs a credential. A new route must be added here by hand. */
-const CASES: Readonly<Record<string, Case>> = {
-  getAccount: {},
-  listAudit: {},
-  getProfile: {},
-  updateAccount: { json: {} },
-  closeAccount: {},
-  confirmPassword: { json: { current_password: 'not this' } },
-  rotateApiKey: { json: {} },
-  getRights: {},
-  requestEmailConfirmation: {},
-  listAccessKeys: {},
-  createAccessKey: { json: { name: 'k', scopes: ['storage:read'] } },
-  deleteAccessKey: { foreign: 'access_key_not_found' },
-  approveLogin: {
-    json: {
-      redirect_uri: 'http://127.0.0.1:1/callback',
-      code_challenge: 'x'.repeat(43),
-      code_challenge_method: 'S256',
-      name: 'n',
-      scopes: ['storage:read'],
-    },
-  },
-  findDeviceLogin: { json: { user_code: 'BBBB-BBBB' } },
-  decideDeviceLogin: { json: { user_code: 'BBBB-BBBB', approve: false } },
-  listSessions: {},
-  endSession: { foreign: 'session_not_found' },
-  endOtherSessions: {},
-  createTicket: { json: { path: '/api/account' } },
-  ...STORAGE_OPERATIONS,
-  ...ADMIN_OPERATIONS,
-  adminListPlans: {},
-  adminCreatePlan: { json: { name: 'plan' } },
-  adminChangePlan: { json: {} },
-  adminDeletePlan: {},
-  getQuotas: {},
-  listImages: {},
-  adminListImages: {},
-  adminListVms: {},
-  adminStopVm: {},
-  adminDeleteVm: {},
-  adminAddImage: { json: { name: 'i', url: 'http://127.0.0.1/' } },
-  adminUploadImage: { form: true },
-  adminDeleteImage: {},
-  getS3Endpoint: {},
-  testAccessKey: { json: {}, foreign: 'access_key_not_found' },
-  listUploads: { foreign: 'bucket_not_found' },
-  abortUpload: { foreign: 'bucket_not_found' },
-  getBucketSettings: { foreign: 'bucket_not_found' },
-  getBucketAccess: { foreign: 'bucket_not_found' },
-  previewBucketLifecycle: {
-    json: { lifecycle: [{ enabled: true, days: 1 }] },
-    foreign: 'bucket_not_found',
-  },
-  changeBucketSettings: { json: { tags: { a: 'b' } }, foreign: 'bucket_not_found' },
-  createDatabase: { json: { name: 'd' } },
-  listDatabases: {},
-  getDatabase: { foreign: 'database_not_found' },
-  changeDatabase: { json: { name: 'e' }, foreign: 'database_not_found' },
-  deleteDatabase: { foreign: 'database_not_found' },
-  undeleteDatabase: { json: {}, foreign: 'database_not_found' },
-  listTestDatabases: { foreign: 'database_not_found' },
-  getDatabaseCredentials: { foreign: 'database_not_found' },
-  rotateDatabaseCredentials: { foreign: 'database_not_found' },
-  restartDatabase: { foreign: 'database_not_found' },
-  queryDatabase: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },
-  listDatabaseTables: { foreign: 'database_not_found' },
-  getDatabaseLog: { foreign: 'database_not_found' },
-  listDatabasePoints: { foreign: 'database_not_found' },
-  listDatabaseMoments: { foreign: 'database_not_found' },
-  getDatabaseMetrics: { foreign: 'database_not_found' },
-  dumpDatabase: { foreign: 'database_not_found' },
-  loadDatabase: { form: true, foreign: 'database_not_found' },
-  ...RECOVERY_OPERATIONS,
-  createVm: { json: { name: 'm', instance_type: 't2.micro' } },
-  listVms: {},
-  listVmPoints: { foreign: 'vm_not_found' },
-  getVm: { foreign: 'vm_not_found' },
-  startVm: { foreign: 'vm_not_found' },
-  stopVm: { foreign: 'vm_not_found' },
-  deleteVm: { foreign: 'vm_not_found' },
-  getVmMetrics: { foreign: 'vm_not_found' },
-  lendSshKey: { json: { public_key: SSH_KEY }, foreign: 'vm_not_found' },
-  createConsoleTicket: { foreign: 'vm_not_found' },
-  getVmLog: { foreign: 'vm_not_found' },
-  openConsole: { foreign: 'vm_not_found' },
-  publishVmPort: { foreign: 'vm_not_found', json: { port: 80 } },
-  listVmPorts: { foreign: 'vm_not_found' },
-  unpublishVmPort: { foreign: 'vm_not_found' },
-  openVmTunnel: { foreign: 'vm_not_found' },
-  openDatabaseTunnel: { foreign: 'database_not_found' },
-  watchUpdates: {},
-  createWebhook: { json: { url: 'https://example.org/hook' } },
-  listWebhooks: {},
-  getWebhook: { foreign: 'webhook_not_found' },
-  changeWebhook: { json: { enabled: false }, foreign: 'webhook_not_found' },
-  deleteWebhook: { foreign: 'webhook_not_found' },
-  getWebhookSecret: { foreign: 'webhook_not_found' },
-  rotateWebhookSecret: { json: {}, foreign: 'webhook_not_found' },
-  testWebhook: { foreign: 'webhook_not_found' },
-  listWebhookDeliveries: { foreign: 'webhook_not_found' },
-  replayWebhookDelivery: { foreign: 'webhook_not_found' },
-  recoverWebhook: { json: { since: '2026-01-01 00:00:00' }, foreign: 'webhook_not_found' },
-  listOperations: {},
-  getOperation: { foreign: 'operation_not_found' },
-  cancelOperation: { foreign: 'operation_not_found' },
-  getUsage: {},
-  listLedger: {},
-  getEstimate: {},
-  listPrices: {},
-  adminListPrices: {},
-  adminSetPrice: { json: { meter: 'egress', price: 0 } },
-  adminGetStatement: {},
-  adminGetRevenue: {},
-  startLedgerVerification: {},
-  getLedgerVerification: {},
-  adminGetMetrics: {},
-  startScrub: {},
-  getScrub: {},
-  rotateMasterKey: {},
-};
 
 /** What the owner has, by the start of its path. */
 interface Property {
@@ -159,9 +26,17 @@ const cloud = await CloudProcess.start();
 after(() => cloud.stop());
 const anyone = await CheckedClient.open(cloud.api);
 const entries = anyone.declaration.operations;
+const isForAdmins = (permission: string) => permission === 'admin' || permission === 'admin:read';
 const guarded = entries.filter(({ operation }) => operation['x-permission'] !== 'public');
 const admin = anyone.as(ADMIN_KEY);
+const POST = { method: 'POST' };
 let owned: Property;
+
+async function newAuditor() {
+  const { id, api_key } = await anyone.register();
+  await admin.expect(200, `/api/admin/accounts/${id}`, { method: 'PATCH', json: { is_auditor: true } });
+  return { id, api_key, auditor: anyone.as(api_key) };
+}
 
 before(async () => {
   const account = await anyone.register();
@@ -235,7 +110,7 @@ test('every operation is a case here, and every case is an operation', () => {
   // Each that names something of an account is tried by another account.
   const untried = guarded.filter(
     ({ path, operation: { operationId, 'x-permission': permission } }) =>
-      path.includes('{') && permission !== 'admin' && CASES[operationId]?.foreign === undefined,
+      path.includes('{') && !isForAdmins(permission) && CASES[operationId]?.foreign === undefined,
   );
   assert.deepEqual(untried, []);
 });
@@ -284,8 +159,8 @@ describe('with a key that is none', () => {
 describe('with the key of a plain user', () => {
   test('operations of administrators are refused', async () => {
     const user = anyone.as((await anyone.register()).api_key);
-    const operations = entries.filter(({ operation }) => operation['x-permission'] === 'admin');
-    assert.ok(operations.length >= 9);
+    const operations = entries.filter(({ operation }) => isForAdmins(operation['x-permission']));
+    assert.ok(operations.length >= 60);
     for (const entry of operations) await user.refused(403, 'admin_required', callOf(entry));
   });
 
@@ -334,11 +209,12 @@ describe('with an access key', () => {
       if (permission === 'authenticated') continue;
       // Who may write may append.
       const granting = permission === 'storage:append' ? [permission, 'storage:write'] : [permission];
-      const others =
-        permission === 'admin' ? ['storage:*'] : SCOPES.filter((scope) => !granting.includes(scope));
+      const others = isForAdmins(permission)
+        ? ['storage:*']
+        : SCOPES.filter((scope) => !granting.includes(scope));
       const json = { name: 'lacks one', scopes: others };
       const { id, api_key } = await owner.expect(201, '/api/account/access-keys', { json });
-      const code = permission === 'admin' ? 'admin_required' : 'scope_required';
+      const code = isForAdmins(permission) ? 'admin_required' : 'scope_required';
       await anyone.as(api_key).refused(403, code, callOf(entry));
       await owner.expect(200, `/api/account/access-keys/${id}`, { method: 'DELETE' });
     }
@@ -348,10 +224,104 @@ describe('with an access key', () => {
     const json = { name: 'limited', scopes: ['account:*', 'storage:*', 'compute:*', 'billing:*'] };
     const { api_key } = await admin.expect(201, '/api/account/access-keys', { json });
     for (const entry of entries) {
-      if (entry.operation['x-permission'] !== 'admin') continue;
+      if (!isForAdmins(entry.operation['x-permission'])) continue;
       await anyone.as(api_key).refused(403, 'admin_required', callOf(entry));
     }
   });
+});
+
+describe('an auditor', () => {
+  const MAY = new Set([
+    ...['account:read', 'account:write', 'storage:read', 'compute:read', 'databases:read'],
+    ...['billing:read', 'webhooks:read', 'admin:read', 'authenticated'],
+  ]);
+  const FOREIGN = new Set(Object.values(CASES).flatMap(({ foreign }) => foreign ?? []));
+  /** It ends what the test goes on with. */
+  const LEFT_OUT = new Set(['closeAccount', 'watchUpdates']);
+
+  test('reads what an administrator reads, and is refused everything else', async () => {
+    const { auditor, api_key } = await newAuditor();
+    for (const entry of guarded) {
+      const { operationId, 'x-permission': permission } = entry.operation;
+      if (LEFT_OUT.has(operationId)) continue;
+      const [url, call] = callOf(entry);
+      if (!MAY.has(permission)) {
+        const code = permission === 'admin' ? 'admin_required' : 'scope_required';
+        const { detail } = await auditor.refused(403, code, [url, call]);
+        if (code === 'scope_required') assert.match(detail, /auditor/, operationId);
+      } else if (permission === 'admin:read') {
+        const own = await auditor.call(url, call);
+        assert.equal(own.status, (await admin.call(url, call)).status, `${operationId}: ${own.status}`);
+      } else if (entry.method === 'GET') {
+        const { status, body } = await auditor.call(url, call);
+        assert.ok(status === 200 || (status === 404 && FOREIGN.has(body.code)), `${operationId}: ${status}`);
+      }
+    }
+    await auditor.refused(403, 'admin_required', [`/api/admin/accounts/${owned.account}/api-key`, POST]);
+    const log = await auditor.expect(200, '/api/audit?account_id=all&limit=1000');
+    assert.ok(log.some(({ account_id: id }: { account_id: number }) => id === owned.account));
+    assert.equal((await auditor.expect(200, '/api/account')).is_auditor, true);
+    await anyone.as(api_key).refused(403, 'scope_required', ['/api/buckets', { json: { name: 'a-bucket' } }]);
+  });
+
+  test('has limited keys that read no more than themselves, and whole ones that change nothing', async () => {
+    const { auditor } = await newAuditor();
+    const made = async (scopes: readonly string[]) => {
+      const json = { name: 'k', scopes };
+      return anyone.as((await auditor.expect(201, '/api/account/access-keys', { json })).api_key);
+    };
+    const limited = await made(['account:read', 'storage:*']);
+    await limited.refused(403, 'admin_required', ['/api/admin/accounts']);
+    await limited.refused(403, 'admin_required', ['/api/audit?account_id=all']);
+    await limited.refused(403, 'scope_required', ['/api/buckets', { json: { name: 'a-bucket' } }]);
+    const whole = await made(['*']);
+    await whole.expect(200, '/api/admin/accounts');
+    await whole.refused(403, 'scope_required', ['/api/vms', { json: { name: 'm' } }]);
+  });
+
+  test('is one from the next call on, and no longer from the one after', async () => {
+    const { auditor, id } = await newAuditor();
+    const url = `/api/admin/accounts/${id}`;
+    const both = { method: 'PATCH', json: { is_admin: true } };
+    await admin.refused(400, 'invalid_request', [url, both]);
+    await admin.expect(200, url, { method: 'PATCH', json: { is_auditor: false } });
+    await auditor.refused(403, 'admin_required', ['/api/admin/accounts']);
+    await auditor.expect(201, '/api/buckets', { json: { name: 'of-a-user-again' } });
+    await admin.expect(200, url, both);
+    await admin.refused(400, 'invalid_request', [url, { method: 'PATCH', json: { is_auditor: true } }]);
+    const json = { is_admin: false, is_auditor: true };
+    await admin.expect(200, url, { method: 'PATCH', json });
+    await auditor.refused(403, 'admin_required', [url, { method: 'PATCH', json: { is_admin: true } }]);
+  });
+});
+
+test('an administrator is refused nothing for lack of a right', async () => {
+  for (const entry of guarded) {
+    const { method, operation } = entry;
+    if (['closeAccount', 'watchUpdates', 'rotateMasterKey'].includes(operation.operationId)) continue;
+    const url = entry.path.replaceAll(/\{\w+\}/g, 'nothing');
+    const headers = { 'content-type': 'application/json' };
+    const body = method === 'GET' || method === 'DELETE' ? {} : { body: '[' };
+    const answer = await admin.fetch(url, { method, headers, ...body });
+    await answer.body?.cancel();
+    assert.ok(![401, 403].includes(answer.status), `${operation.operationId}: ${answer.status}`);
+  }
+});
+
+test('an expired account is refused everywhere', { timeout: 300_000 }, async () => {
+  const account = await anyone.register();
+  const url = `/api/admin/accounts/${account.id}`;
+  const json = { expires_at: new Date(Date.now() + 2000).toISOString() };
+  await admin.expect(200, url, { method: 'PATCH', json });
+  // The job that suspends runs once a minute.
+  for (let state = null; state === null; ) {
+    await sleep(500);
+    state = (await admin.expect(200, url)).suspended_reason;
+  }
+  for (const entry of guarded) {
+    const problem = await anyone.as(account.api_key).refused(403, 'account_suspended', callOf(entry));
+    assert.match(problem.detail, /expired/);
+  }
 });
 
 test('a suspended account is refused everywhere, its access keys too, and none of it was lost', async () => {

@@ -29,7 +29,7 @@ import { openPalette, Palette } from '../palette/palette.tsx';
 import { Dialog } from '../parts/forms/dialog.tsx';
 import { Warning } from '../parts/forms/warning.tsx';
 import { lazyPart } from '../parts/lazy-part.tsx';
-import { accountQuery, live, session } from '../queries.ts';
+import { accountQuery, live, readsAll, session } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { DropZone } from '../uploads/add-files.tsx';
 import { uploadQueue } from '../uploads/upload-queue.ts';
@@ -50,10 +50,10 @@ export function Shell() {
   useEffect(() => (sessionState === 'alive' ? followCloud() : undefined), [sessionState]);
   const { data: account } = useQuery(accountQuery);
   useOneAccount(account?.id);
-  const isAdmin = account?.is_admin === true;
-  const areas = AREAS.filter(({ forAdmins }) => !forAdmins || isAdmin);
+  const isForAll = readsAll(account);
+  const areas = AREAS.filter(({ forAdmins }) => !forAdmins || isForAll);
   const path = useLocation({ select: ({ pathname }) => pathname });
-  const isClosed = AREAS.some(({ to, forAdmins }) => forAdmins && !isAdmin && path.startsWith(to));
+  const isClosed = AREAS.some(({ to, forAdmins }) => forAdmins && !isForAll && path.startsWith(to));
   return (
     <>
       <a className="skip-link" href="#content">
@@ -112,7 +112,7 @@ export function Shell() {
       </AppShell>
       {account !== undefined && <SignInAgain account={account} />}
       <AskPassword />
-      <Palette areas={areas} isAdmin={isAdmin} onKeys={openKeySheet} />
+      <Palette areas={areas} isAdmin={isForAll} onKeys={openKeySheet} />
       <Shortcuts />
       <DropZone />
       <UploadTray />

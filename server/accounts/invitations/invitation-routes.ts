@@ -74,7 +74,7 @@ function listRoutes(invitations: Invitations): Route[] {
       summary: 'List all invitations',
       description:
         'Oldest first, without their links. Accounts have the `invitation_id` they were created with.',
-      permission: 'admin',
+      permission: 'admin:read',
       query: Type.Object(Paging),
       responses: { 200: Type.Array(shapes.Invitation) },
       produces: 'list',

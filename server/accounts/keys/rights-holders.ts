@@ -44,6 +44,7 @@ export class RightsHolders {
             username: account.username,
             canonical_id: account.canonical_id,
             is_admin: account.is_admin,
+            is_auditor: account.is_auditor,
             is_active: account.is_active,
             suspended_reason: account.suspended_reason,
             credential_id: '',

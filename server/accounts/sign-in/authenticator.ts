@@ -309,6 +309,7 @@ export function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Princip
     canonicalId: row.canonical_id ?? '',
     // A key with bucket limits never carries its holder's administrator rights.
     isAdmin: row.is_admin === 1 && bucketLimits === null && scopes.includes('*'),
+    isAuditor: row.is_auditor === 1 && row.is_admin === 0,
     scopes,
     bucketLimits,
     via,

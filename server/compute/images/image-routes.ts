@@ -36,7 +36,7 @@ function readRoutes({ images }: ImageRoutesDeps): Route[] {
       name: 'adminListImages',
       tag: 'admin',
       summary: 'List imported images with their state, oldest first',
-      permission: 'admin',
+      permission: 'admin:read',
       responses: { 200: Type.Array(AdminImage) },
       handler: () => images.listAll(),
     }),

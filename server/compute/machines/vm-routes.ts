@@ -245,7 +245,7 @@ export function vmAdminRoutes({ machines, power, deleter }: VmRoutesDeps): Route
       livesOn: 'host-or-any',
       tag: 'admin',
       summary: 'List the virtual machines of all accounts, or of one, oldest first',
-      permission: 'admin',
+      permission: 'admin:read',
       query: AdminVmsQuery,
       responses: { 200: Type.Array(AdminVm) },
       errors: ['invalid_cursor'],

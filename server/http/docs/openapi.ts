@@ -55,7 +55,7 @@ export function errorsOf(route: Route): ErrorCode[] {
   }
   if (route.acceptsTicket) errors.add('invalid_ticket');
   if (route.permission !== 'public' && route.method !== 'GET') errors.add('cross_site_request');
-  if (route.permission === 'admin') errors.add('admin_required');
+  if (route.permission === 'admin' || route.permission === 'admin:read') errors.add('admin_required');
   else if (!['public', 'authenticated'].includes(route.permission)) errors.add('scope_required');
   if (route.params || route.query || route.body || route.method === 'POST') errors.add('invalid_request');
   if (route.body) errors.add('unsupported_media_type');

@@ -77,6 +77,7 @@ function permissionWords(permission) {
   if (permission === 'public') return 'Needs no key.';
   if (permission === 'authenticated') return 'Needs a key.';
   if (permission === 'admin') return "Needs an administrator's key.";
+  if (permission === 'admin:read') return "Needs the key of an administrator or an auditor.";
   const wider = permission === 'storage:append' ? ' or \`storage:write\`' : '';
   return 'Needs a key with the scope \`' + permission + '\`' + wider + '.';
 }

@@ -38,6 +38,7 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: SCHEDULE,
       name: 'getRecoverySchedule',
       livesOn: 'host-or-any',
@@ -62,6 +63,7 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
     defineRoute({
       ...common,
       method: 'GET',
+      permission: 'admin:read',
       path: '/api/disaster-recovery/retention',
       name: 'previewRecoveryRetention',
       livesOn: 'host',

@@ -97,6 +97,7 @@ export class Access {
       accountId: bucket.account_id,
       username: owner.name,
       canonicalId: owner.id,
+      isAuditor: caller.isAuditor,
       scopes: caller.via === 'nobody' ? ['storage:*'] : caller.scopes,
       via: 'key',
       credentialId: caller.credentialId,

@@ -1,5 +1,5 @@
 /** An account's own facts, as an administrator changes them: address, end, rights, password. */
-import { Switch, Text, TextInput } from '@mantine/core';
+import { NativeSelect, Switch, Text, TextInput } from '@mantine/core';
 import type { AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
@@ -22,7 +22,7 @@ export function AccountForm({ account, onClose }: AccountFormProps) {
     values: {
       email: account.email,
       expires_at: account.expires_at ?? '',
-      is_admin: account.is_admin,
+      role: roleOf(account),
       must_change_password: account.must_change_password,
     },
     send: (values) => cloud.adminChangeAccount(id, changesOf(account, values)),
@@ -47,10 +47,11 @@ export function AccountForm({ account, onClose }: AccountFormProps) {
         placeholder="2027-07-31 22:00:00"
         {...form.text('expires_at')}
       />
-      <Switch
-        label={administration.administrator}
-        description={administration.administratorLead}
-        {...form.check('is_admin')}
+      <NativeSelect
+        label={words.role}
+        description={words.roleLead[form.values.role]}
+        data={ROLES.map((value) => ({ value, label: words.roles[value] }))}
+        {...form.text('role')}
       />
       <Switch
         label={words.mustChange}
@@ -62,20 +63,30 @@ export function AccountForm({ account, onClose }: AccountFormProps) {
   );
 }
 
+const ROLES = ['user', 'auditor', 'administrator'] as const;
+type Role = (typeof ROLES)[number];
+
+function roleOf({ is_admin, is_auditor }: AdminAccount): Role {
+  if (is_admin) return 'administrator';
+  return is_auditor ? 'auditor' : 'user';
+}
+
 interface Values {
   readonly email: string;
   readonly expires_at: string;
-  readonly is_admin: boolean;
+  readonly role: Role;
   readonly must_change_password: boolean;
 }
 
 /** Only what differs: some of it needs the password again. */
-function changesOf(account: AdminAccount, { email, expires_at, is_admin, must_change_password }: Values) {
+function changesOf(account: AdminAccount, { email, expires_at, role, must_change_password }: Values) {
   const end = expires_at === '' ? null : expires_at;
+  const [isAdmin, isAuditor] = [role === 'administrator', role === 'auditor'];
   return {
     ...(email !== account.email && { email }),
     ...(end !== account.expires_at && { expires_at: end }),
-    ...(is_admin !== account.is_admin && { is_admin }),
+    ...(isAdmin !== account.is_admin && { is_admin: isAdmin }),
+    ...(isAuditor !== account.is_auditor && { is_auditor: isAuditor }),
     ...(must_change_password !== account.must_change_password && { must_change_password }),
   };
 }

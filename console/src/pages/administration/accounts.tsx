@@ -67,6 +67,7 @@ function Who({ account }: { account: AdminAccount }) {
       <Group gap="xs">
         {account.username}
         {account.is_admin && <Badge variant="light">{administration.administrator}</Badge>}
+        {account.is_auditor && <Badge variant="light">{administration.auditor}</Badge>}
         {!account.is_active && (
           <Badge variant="light" color="red" title={account.suspended_reason ?? ''}>
             {administration.suspended}

@@ -1,11 +1,12 @@
 /** The operator's page: status, accounts, invitations, machines, plans, prices, revenue, images, upkeep. */
-import { Stack, Tabs, Text, Title } from '@mantine/core';
+import { Alert, Stack, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Loaded, Page } from '../../parts/page.tsx';
 import classes from '../../parts/parts.module.css';
 import { sayCredits } from '../../parts/say.ts';
 import { Figures } from '../../parts/tables/facts.tsx';
+import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { DayBars, MonthSelect } from '../billing/month-select.tsx';
 import { thisMonth } from '../billing/queries.ts';
@@ -38,11 +39,17 @@ const PANELS = {
 export function AdministrationPage() {
   const { tab = 'status' } = useSearch({ from: '/shell/administration' });
   const navigate = useNavigate({ from: '/administration' });
+  const { data: account } = useQuery(accountQuery);
   const { data: nodes } = useQuery(nodesQuery);
   const shown = TABS.filter((name) => name !== 'nodes' || tab === 'nodes' || isCluster(nodes));
   const Panel = PANELS[tab];
   return (
     <Page title={text.administration.title}>
+      {account?.is_auditor === true && (
+        <Alert mb="md" variant="light">
+          {text.administration.auditorLead}
+        </Alert>
+      )}
       <Tabs
         value={tab}
         keepMounted={false}

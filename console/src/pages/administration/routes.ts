@@ -3,7 +3,7 @@
 import { Cog6ToothIcon, UserIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { matches, type PaletteSource } from '../../palette/entries.ts';
-import { isAdminIn, queryClient, readAhead } from '../../queries.ts';
+import { queryClient, readAhead, readsAllIn } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
 import { isMonth, thisMonth } from '../billing/queries.ts';
@@ -41,7 +41,7 @@ export const administrationRoutes = [
     }),
     loaderDeps: ({ search: { tab = 'status', month = thisMonth() } }) => ({ tab, month }),
     loader: ({ context: { queryClient }, deps: { tab, month } }) => {
-      if (!isAdminIn(queryClient)) return;
+      if (!readsAllIn(queryClient)) return;
       readAhead(queryClient, nodesQuery);
       if (tab === 'status') readAhead(queryClient, adminStatusQuery);
       if (tab === 'accounts' || tab === 'machines') readAhead(queryClient, accountsQuery);

@@ -1,5 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
-import { isAdminIn, readAhead, statusQuery } from '../../queries.ts';
+import { readAhead, readsAllIn, statusQuery } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { accessKeysQuery } from '../account/queries.ts';
 import { estimateQuery } from '../billing/queries.ts';
@@ -19,7 +19,7 @@ export const overviewRoutes = [
       readAhead(queryClient, accessKeysQuery);
       readAhead(queryClient, estimateQuery);
       readAhead(queryClient, statusQuery);
-      if (isAdminIn(queryClient)) readAhead(queryClient, pointsQuery);
+      if (readsAllIn(queryClient)) readAhead(queryClient, pointsQuery);
     },
     component: lazyRouteComponent(() => import('./overview-page.tsx'), 'OverviewPage'),
   }),

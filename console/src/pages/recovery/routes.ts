@@ -5,7 +5,7 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { cloud } from '../../cloud.ts';
 import type { PaletteSource } from '../../palette/entries.ts';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
-import { isAdminIn, queryClient, readAhead } from '../../queries.ts';
+import { queryClient, readAhead, readsAllIn } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
 import { pointsQuery, RECOVERY, scheduleQuery, statusQuery } from './queries.ts';
@@ -21,7 +21,7 @@ export const recoveryRoutes = [
     validateSearch: ({ point }: Record<string, unknown>): RecoverySearch =>
       typeof point === 'string' ? { point } : {},
     loader: ({ context: { queryClient } }) => {
-      if (!isAdminIn(queryClient)) return;
+      if (!readsAllIn(queryClient)) return;
       readAhead(queryClient, pointsQuery);
       readAhead(queryClient, statusQuery);
       readAhead(queryClient, scheduleQuery);

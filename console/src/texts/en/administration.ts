@@ -107,6 +107,13 @@ export const administration = {
     unconfirmed: 'Not confirmed by its holder.',
     end: 'The account ends at',
     endLead: 'YYYY-MM-DD HH:MM:SS, UTC. It is suspended from then on. Empty: never.',
+    role: 'Rights',
+    roles: { user: 'user', auditor: 'auditor', administrator: 'administrator' },
+    roleLead: {
+      user: 'Uses what the account itself has.',
+      auditor: 'Reads what administrators read, without secrets, and changes nothing.',
+      administrator: 'Administrators have all the rights that you have.',
+    },
     mustChange: 'New password at the next sign-in',
     mustChangeLead: 'The next sign-in with the password only leads to a new one.',
   },
@@ -124,6 +131,8 @@ export const administration = {
   passwordLead:
     'Without a password, the account can be used only with its API key, until its owner sets one with a reset link.',
   administrator: 'administrator',
+  auditor: 'auditor',
+  auditorLead: 'You are an auditor: you read everything here, and what changes something is refused.',
   administratorLead: 'Administrators have all the rights that you have.',
   apiKey: 'API key',
   apiKeyLead: (name: string) => `Give this key to ${name}.`,
