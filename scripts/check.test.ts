@@ -42,7 +42,7 @@ function check(
     cpSync(join(import.meta.dirname, name), join(root, 'scripts', name));
   }
   for (const path of [
-    'server/platform/host/host-load.ts',
+    'server/platform/host/host-facts.ts',
     'test/tidy/imports.ts',
     'test/tidy/source-files.ts',
   ]) {

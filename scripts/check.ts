@@ -17,7 +17,7 @@
 import { execFile } from 'node:child_process';
 import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { hostLoad } from '../server/platform/host/host-load.ts';
+import { hostLoad } from '../server/platform/host/host-facts.ts';
 import { repositoryFiles } from '../test/tidy/source-files.ts';
 import { findChange, testsReached } from './changed-tests.ts';
 import {

@@ -9,7 +9,7 @@
 import { writeFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { patienceMs } from '../server/platform/host/host-load.ts';
+import { patienceMs } from '../server/platform/host/host-facts.ts';
 
 /** A connection that was told to close, or a child that was killed, needs a moment. */
 const SETTLE_MS = 1000;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { patienceMs } from '../server/platform/host/host-load.ts';
+import { patienceMs } from '../server/platform/host/host-facts.ts';
 import { type Finished, type Outcome, Tally } from './test-tally.ts';
 
 export interface TestRunOptions {

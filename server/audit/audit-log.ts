@@ -1,8 +1,8 @@
 /** Shows the audit log: to an owner what concerns its account, to administrators and auditors all. */
 import { type Principal, permits } from '../calls/principal.ts';
 import { formatTime } from '../platform/clock.ts';
+import { endOfTick } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
-import { endOfTick } from '../platform/tick.ts';
 import type { AuditRow, AuditStore } from './store.ts';
 
 /** Empty texts and 0: anything. */

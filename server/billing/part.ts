@@ -8,7 +8,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
-import { hostBootId } from '../platform/host/host-boot.ts';
+import { hostBootId } from '../platform/host/host-facts.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Membership } from '../platform/membership.ts';
 import {

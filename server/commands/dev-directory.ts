@@ -8,7 +8,7 @@ import { lockDirectory } from '../drivers/directory-lock.ts';
 import { livingClouds } from '../drivers/host-network/cloud-claim.ts';
 import { systemClock } from '../platform/clock.ts';
 import { holdsCloud } from '../platform/data-directory.ts';
-import { writeDurableFile } from '../platform/durable-file.ts';
+import { writeDurableFile } from '../platform/files.ts';
 
 /** Names of temporary directories: with the number of the process, and six more characters. */
 const NAME = /^cloudlet-dev-(\d+)-\w{6}$/;

@@ -1,8 +1,7 @@
 /** Unpacks xz with the `xz` program: Node has no decoder, and a WebAssembly one would need a thread. */
 import type { ChildProcess, SpawnOptions } from 'node:child_process';
 import { Duplex } from 'node:stream';
-import { startProgram } from '../platform/host/child-process.ts';
-import { findHostProgram } from '../platform/host/host-programs.ts';
+import { findHostProgram, startProgram } from '../platform/host/host-programs.ts';
 import { LoadFailed } from './engine.ts';
 
 /** Enough for every level of xz, whose largest dictionary has 64 MiB. */

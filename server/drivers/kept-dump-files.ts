@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { KeptDumps } from '../databases/creation/database-deleter.ts';
-import { syncFolderAsync } from '../platform/durable-file.ts';
+import { syncFolderAsync } from '../platform/files.ts';
 
 /** Suffix of an unfinished dump. */
 const PART = '.part';

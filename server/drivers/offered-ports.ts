@@ -5,7 +5,7 @@
 import { readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Clock } from '../platform/clock.ts';
-import { hostBootId } from '../platform/host/host-boot.ts';
+import { hostBootId } from '../platform/host/host-facts.ts';
 import type { Membership, NodeView, ToldPorts } from '../platform/membership.ts';
 import { portsIn, rangesOf } from '../platform/port-ranges.ts';
 

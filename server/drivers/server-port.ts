@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { writeDurableFile } from '../platform/durable-file.ts';
 import { AppError } from '../platform/errors.ts';
+import { writeDurableFile } from '../platform/files.ts';
 
 const FILE = 'port';
 const TRIES = 1000;

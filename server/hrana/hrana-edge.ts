@@ -14,9 +14,8 @@ import { announcesBody, dropRest, readBody } from '../http/bodies/body.ts';
 import type { BodyMemory } from '../http/bodies/body-memory.ts';
 import { type Door, ownResponse, type Sender } from '../http/exchange.ts';
 import { problemHeaders, toAppError, toProblem } from '../http/response.ts';
-import { Counts } from '../platform/concurrency.ts';
+import { Counts, endOfTick } from '../platform/concurrency.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import { endOfTick } from '../platform/tick.ts';
 
 export interface HranaCall {
   /** The path after the database: `v2/pipeline`. */

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node
 import { join } from 'node:path';
 import type { Clock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
-import { writeDurableFile } from '../platform/durable-file.ts';
+import { writeDurableFile } from '../platform/files.ts';
 import { newId } from '../platform/ids.ts';
 import type { Awaitable, Metadata } from './metadata.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { cases } from '../testing/cases.ts';
-import { Counts, KeyedMutex } from './concurrency.ts';
+import { Counts, endOfTick, KeyedMutex } from './concurrency.ts';
 
 test('work on one key runs one after the other in order, work on others at the same time', async () => {
   await fc.assert(
@@ -76,4 +76,35 @@ test('what was added to a count is taken away once, by whoever added it', () => 
   assert.equal(counts.of('a'), 1);
   second();
   assert.equal(counts.of('a'), 0);
+});
+
+test('who waits for the end of one turn goes on in step with the others', async () => {
+  const steps: string[] = [];
+  const walk = async (who: string) => {
+    await endOfTick();
+    for (const step of [1, 2, 3]) {
+      steps.push(`${who}${step}`);
+      await undefined;
+    }
+  };
+  const nextTick = new Promise<void>((resolve) => {
+    process.nextTick(() => resolve(walk('b')));
+  });
+  await Promise.all([walk('a'), nextTick]);
+  assert.deepEqual(steps, ['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
+});
+
+test('who asks again after the end of a turn waits for the next one', async () => {
+  const first = endOfTick();
+  assert.equal(endOfTick(), first);
+  await first;
+  const second = endOfTick();
+  assert.notEqual(second, first);
+  let hasCome = false;
+  void second.then(() => {
+    hasCome = true;
+  });
+  await Promise.resolve();
+  assert.equal(hasCome, false, 'other events get their turn first');
+  await second;
 });

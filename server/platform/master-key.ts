@@ -8,8 +8,8 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeDurableFile } from './durable-file.ts';
 import { AppError } from './errors.ts';
+import { writeDurableFile } from './files.ts';
 import { randomSecret } from './ids.ts';
 
 const KEY_FILE = 'master.key';

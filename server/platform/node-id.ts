@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from './clock.ts';
-import { writeDurableFile } from './durable-file.ts';
+import { writeDurableFile } from './files.ts';
 import { newId } from './ids.ts';
 
 const FILE = 'node.json';

@@ -152,8 +152,8 @@ export function recoveryPart(deps: RecoveryDeps) {
     abortSweep: () => removals.abortSweep(),
     sweep: (holding) => removals.sweepWith(holding),
     workOn: (id) => {
-      const verifyingPercent = verifications.percentOf(id);
-      return { verifyingPercent, drilling: drills.stageOf(id), removal: target.removal };
+      const verifyingPercent = verifications.work.progressOf(id);
+      return { verifyingPercent, drilling: drills.work.progressOf(id), removal: target.removal };
     },
     snapshots: places.snapshots,
     sources: cloudSources({ files: places.files, blobs, more: sources }),
@@ -193,7 +193,7 @@ export function recoveryPart(deps: RecoveryDeps) {
     close: async () => {
       watch.close();
       for (const each of [target, reading]) each.hurry();
-      for (const each of [opened, verifications, drills]) await each.close();
+      for (const each of [opened, verifications.work, drills.work]) await each.close();
       await removals.abortSweep();
       await points.close();
     },

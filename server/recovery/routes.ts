@@ -141,7 +141,7 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
       handler: async ({ params: { point_id: id }, query: { wait = 0 }, request }) => {
         const row = await points.named(id);
         await verifications.begin(row);
-        await verifications.wait(row.point_id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
+        await verifications.work.wait(row.point_id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
         return points.find(row.point_id);
       },
     }),
@@ -157,7 +157,7 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
       responses: { 200: Point },
       errors: ['point_not_found', 'point_invalid_state'],
       handler: async ({ params: { point_id: id } }) => {
-        const isOver = (await verifications.cancel(id)) || (await drills.cancel(id));
+        const isOver = (await verifications.work.cancel(id)) || (await drills.work.cancel(id));
         return isOver ? points.find(id) : points.cancel(id);
       },
     }),
@@ -213,7 +213,7 @@ function drillRoute({ points, drills }: RecoveryRoutesDeps): Route {
     handler: async ({ params: { point_id: id }, query: { wait = 0 }, body, request }) => {
       const row = await points.named(id);
       await drills.begin(row, body.recovery_key);
-      await drills.wait(row.point_id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
+      await drills.work.wait(row.point_id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
       return points.find(row.point_id);
     },
   });

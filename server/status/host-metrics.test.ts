@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { FakeClock, systemClock } from '../platform/clock.ts';
-import { readHostMemory } from '../platform/host/host-memory.ts';
+import { readHostMemory } from '../platform/host/host-facts.ts';
 import { HostMetrics, parseCpuTicks } from './host-metrics.ts';
 
 async function started(clock = systemClock): Promise<HostMetrics> {

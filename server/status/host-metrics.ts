@@ -5,7 +5,7 @@ import { cpus } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Beat, onBeat } from '../platform/beat.ts';
 import type { Clock } from '../platform/clock.ts';
-import { readHostMemory } from '../platform/host/host-memory.ts';
+import { readHostMemory } from '../platform/host/host-facts.ts';
 import type { Meters } from '../platform/prometheus.ts';
 
 export interface HostUsage {

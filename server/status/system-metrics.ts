@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import { readHostMemory } from '../platform/host/host-memory.ts';
+import { readHostMemory } from '../platform/host/host-facts.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { HostMetrics } from './host-metrics.ts';
 import type { ComputeStatus, DatabaseEngineStatus, StoreEngines } from './status.ts';

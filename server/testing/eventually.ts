@@ -1,6 +1,6 @@
 /** Waits, in tests, for asynchronous results. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { patienceMs } from '../platform/host/host-load.ts';
+import { patienceMs } from '../platform/host/host-facts.ts';
 
 /** Longer than anything takes, of a host that is not busy; nothing waits for it to pass. */
 const PATIENCE_MS = 30_000;

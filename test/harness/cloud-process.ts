@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { patienceMs } from '../../server/platform/host/host-load.ts';
+import { patienceMs } from '../../server/platform/host/host-facts.ts';
 import {
   noGuestUsers,
   noOtherReaders,

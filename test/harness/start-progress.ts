@@ -1,6 +1,6 @@
 /** Whether a program that takes its time to start still gets anywhere, on a host however busy. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { patienceMs } from '../../server/platform/host/host-load.ts';
+import { patienceMs } from '../../server/platform/host/host-facts.ts';
 
 /** With no processor time, no output and a quiet host, it is stuck. */
 const STALLED_MS = 30_000;

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { patienceMs } from '../../server/platform/host/host-load.ts';
+import { patienceMs } from '../../server/platform/host/host-facts.ts';
 
 /** Shorter only where it is known that what is waited for never comes: in a sabotaged copy. */
 const GIVE_UP_MS = Number(process.env.FAULTS_GIVE_UP_MS ?? 120_000);

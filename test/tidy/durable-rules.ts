@@ -5,7 +5,7 @@ const WRITES = /\bimport \{[^}]*\bwriteFile(?:Sync)?\b[^}]*\} from 'node:fs|\bfs
 
 /** Files of `server/` that write others by themselves, and why those need not be durable. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'server/platform/durable-file.ts': 'makes them durable',
+  'server/platform/files.ts': 'makes them durable',
   'server/http/control-server.ts': 'made anew at each start',
   'server/drivers/directory-lock.ts': 'empty',
   'server/drivers/host-process/process-identity.ts': 'the kernel',
@@ -26,7 +26,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 
 export function checkDurableFiles(files: readonly SourceFile[]): Finding[] {
   const message =
-    'write it with platform/durable-file.ts, or say in test/tidy/durable-rules.ts why it need not be whole';
+    'write it with platform/files.ts, or say in test/tidy/durable-rules.ts why it need not be whole';
   const isExcepted = (path: string) => path in EXCEPTIONS;
   const unused = Object.keys(EXCEPTIONS).filter(
     (path) => !files.some((file) => file.path === path && findAll(file, WRITES, '').length > 0),

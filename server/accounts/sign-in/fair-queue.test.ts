@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endOfTick } from '../../platform/tick.ts';
+import { endOfTick } from '../../platform/concurrency.ts';
 import { FairQueue } from './passwords.ts';
 
 /** A queue whose work ends when the test says so; `order` is who was let in. */

@@ -1,6 +1,6 @@
 /** SQL of metering: open lines, rated hours, the steady clock's anchor, and holds of running machines. */
 import type { Awaitable, Increment, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
-import { endOfTick } from '../../platform/tick.ts';
+import { endOfTick } from '../../platform/concurrency.ts';
 import type { MeterName } from './meters.ts';
 import type { Anchor } from './steady-clock.ts';
 

@@ -2,8 +2,8 @@
 
 import type { Metadata } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
+import { endOfTick } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
-import { endOfTick } from '../../platform/tick.ts';
 import { LedgerStore, type TotalsRow, type UsedRow } from '../ledger/ledger-store.ts';
 import { METERS, type MeterName, resourceTypeOf, SERVICES, type Service } from '../metering/meters.ts';
 import type { Rating, Unrated } from '../metering/rating.ts';

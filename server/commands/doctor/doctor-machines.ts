@@ -14,7 +14,7 @@ import {
   committableBytes,
   type HostMemory,
   readHostMemory,
-} from '../../platform/host/host-memory.ts';
+} from '../../platform/host/host-facts.ts';
 
 const SLOWER = 'virtual machines are emulated and run several times slower';
 const subject = 'KVM';

@@ -1,7 +1,7 @@
 /** Boots a machine of a restored cloud for a drill, without a network card. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Reads } from '../../metadata/metadata.ts';
-import { readHostMemory } from '../../platform/host/host-memory.ts';
+import { readHostMemory } from '../../platform/host/host-facts.ts';
 import { CheckSkipped } from '../../recovery/drill/drill-checks.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { guestSpec } from './runs.ts';

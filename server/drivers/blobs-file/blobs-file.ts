@@ -3,8 +3,8 @@ import { mkdir, open, opendir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { syncFolder } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
+import { syncFolder } from '../../platform/files.ts';
 import { isId, newId } from '../../platform/ids.ts';
 import type {
   BlobRange,

@@ -1,7 +1,7 @@
 /** Writes the file of a blob from bytes that are sealed already. */
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder } from '../../platform/durable-file.ts';
+import { syncFolder } from '../../platform/files.ts';
 import type { RawCopy } from '../../storage/blobs/blobs.ts';
 import { damaged } from '../blob-frames/blob-fault.ts';
 import { blobPath } from '../blob-frames/blob-format.ts';

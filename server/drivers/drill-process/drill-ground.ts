@@ -8,10 +8,9 @@ import * as fs from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeDurableFileAsync } from '../../platform/durable-file.ts';
-import { startProgram } from '../../platform/host/child-process.ts';
-import { readHostMemory } from '../../platform/host/host-memory.ts';
-import { findHostProgram } from '../../platform/host/host-programs.ts';
+import { writeDurableFileAsync } from '../../platform/files.ts';
+import { readHostMemory } from '../../platform/host/host-facts.ts';
+import { findHostProgram, startProgram } from '../../platform/host/host-programs.ts';
 import { randomName } from '../../platform/ids.ts';
 import {
   type DrillFindings,

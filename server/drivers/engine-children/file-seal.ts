@@ -7,7 +7,7 @@ import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { DamagedData } from '../../../libs/sqlite/index.ts';
-import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
+import { syncFolder, writeDurableFile } from '../../platform/files.ts';
 
 const SEAL = 'seal';
 const BLOCK_BYTES = 4 * 2 ** 20;

@@ -8,8 +8,8 @@ import { readdirSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access } from '../../databases/engine.ts';
-import { syncFolderAsync, writeDurableFileAsync } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
+import { syncFolderAsync, unlessMissing, writeDurableFileAsync } from '../../platform/files.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { FILE } from './children.ts';
 
@@ -178,8 +178,4 @@ export class TenantFolders {
 
 async function isThere(path: string): Promise<boolean> {
   return (await fs.lstat(path).catch(unlessMissing)) !== undefined;
-}
-
-function unlessMissing(error: unknown): undefined {
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }

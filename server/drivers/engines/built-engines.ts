@@ -9,7 +9,7 @@ import type { Egress } from '../../databases/life/egress.ts';
 import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { DiskSpace } from '../../platform/host/disk-space.ts';
-import { readHostMemory } from '../../platform/host/host-memory.ts';
+import { readHostMemory } from '../../platform/host/host-facts.ts';
 import { whyNoOtherUsers } from '../../platform/host/other-users.ts';
 import { drillGroup } from '../drill-process/drill-ground.ts';
 import { CHILD_MEMORY_MB } from '../engine-children/child-host.ts';

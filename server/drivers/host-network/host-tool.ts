@@ -1,7 +1,6 @@
 /** Runs `ip` and `nft`, which change the host's network. */
 import { once } from 'node:events';
-import { startProgram } from '../../platform/host/child-process.ts';
-import { hostPath } from '../../platform/host/host-programs.ts';
+import { hostPath, startProgram } from '../../platform/host/host-programs.ts';
 
 const LIMIT_MS = 10_000;
 const MAX_OUTPUT = 1024 * 1024;

@@ -4,8 +4,8 @@
  */
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { startProgram } from '../../platform/host/child-process.ts';
-import { patienceMs } from '../../platform/host/host-load.ts';
+import { patienceMs } from '../../platform/host/host-facts.ts';
+import { startProgram } from '../../platform/host/host-programs.ts';
 import { READY, shellCommand } from './launch-script.ts';
 import { isThere } from './process-identity.ts';
 

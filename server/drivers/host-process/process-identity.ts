@@ -2,7 +2,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hostBootId as readBootId } from '../../platform/host/host-boot.ts';
+import { hostBootId as readBootId } from '../../platform/host/host-facts.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;

@@ -1,5 +1,6 @@
 /** Removes folders that others may write to. */
 import * as fs from 'node:fs/promises';
+import { codeOf, unlessMissing } from '../../platform/files.ts';
 
 /** Attempts to empty a folder that is being written to. */
 const TRIES = 5;
@@ -60,12 +61,4 @@ async function removeFolder(folder: string, moveOut: (inside: Buffer) => Promise
       await moveOut(inside);
     }
   }
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT') throw error;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
 }

@@ -5,7 +5,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../databases/engine.ts';
-import { writeDurableFile } from '../../platform/durable-file.ts';
+import { writeDurableFile } from '../../platform/files.ts';
 
 export interface KeptDatabase {
   readonly database: EngineDatabase;

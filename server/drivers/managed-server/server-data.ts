@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { writeDurableFile } from '../../platform/durable-file.ts';
+import { writeDurableFile } from '../../platform/files.ts';
 import type { ForeignProgram } from '../host-process/foreign-program.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { ServerFolders } from './managed-server.ts';

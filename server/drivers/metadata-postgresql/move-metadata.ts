@@ -12,7 +12,7 @@ import type { SqlValue } from '../../metadata/metadata.ts';
 import { migrate } from '../../metadata/migrate.ts';
 import { migrations } from '../../metadata/migrations/migrations.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
+import { syncFolder, writeDurableFile } from '../../platform/files.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { DATABASE_FILE, openReader, openWriter } from '../metadata-sqlite/connection.ts';
 import { connect } from './connections.ts';

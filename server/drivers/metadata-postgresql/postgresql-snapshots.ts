@@ -6,8 +6,7 @@ import type pg from 'pg';
 import { migrate } from '../../metadata/migrate.ts';
 import { migrations } from '../../metadata/migrations/migrations.ts';
 import type { Snapshot, Snapshots } from '../../recovery/points/sources.ts';
-import { DATABASE_FILE, openReader, openWriter } from '../metadata-sqlite/connection.ts';
-import { SqliteReads } from '../metadata-sqlite/sqlite-reads.ts';
+import { DATABASE_FILE, openReader, openWriter, SqliteReads } from '../metadata-sqlite/connection.ts';
 import { connect } from './connections.ts';
 import { type CopiedTable, copyToSqlite } from './table-copy.ts';
 

@@ -11,8 +11,8 @@ import {
   type CommitFailure,
   type RowIds,
 } from './batch.ts';
+import { stablePlan } from './connection.ts';
 import { toBound } from './integers.ts';
-import { stablePlan } from './stable-plan.ts';
 
 /** Fails the batch: nothing is stored or, after `broken`, the outcome is unknown. */
 export class BatchFailed extends Error {

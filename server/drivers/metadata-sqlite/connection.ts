@@ -1,9 +1,11 @@
-/** Opens metadata.db with durable settings, and verifies that they were applied. */
+/** Connections to metadata.db: opened with durable settings, which are verified, and read from. */
 import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { syncFolder } from '../../platform/durable-file.ts';
+import type { Reads, SqlValue } from '../../metadata/metadata.ts';
+import { syncFolder } from '../../platform/files.ts';
+import { type ExactQuery, readExactly, readFirstExactly } from './integers.ts';
 
 /** Below this SQLite has the WAL-reset race, which corrupts a database written by two connections. */
 const LEAST_SQLITE = [3, 51, 3];
@@ -133,5 +135,53 @@ export function checkedSqliteVersion(): string {
     return version;
   } finally {
     database.close();
+  }
+}
+
+/**
+ * Keeps a prepared statement prepared. This SQLite is built with STAT4: its planner looks at the values
+ * bound to bare `?` in a join, and plans anew at every other value, which makes a 2 µs join take 14 µs.
+ * SQLITE_DBCONFIG_ENABLE_QPSG would end that, but better-sqlite3 has no way to set it; the planner does
+ * not look behind a unary plus, which changes no value and costs nothing when run.
+ */
+const QUOTED_OR_PLACEHOLDER = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\?/g;
+
+/** `sql` with every placeholder `?` as `+?`. */
+export function stablePlan(sql: string): string {
+  return sql.replace(QUOTED_OR_PLACEHOLDER, (match) => (match === '?' ? '+?' : match));
+}
+
+const MAX_PREPARED = 500;
+
+/** Queries on one connection, prepared once each. SQLite's errors are passed on. */
+export class SqliteReads implements Reads {
+  readonly #database: Database.Database;
+  readonly #queries = new Map<string, ExactQuery>();
+
+  constructor(database: Database.Database) {
+    this.#database = database;
+  }
+
+  get<T>(sql: string, ...params: SqlValue[]): T | undefined {
+    return readFirstExactly(this.#query(sql), params) as T | undefined;
+  }
+
+  all<T>(sql: string, ...params: SqlValue[]): T[] {
+    return readExactly(this.#query(sql), params) as T[];
+  }
+
+  #query(sql: string): ExactQuery {
+    const known = this.#queries.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#database.prepare(stablePlan(sql));
+    const query = { statement, columns: statement.columns().map((column) => column.name) };
+    if (this.#queries.size >= MAX_PREPARED) {
+      for (const oldest of this.#queries.keys()) {
+        this.#queries.delete(oldest);
+        break;
+      }
+    }
+    this.#queries.set(sql, query);
+    return query;
   }
 }

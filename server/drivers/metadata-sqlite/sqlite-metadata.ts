@@ -22,8 +22,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { programFile } from '../../platform/program-files.ts';
 import { type BatchFailure, packBatch, SqlNumbers, type WriterReply, type WriterRequest } from './batch.ts';
-import { openReader, openSnapshot } from './connection.ts';
-import { SqliteReads } from './sqlite-reads.ts';
+import { openReader, openSnapshot, SqliteReads } from './connection.ts';
 import type { WriterOptions } from './writer.ts';
 
 export interface SqliteMetadataDeps {

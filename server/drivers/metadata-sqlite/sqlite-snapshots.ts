@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { programFile } from '../../platform/program-files.ts';
 import type { Snapshot, Snapshots } from '../../recovery/points/sources.ts';
-import { DATABASE_FILE, openReader } from './connection.ts';
-import { SqliteReads } from './sqlite-reads.ts';
+import { DATABASE_FILE, openReader, SqliteReads } from './connection.ts';
 
 export interface SnapshotInput {
   readonly directory: string;

@@ -1,7 +1,7 @@
 /** Whether this host has memory for one more guest. */
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
-import { type HostMemory, readHostMemory } from '../../platform/host/host-memory.ts';
+import { type HostMemory, readHostMemory } from '../../platform/host/host-facts.ts';
 import type { GuestRuns } from './guests/guest-runs.ts';
 
 const MIB = 1024 * 1024;

@@ -6,8 +6,7 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
-import { startProgram } from '../../platform/host/child-process.ts';
-import { hostProgram } from '../../platform/host/host-programs.ts';
+import { hostProgram, startProgram } from '../../platform/host/host-programs.ts';
 import { withoutOthers } from '../host-process/launch-script.ts';
 import { hostBootId } from '../host-process/process-identity.ts';
 import {

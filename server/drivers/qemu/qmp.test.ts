@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { connectIn } from '../host-process/owned-socket.ts';
+import { connectIn } from '../host-process/foreign-files.ts';
 import { QmpClient, QmpError, type QmpEvent } from './qmp.ts';
 
 const GREETING = '{"QMP": {"version": {}, "capabilities": []}}\n';

@@ -1,6 +1,6 @@
 /** A client of QMP, QEMU's control protocol: one JSON object a line, over a unix socket. */
 import type { Socket } from 'node:net';
-import { patienceMs } from '../../platform/host/host-load.ts';
+import { patienceMs } from '../../platform/host/host-facts.ts';
 
 export type QmpFailure = 'closed' | 'timeout' | 'refused';
 

@@ -1,8 +1,8 @@
 /** The files of the data directory. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isCode } from '../../platform/files.ts';
 import type { DataFiles } from '../../recovery/points/sources.ts';
-import { isCode } from '../recovery-pieces/file-errors.ts';
 
 export class DirectoryDataFiles implements DataFiles {
   readonly #root: string;

@@ -19,12 +19,12 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { syncFolderAsync } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
+import { codeOf, isCode, syncFolderAsync } from '../../platform/files.ts';
 import { randomName } from '../../platform/ids.ts';
 import { programFile } from '../../platform/program-files.ts';
 import type { PieceStore, Target } from '../../recovery/repository/target.ts';
-import { codeOf, isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
+import { UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
 import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
 
 const run = promisify(execFile);

@@ -10,10 +10,11 @@ import {
   writevSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isCode } from '../../platform/files.ts';
 import { randomName } from '../../platform/ids.ts';
 import { Damaged } from '../../recovery/repository/piece-box.ts';
 import { pieceFile } from '../../recovery/repository/repository.ts';
-import { isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
+import { UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
 import type { PieceStorage } from '../recovery-pieces/piece-storage.ts';
 
 export class PieceFiles implements PieceStorage {

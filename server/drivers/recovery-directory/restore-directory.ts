@@ -8,8 +8,8 @@ import { mkdir, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/prom
 import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { otherOwnerOf } from '../../platform/data-directory.ts';
-import { syncFolderAsync, writeDurableFileAsync } from '../../platform/durable-file.ts';
-import { hostBootId } from '../../platform/host/host-boot.ts';
+import { syncFolderAsync, writeDurableFileAsync } from '../../platform/files.ts';
+import { hostBootId } from '../../platform/host/host-facts.ts';
 import type { RestoreFolder } from '../../recovery/points/restore.ts';
 
 const run = promisify(execFile);

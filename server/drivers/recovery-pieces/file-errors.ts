@@ -1,4 +1,5 @@
-/** Classifies errors of a file system. */
+/** Files of pieces that are not whole, or not readable. */
+import { isCode } from '../../platform/files.ts';
 import { Damaged } from '../../recovery/repository/piece-box.ts';
 
 /** End of the names of files that are not whole yet. */
@@ -10,12 +11,4 @@ const UNREADABLE = ['EIO', 'EBADMSG', 'EUCLEAN', 'EISDIR'];
 export function unreadable(name: string, error: unknown): Damaged | undefined {
   if (!UNREADABLE.some((code) => isCode(error, code))) return undefined;
   return new Damaged(`${name} cannot be read: ${(error as Error).message}`, 'unreadable');
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
-}
-
-export function isCode(error: unknown, code: string): boolean {
-  return codeOf(error) === code;
 }

@@ -2,10 +2,10 @@
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { ownBytes, release } from '../../platform/buffers.ts';
+import { codeOf, isCode } from '../../platform/files.ts';
 import { BLOCK_BYTES, HOLE } from '../../recovery/repository/chunks.ts';
 import { Damaged, PieceBox } from '../../recovery/repository/piece-box.ts';
 import type { FilePart, KeptPart, KeptPiece, PlacedFile } from '../../recovery/repository/target.ts';
-import { codeOf, isCode } from './file-errors.ts';
 import type { PieceAnswer, PieceJob } from './piece-jobs.ts';
 import type { PieceSetup, PieceStorage } from './piece-storage.ts';
 import { writeSparse } from './sparse-file.ts';

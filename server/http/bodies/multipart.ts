@@ -2,8 +2,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { detachBuffer } from '../../platform/buffers.ts';
+import { endOfTick } from '../../platform/concurrency.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
-import { endOfTick } from '../../platform/tick.ts';
 import { butIs } from './body.ts';
 import {
   boundaryOf,

@@ -1,4 +1,5 @@
-/** Finds programs of this host, whose folders differ between distributions. */
+/** Finds programs of this host, whose folders differ between distributions, and starts programs. */
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { pathFolders } from '../../config/config.ts';
@@ -49,4 +50,24 @@ function isProgram(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * Like Node's spawn, but resolves once the program runs, with every stream of its `stdio`, and rejects if it
+ * cannot start: it is missing (`ENOENT`), or this process has too many open files (`EMFILE`). Node then
+ * returns a child without streams, and emits the error only to listeners attached by then. A later error, for
+ * example of the signal that ends the program, needs no listener: `exit` and `close` follow it.
+ */
+export async function startProgram(
+  program: string,
+  words: readonly string[],
+  options: SpawnOptions,
+): Promise<ChildProcess> {
+  const child = spawn(program, words, options);
+  child.on('error', () => undefined);
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', reject);
+  });
+  return child;
 }

@@ -81,7 +81,7 @@ function open(everyMs = WEEK_MS) {
   const later = async (ms: number) => {
     clock.advance(ms);
     await drills.tick();
-    for (const id of begun) await drills.wait(id, 10_000);
+    for (const id of begun) await drills.work.wait(id, 10_000);
   };
   const resultOf = async (id: string) => JSON.parse((await store.find(id))?.drill ?? 'null')?.result;
   const say = (said: typeof answer) => {

@@ -55,17 +55,12 @@ interface Asked {
 export class Drills {
   readonly #deps: DrillsDeps;
   /** Progress is the stage of the drill. */
-  readonly #work: PointWork<string>;
+  readonly work: PointWork<string>;
 
   constructor(deps: DrillsDeps) {
     this.#deps = deps;
     const { onError, onEnd } = deps;
-    this.#work = new PointWork({ noun: 'drill', participle: 'drilled', first: 'preparing', onError, onEnd });
-  }
-
-  /** Stage of the point's drill; null: no drill is running. */
-  stageOf(pointId: string): string | null {
-    return this.#work.progressOf(pointId);
+    this.work = new PointWork({ noun: 'drill', participle: 'drilled', first: 'preparing', onError, onEnd });
   }
 
   /** Removes what killed drills left. */
@@ -76,7 +71,7 @@ export class Drills {
   /** Drills the newest sound point, unless any was drilled, or tried, within the interval. */
   async tick(): Promise<void> {
     const { store, clock, location, everyMs } = this.#deps;
-    if (everyMs === 0 || this.#work.isBusy) return;
+    if (everyMs === 0 || this.work.isBusy) return;
     const tried = (await store.listAt(location)).map(({ drill }) =>
       drill === null ? 0 : (JSON.parse(drill) as DrillRecord).started_at,
     );
@@ -94,26 +89,11 @@ export class Drills {
     assertKey(typed);
     const { point_id: pointId } = row;
     const { store, logs, location } = this.#deps;
-    await this.#work.begin(row, async () => {
+    await this.work.begin(row, async () => {
       const keys = await this.#deps.keys();
       const heads = (await store.isNewest(location, pointId)) ? logs.heads() : null;
       return (signal) => this.#drill({ pointId, keys, heads, typed }, signal);
     });
-  }
-
-  /** Resolves when the drill has ended, or after `ms`. */
-  wait(pointId: string, ms: number): Promise<void> {
-    return this.#work.wait(pointId, ms);
-  }
-
-  /** False when it is not being drilled. The previous result stays. */
-  cancel(pointId: string): Promise<boolean> {
-    return this.#work.cancel(pointId);
-  }
-
-  /** Cancels the drill in progress. */
-  close(): Promise<void> {
-    return this.#work.close();
   }
 
   async #drill(asked: Asked, signal: AbortSignal): Promise<void> {
@@ -141,7 +121,7 @@ export class Drills {
         repositoryKey: Buffer.from(keys.key).toString('hex'),
         heads,
       };
-      const onStage = (stage: string) => this.#work.note(stage);
+      const onStage = (stage: string) => this.work.note(stage);
       const findings = await ground.run(request, { signal, onStage });
       if (findings.logs !== null) await logs.note(findings.logs);
       const checks = [slotCheck, ...findings.checks, ...(await this.#compareChains(findings))];

@@ -27,12 +27,12 @@ export interface VerificationsDeps {
 export class Verifications {
   readonly #deps: VerificationsDeps;
   /** Progress is in percent. */
-  readonly #work: PointWork<number>;
+  readonly work: PointWork<number>;
 
   constructor(deps: VerificationsDeps) {
     this.#deps = deps;
     const { onError, onEnd } = deps;
-    this.#work = new PointWork({
+    this.work = new PointWork({
       noun: 'verification',
       participle: 'verified',
       first: 0,
@@ -41,35 +41,15 @@ export class Verifications {
     });
   }
 
-  /** Progress in percent; null when the point is not being verified. */
-  percentOf(pointId: string): number | null {
-    return this.#work.progressOf(pointId);
-  }
-
   /**
    * Begins a verification; does nothing when it is in progress already. Throws `point_invalid_state`,
    * `point_in_progress` when another is being verified, `target_unavailable`.
    */
   async begin(row: PointRow): Promise<void> {
-    await this.#work.begin(row, async () => {
+    await this.work.begin(row, async () => {
       const repository = await this.#deps.repository();
       return (signal) => this.#verify(row.point_id, { repository, signal });
     });
-  }
-
-  /** Resolves when the verification has ended, or after `ms`. */
-  wait(pointId: string, ms: number): Promise<void> {
-    return this.#work.wait(pointId, ms);
-  }
-
-  /** False when it is not being verified. The previous result stays. */
-  cancel(pointId: string): Promise<boolean> {
-    return this.#work.cancel(pointId);
-  }
-
-  /** Cancels the verification in progress. */
-  close(): Promise<void> {
-    return this.#work.close();
   }
 
   async #verify(
@@ -78,7 +58,7 @@ export class Verifications {
   ): Promise<void> {
     const { store, changes, clock, onError, news, logs, location } = this.#deps;
     const onProgress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) => {
-      this.#work.note(Math.min(99, Math.floor((bytes / totalBytes) * 1000) / 10));
+      this.work.note(Math.min(99, Math.floor((bytes / totalBytes) * 1000) / 10));
     };
     try {
       const sound = new PieceSet();

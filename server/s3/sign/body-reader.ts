@@ -20,7 +20,7 @@ import {
 } from '../../../libs/s3-wire/index.ts';
 import type { HeldBody } from '../../http/bodies/body-memory.ts';
 import { detachBuffer } from '../../platform/buffers.ts';
-import { endOfTick } from '../../platform/tick.ts';
+import { endOfTick } from '../../platform/concurrency.ts';
 import type { ReceivedBytes, Upload } from '../../storage/uploads/upload.ts';
 
 export interface BodyReaderDeps {

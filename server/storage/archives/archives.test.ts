@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Principal } from '../../calls/principal.ts';
+import { endOfTick } from '../../platform/concurrency.ts';
 import { type ErrorCode, isAppError } from '../../platform/errors.ts';
-import { endOfTick } from '../../platform/tick.ts';
 import { by } from '../../testing/account-fixture.ts';
 import {
   openStorageFixture,

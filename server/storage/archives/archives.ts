@@ -1,7 +1,7 @@
 /** A folder of a bucket, or what was chosen of it, as a zip that is generated while it is sent. */
 import type { Principal } from '../../calls/principal.ts';
+import { endOfTick } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
-import { endOfTick } from '../../platform/tick.ts';
 import { customerKeyRequired } from '../keys/customer-key.ts';
 import type { BrowsedRow, BrowseSql, From } from '../listing/browse-sql.ts';
 import { startOf } from '../listing/folder-walk.ts';

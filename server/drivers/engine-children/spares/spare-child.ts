@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import type { Logger } from 'pino';
 import { type Beat, onBeat } from '../../../platform/beat.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { readHostMemory } from '../../../platform/host/host-memory.ts';
+import { readHostMemory } from '../../../platform/host/host-facts.ts';
 import type { LaunchedChild } from '../child-host.ts';
 import type { BusyChild, ChildSlots, IdleChild, SlotUser } from '../child-slots.ts';
 import { encodeFrame } from '../frames.ts';

@@ -5,7 +5,7 @@
 import { Socket } from 'node:net';
 import type { Connection as Driver } from 'mysql2';
 import type { Connection, ConnectionOptions } from 'mysql2/promise';
-import { holdSocket } from '../../host-process/owned-socket.ts';
+import { holdSocket } from '../../host-process/foreign-files.ts';
 import { type LinksDeps, patiently } from '../../managed-server/links/server-links.ts';
 import { rolePassword } from '../../managed-server/links/server-secret.ts';
 import type { SqlLinks } from '../../managed-server/sql-server.ts';

@@ -1,8 +1,8 @@
 /** The process of MariaDB: its settings and its first data. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { syncFolder } from '../../../platform/durable-file.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { syncFolder } from '../../../platform/files.ts';
 import { removeTree } from '../../host-process/tree-removal.ts';
 import { programsOrThrow } from '../../managed-server/database-server.ts';
 import { makeServerSecret } from '../../managed-server/links/server-secret.ts';

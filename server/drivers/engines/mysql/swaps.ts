@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Access, LoadFailed } from '../../../databases/engine.ts';
 import { KeyedMutex } from '../../../platform/concurrency.ts';
-import { syncFolder, writeDurableFile } from '../../../platform/durable-file.ts';
+import { syncFolder, writeDurableFile } from '../../../platform/files.ts';
 import * as contents from './contents-store.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';

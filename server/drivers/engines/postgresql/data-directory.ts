@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../../platform/clock.ts';
-import { syncFolder, writeDurableFile } from '../../../platform/durable-file.ts';
+import { syncFolder, writeDurableFile } from '../../../platform/files.ts';
 import { removeName } from '../../host-process/foreign-files.ts';
 import type { ForeignProgram } from '../../host-process/foreign-program.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';

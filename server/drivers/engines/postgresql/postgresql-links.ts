@@ -1,7 +1,7 @@
 /** Connections to a server of PostgreSQL: the administrator's, and those in a tenant's name. */
 import { Socket } from 'node:net';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
-import { holdSocket } from '../../host-process/owned-socket.ts';
+import { holdSocket } from '../../host-process/foreign-files.ts';
 import { type LinksDeps, patiently } from '../../managed-server/links/server-links.ts';
 import { rolePassword } from '../../managed-server/links/server-secret.ts';
 import type { SqlLinks } from '../../managed-server/sql-server.ts';

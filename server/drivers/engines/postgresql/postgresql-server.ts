@@ -1,8 +1,8 @@
 /** The process of PostgreSQL: its settings and who may log in. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeDurableFile } from '../../../platform/durable-file.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { writeDurableFile } from '../../../platform/files.ts';
 import { SLOW_MS } from '../../managed-server/accounts/tenant-logs.ts';
 import { programsOrThrow } from '../../managed-server/database-server.ts';
 import { makeServerSecret } from '../../managed-server/links/server-secret.ts';

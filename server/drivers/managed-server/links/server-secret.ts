@@ -2,8 +2,8 @@
 import { createHmac } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { writeDurableFile } from '../../../platform/durable-file.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { writeDurableFile } from '../../../platform/files.ts';
 import { randomSecret } from '../../../platform/ids.ts';
 import type { ServerFolders } from '../managed-server.ts';
 

@@ -9,8 +9,8 @@ import { isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { Endpoint } from '../../../databases/engine.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { writeDurableFile } from '../../../platform/durable-file.ts';
 import { AppError } from '../../../platform/errors.ts';
+import { writeDurableFile } from '../../../platform/files.ts';
 import { type Certificate, makeAuthority, makeServerCertificate } from './certificates.ts';
 
 export interface ServerTlsOptions {

@@ -1,7 +1,7 @@
 /** Why a database server does not start, for the operator and for the next Cloudlet. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { writeDurableFile } from '../../../platform/durable-file.ts';
+import { writeDurableFile } from '../../../platform/files.ts';
 
 const FILE = 'trouble';
 

@@ -9,7 +9,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../../platform/clock.ts';
-import { syncFolder, writeDurableFile } from '../../../platform/durable-file.ts';
+import { syncFolder, writeDurableFile } from '../../../platform/files.ts';
 import { hostPath } from '../../../platform/host/host-programs.ts';
 import { randomBase62 } from '../../../platform/ids.ts';
 import { ROOT } from '../../../platform/program-files.ts';

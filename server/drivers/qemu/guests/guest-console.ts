@@ -3,8 +3,7 @@ import * as fs from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { GuestConsole } from '../../../compute/hypervisor.ts';
-import { openOwn, tailOf } from '../../host-process/foreign-files.ts';
-import { connectIn } from '../../host-process/owned-socket.ts';
+import { connectIn, openOwn, tailOf } from '../../host-process/foreign-files.ts';
 import { FILES } from '../arguments.ts';
 
 /** Above this a log is cut to its newest part while the guest runs: guests write without limit. */

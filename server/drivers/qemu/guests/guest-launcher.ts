@@ -4,7 +4,7 @@ import { chownSync, closeSync, existsSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { GuestOrigin, GuestSpec, OriginFile } from '../../../compute/hypervisor.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { ALLOW_OVERCOMMIT, committableBytes } from '../../../platform/host/host-memory.ts';
+import { ALLOW_OVERCOMMIT, committableBytes } from '../../../platform/host/host-facts.ts';
 import { lastLine } from '../../host-process/foreign-files.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';
 import { FILES, qemuArguments, withTap } from '../arguments.ts';

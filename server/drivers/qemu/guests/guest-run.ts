@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd, HeldSocket } from '../../../compute/hypervisor.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { patienceMs } from '../../../platform/host/host-load.ts';
-import { connectIn, holdSocket } from '../../host-process/owned-socket.ts';
+import { patienceMs } from '../../../platform/host/host-facts.ts';
+import { connectIn, holdSocket } from '../../host-process/foreign-files.ts';
 import { hostBootId, isAlive, type ProcessIdentity } from '../../host-process/process-identity.ts';
 import { type Ending, endingText, signalName } from '../../host-process/running-process.ts';
 import { BALLOON_ID, FILES } from '../arguments.ts';

@@ -9,7 +9,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestFile, GuestFiles } from '../../../compute/machines/point-machines.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import { hostBootId } from '../../../platform/host/host-boot.ts';
+import { hostBootId } from '../../../platform/host/host-facts.ts';
 import { randomName } from '../../../platform/ids.ts';
 import { HOLE } from '../../../recovery/repository/chunks.ts';
 import { openOwn, removeName } from '../../host-process/foreign-files.ts';

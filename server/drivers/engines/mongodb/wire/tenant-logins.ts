@@ -3,8 +3,8 @@ import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../../../databases/engine.ts';
 import { KeyedMutex } from '../../../../platform/concurrency.ts';
-import { writeDurableFileAsync } from '../../../../platform/durable-file.ts';
 import { AppError } from '../../../../platform/errors.ts';
+import { unlessMissing, writeDurableFileAsync } from '../../../../platform/files.ts';
 import type { ManagedServerDeps } from '../../../managed-server/managed-server.ts';
 import type { ScramKeys } from '../../../scram-keys.ts';
 
@@ -118,8 +118,4 @@ function parseLogin(text: string): Login | null {
 
 function alarmOf(name: string): string {
   return `mongodb_login_damaged_${name}`;
-}
-
-function unlessMissing(error: unknown): undefined {
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }

@@ -1,8 +1,30 @@
-/** Available memory of this host; a limit of a container or a service counts as the host's own. */
+/** Facts about this host: its boot, its load and its memory. */
 import { readFileSync } from 'node:fs';
-import { freemem, totalmem } from 'node:os';
+import { availableParallelism, freemem, loadavg, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 
+/**
+ * How many programs want each processor, as an average of the last minute: 1 on a host with processors to
+ * spare, 25 with a load of 50 on two processors. Where the system tells no load (Windows), 1.
+ */
+export function hostLoad(load = loadavg()[0] ?? 0, processors = availableParallelism()): number {
+  return Math.max(1, load / processors);
+}
+
+/**
+ * How long to wait on this host, now, for something that takes at most `ms` on a quiet host.
+ * Ask again while waiting: the load of a host that has just become busy rises for a minute.
+ */
+export function patienceMs(ms: number): number {
+  return ms * hostLoad();
+}
+
+/** Changes with every boot of the host; empty if the kernel does not provide it. */
+export function hostBootId(): string {
+  return read('/proc/sys/kernel/random/boot_id');
+}
+
+/** Memory of this host; a limit of a container or a service counts as the host's own. */
 export interface HostMemory {
   /** The host's memory, or the lowest limit. */
   readonly totalBytes: number;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startProgram } from './child-process.ts';
+import { startProgram } from './host-programs.ts';
 
 test('a program that runs has all of its streams, and nothing that it said is lost', async () => {
   const child = await startProgram('/bin/sh', ['-c', 'read line; echo "heard $line"'], { stdio: 'pipe' });
@@ -27,7 +27,7 @@ test('a signal that ends it is heard as its end', async () => {
 });
 
 test('a process without file descriptors is told so, and lives on', () => {
-  const path = fileURLToPath(new URL('child-process.ts', import.meta.url));
+  const path = fileURLToPath(new URL('host-programs.ts', import.meta.url));
   const script = `
     import { openSync } from 'node:fs';
     import { startProgram } from ${JSON.stringify(path)};

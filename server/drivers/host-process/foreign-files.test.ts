@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { noGuestUsers, noUsers, testUidBase } from '../../testing/own-ground.ts';
-import { connectIn } from './owned-socket.ts';
+import { connectIn } from './foreign-files.ts';
 
 const UID = testUidBase();
 const NAME = 'console.sock';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { stablePlan } from './stable-plan.ts';
+import { stablePlan } from './connection.ts';
 
 test('only placeholders change', () => {
   assert.equal(

@@ -4,7 +4,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { committableBytes, readHostMemory } from './host-memory.ts';
+import { committableBytes, hostLoad, patienceMs, readHostMemory } from './host-facts.ts';
+
+test('the load of a host is per processor, and never below 1', () => {
+  assert.equal(hostLoad(50, 2), 25);
+  assert.equal(hostLoad(0.4, 2), 1);
+  assert.equal(hostLoad(0, 2), 1);
+  assert.ok(hostLoad() >= 1);
+});
+
+test('patience is never less than on a quiet host', () => assert.ok(patienceMs(1000) >= 1000));
 
 const MIB = 1024 * 1024;
 const MEMINFO = 'MemTotal:       8388608 kB\nMemFree:  100 kB\nMemAvailable:    6291456 kB\n';
@@ -100,7 +109,7 @@ test('a real group of this host limits what is said', (t) => {
   const program = `
     const { readHostMemory } = await import(process.argv[1]);
     console.log(JSON.stringify(readHostMemory()));`;
-  const url = new URL('./host-memory.ts', import.meta.url).href;
+  const url = new URL('./host-facts.ts', import.meta.url).href;
   const words = [process.execPath, '--input-type=module', '-e', program, url];
   const group = `cloudlet-test-${process.pid}`;
   const { status, stdout } = spawnSync('sh', ['-c', LIMITED, 'sh', group, ...words], { encoding: 'utf8' });

@@ -1,4 +1,7 @@
-/** Small files that are replaced atomically and survive a loss of power: the new content, or the old. */
+/**
+ * Small files that are replaced atomically and survive a loss of power, with the new content or the old; and
+ * the codes of errors of files.
+ */
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -37,4 +40,18 @@ export function syncFolder(path: string): void {
 export async function syncFolderAsync(path: string): Promise<void> {
   const folder = await open(path, 'r');
   await folder.sync().finally(() => folder.close());
+}
+
+/** The code of an error of the system, such as `ENOENT`; undefined: it is another error. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}
+
+export function isCode(error: unknown, code: string): boolean {
+  return codeOf(error) === code;
+}
+
+/** For `catch`: the result is undefined where the file is missing; other errors are thrown. */
+export function unlessMissing(error: unknown): undefined {
+  if (!isCode(error, 'ENOENT')) throw error;
 }
