@@ -20,6 +20,9 @@ import { type AdminRoutesDeps, adminRoutes } from './admin-routes.ts';
 import { Administration, type AdministrationDeps } from './administration.ts';
 import { Closings } from './closings.ts';
 import { AccountDirectory } from './directory.ts';
+import { AccountExports, type AccountExportsDeps } from './export/account-exports.ts';
+import { type ExportRoutesDeps, exportRoutes } from './export/export-routes.ts';
+import { ExportedAccount, type ExportedAccountDeps } from './export/exported-account.ts';
 import { type InvitationRoutesDeps, invitationRoutes } from './invitations/invitation-routes.ts';
 import { Invitations, type InvitationsDeps } from './invitations/invitations.ts';
 import { InvitationStore } from './invitations/invitations-store.ts';
@@ -59,6 +62,8 @@ export interface AccountsDeps {
     Pick<AccountDeps, 'balance' | 'assignPlan'> &
     Pick<InvitationsDeps, 'hasPlan'>;
   readonly outbox: Outbox;
+  /** Other domains' part of an export, and its spools. */
+  readonly exports: Pick<AccountExportsDeps, 'sources' | 'openSpool'>;
   /** Where mail says the console is: as the settings say, or else where it listens. */
   readonly mailUrl: () => string;
   /** Where users reach the API and the data origin, without a slash at the end. */
@@ -70,10 +75,11 @@ export function accountsRoutes(
   deps: AccountRoutesDeps &
     LinkRoutesDeps &
     AdminRoutesDeps &
-    InvitationRoutesDeps & { readonly clientLogins: ClientLogins },
+    InvitationRoutesDeps &
+    ExportRoutesDeps & { readonly clientLogins: ClientLogins },
 ) {
   const links = [...setupRoutes(deps), ...resetRoutes(deps), ...mailedLinkRoutes(deps)];
-  const own = [...accountRoutes(deps), ...links];
+  const own = [...accountRoutes(deps), ...exportRoutes(deps), ...links];
   return [...own, ...clientLoginRoutes(deps.clientLogins), ...adminRoutes(deps), ...invitationRoutes(deps)];
 }
 
@@ -94,6 +100,7 @@ export async function accountsPart({
   transfer,
   announce,
   outbox,
+  exports,
   mailUrl,
   apiUrl,
   dataUrl,
@@ -138,10 +145,6 @@ export async function accountsPart({
     metadata,
   );
   if (config.adminKey !== '') await administration.ensureAdminKey(config.adminKey);
-  const linkKeys = {
-    currentId: (accountId: number) => apiKeys.currentId(accountId),
-    holderOf: (keyId: string) => authenticator.holderOf(keyId),
-  };
   const { publicUrl } = config;
   const origin = { secureCookies: publicUrl.startsWith('https:'), publicUrl, apiUrl };
   return {
@@ -151,7 +154,7 @@ export async function accountsPart({
     accountChanges,
     setupLinks: byLink.setupLinks,
     authenticator,
-    linkKeys,
+    linkKeys: linkKeysOf(apiKeys, authenticator),
     rightsHolders: new RightsHolders({ store, clock, apiKeys }),
     directory: new AccountDirectory({ store }),
     routes: accountsRoutes({
@@ -168,11 +171,24 @@ export async function accountsPart({
       mailedLinks,
       tickets,
       administration,
+      accountExports: exportsOf({ ...shared, ...exports, accessKeys, apiKeys, checks }),
     }),
     jobs: jobsOf({ authenticator, closings, administration, sessions }),
     gauges: (meters: Meters) => meterSignIns(meters, sessions),
     flush: () => authenticator.flush(),
   };
+}
+
+/** Keys that signed links depend on. */
+function linkKeysOf(apiKeys: ApiKeys, authenticator: Authenticator) {
+  return {
+    currentId: (accountId: number) => apiKeys.currentId(accountId),
+    holderOf: (keyId: string) => authenticator.holderOf(keyId),
+  };
+}
+
+function exportsOf(deps: AccountExportsDeps & ExportedAccountDeps): AccountExports {
+  return new AccountExports({ ...deps, sources: [new ExportedAccount(deps), ...deps.sources] });
 }
 
 function jobsOf(of: {

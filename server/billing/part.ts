@@ -33,6 +33,7 @@ import { databaseCharges, storageCharges, Usage, vmCharges } from './metering/re
 import { SteadyClock } from './metering/steady-clock.ts';
 import { UsageStore } from './metering/usage-store.ts';
 import { estimate } from './reports/estimate.ts';
+import { ExportedBills } from './reports/exported-bills.ts';
 import { Reports, revenueReport } from './reports/report.ts';
 import { LedgerReports } from './reports/report-ledger.ts';
 import type { Period } from './reports/report-period.ts';
@@ -162,8 +163,11 @@ export function billingPart(
     return { name, everyMs: MINUTE_MS, per: 'cluster', run, ...more };
   };
   const plans = new Plans({ ...billing, store, monthly });
+  const reports = new Reports({ metadata, clock, rating });
+  const ledgerReports = new LedgerReports({ store: ledger });
   return {
     plans,
+    exported: new ExportedBills({ reports, ledgerReports, clock }),
     forAccounts: {
       creditsAdded,
       accountChanged: (accountId: number) => creditStates.accountChanged(accountId),
@@ -178,8 +182,8 @@ export function billingPart(
       checks,
       plans,
       changeAccount,
-      reports: new Reports({ metadata, clock, rating }),
-      ledgerReports: new LedgerReports({ store: ledger }),
+      reports,
+      ledgerReports,
       priceList: new PriceList({ prices, accounts, changes, clock, reports: ledger, catalog: store }),
       estimate: (accountId: number) => estimate({ accounts, prices, clock, rating }, accountId),
       revenue: (period: Period) => revenueReport(ledger, period),

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { SetupLinks } from '../accounts/links/setup-links.ts';
 import { type AccountsPart, accountsPart } from '../accounts/part.ts';
 import { sealHash } from '../audit/chain.ts';
+import { exportedAudit } from '../audit/exported-audit.ts';
 import { auditPart } from '../audit/part.ts';
 import { announceByMail } from '../billing/credit/credit-mails.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
@@ -26,6 +27,7 @@ import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import { NodeLinks } from '../drivers/node-proxy/node-links.ts';
 import { ownFrontPorts } from '../drivers/node-proxy/own-front-ports.ts';
+import { spoolsIn } from '../drivers/spool-files.ts';
 import type { ControlSockets } from '../http/caller.ts';
 import type { ConnectionGuard } from '../http/connections/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
@@ -299,6 +301,8 @@ async function buildDomains(
   });
   const size = { diskBytes: base.diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
   await followHost(log, credits.plans, size);
+  const exported = [storage, databases, compute, credits].map((domain) => domain.exported);
+  const openSpool = spoolsIn(config.dataDir, base.assertSpace);
   const accounts = await accountsPart({
     ...options,
     transfer: transferStatements,
@@ -308,6 +312,7 @@ async function buildDomains(
     apiUrl,
     dataUrl,
     credits: credits.forAccounts,
+    exports: { sources: [...exported, exportedAudit(base.metadata)], openSpool },
   });
   const [webhooks, audit] = [webhooksPart({ clock, log, base }), auditPart({ ...base, clock })];
   return { audit, storage, engines, compute, databases, credits, accounts, mail, webhooks, recovery };

@@ -115,6 +115,7 @@ export async function buildCompute(deps: HostDeps) {
     }),
     host: {
       hypervisor,
+      disks: hypervisor.copies,
       waits: hypervisor.waits,
       networks: network.networks,
       sweepHost: async () => {

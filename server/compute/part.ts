@@ -16,6 +16,7 @@ import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
 import { Consoles } from './console/console.ts';
 import { type ConsoleRoutesDeps, consoleRoutes, consoleSocket } from './console/console-routes.ts';
+import { ExportedMachines } from './exported-machines.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import { ImageImports } from './images/image-imports.ts';
 import { type ImageRoutesDeps, imageRoutes } from './images/image-routes.ts';
@@ -30,6 +31,7 @@ import { LentKeys, type LentKeysDeps } from './machines/lent-keys.ts';
 import { Lifecycle, type VmEventType } from './machines/lifecycle.ts';
 import { MachineOrigins, type MachinePoints } from './machines/machine-origins.ts';
 import { Machines, type OpenFiles } from './machines/machines.ts';
+import type { GuestDisks } from './machines/point-machines.ts';
 import { PowerControl } from './machines/power-control.ts';
 import { Reconciler } from './machines/reconcile.ts';
 import { Runs } from './machines/runs.ts';
@@ -135,6 +137,7 @@ const TUNNEL_CHECK_MS = 2000;
 /** Host resources of machines besides the hypervisor. */
 export interface Host {
   readonly hypervisor: Hypervisor;
+  readonly disks: GuestDisks;
   /** Machines paused because the disk is full. */
   readonly waits: { readonly count: number; update(): Promise<unknown> };
   /** Firewall rules that isolate this host from machines. */
@@ -188,6 +191,10 @@ async function haltWaiting({ waits }: Host, alarms: Alarms): Promise<void> {
   alarms.raise(WAITING, `${waits.count} virtual machines are paused: the disk is nearly full`, fix);
 }
 
+function every(name: string, everyMs: number, run: () => Promise<unknown>): Job {
+  return { name, everyMs, per: 'host', run };
+}
+
 /** Builds compute with its jobs, which run once it is started. */
 export function computePart(
   deps: ComputeDeps & {
@@ -222,9 +229,6 @@ export function computePart(
   const consoles = new Consoles({ hypervisor });
   const guard = () => guardNetworks(host, log, store);
   const connectAll = () => syncPrivateNetworks(store, privateNetworks);
-  const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
-    return { name, everyMs, per: 'host', run };
-  };
   const flushSent = () => {
     published.countSent();
     return sent.flush();
@@ -236,6 +240,7 @@ export function computePart(
   return {
     accountStops,
     resources: machines.resources,
+    exported: new ExportedMachines({ machines, disks: host.disks }),
     routes: computeRoutes(routeDeps),
     sockets: [consoleSocket(routeDeps), vmTunnelSocket({ ...deps, ...parts, changes, find, sent })],
     gauges: (meters: Meters) => meterVms(meters, { sampler, counts: async () => store.counts() }),

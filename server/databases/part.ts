@@ -21,6 +21,7 @@ import { Dumps } from './dumps.ts';
 import type { Engine, EngineLimits } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import { Engines, moveDatabases, watchEngines } from './engines.ts';
+import { ExportedDatabases } from './exported-databases.ts';
 import { databaseStops } from './life/account-stops.ts';
 import type { DataFaults } from './life/data-faults.ts';
 import type { DatabaseBilling, Egress } from './life/egress.ts';
@@ -141,6 +142,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     refill,
     pointSource,
     resources: creation.resources,
+    exported: new ExportedDatabases(parts),
     routes,
   };
 }

@@ -16,6 +16,7 @@ import type { SweepGuard } from '../platform/sweep-guard.ts';
 import { stopCode } from '../platform/sweep-guard.ts';
 import { type ArchiveRoutesDeps, archiveRoutes } from './archives/archive-routes.ts';
 import { Archives } from './archives/archives.ts';
+import { ExportedBuckets } from './archives/exported-buckets.ts';
 import { Selections } from './archives/selections.ts';
 import { BlobSql } from './blobs/blob-sql.ts';
 import type { BlobStore } from './blobs/blobs.ts';
@@ -167,6 +168,7 @@ export async function storagePart(deps: StorageDeps) {
     scrubber,
     services,
     resources: accountBuckets(pointRestores),
+    exported: new ExportedBuckets(services),
     routes: storageRoutes({
       ...services,
       pointRestores,

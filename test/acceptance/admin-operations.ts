@@ -14,6 +14,7 @@ export const ADMIN_OPERATIONS = {
   adminMailResetLink: {},
   adminGetAccount: {},
   adminGetRights: {},
+  adminExportAccount: {},
   adminChangeAccount: { json: {} },
   adminVerifyAudit: {},
   adminCreateInvitation: { json: {} },

@@ -19,6 +19,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   getProfile: {},
   updateAccount: { json: {} },
   closeAccount: {},
+  exportAccount: {},
   confirmPassword: { json: { current_password: 'not this' } },
   rotateApiKey: { json: {} },
   getRights: {},

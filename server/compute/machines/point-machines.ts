@@ -8,6 +8,20 @@ export interface GuestFiles {
   filesOf(vmId: string, signal: AbortSignal): readonly GuestFile[];
 }
 
+/** Lists the disks of a guest for an export. */
+export interface GuestDisks {
+  /**
+   * The disk, and after it the image that it stores only differences from, if any, under the name that the
+   * disk calls it by. Empty for a guest that was never prepared.
+   */
+  disksOf(guest: GuestOnImage, signal: AbortSignal): readonly Pick<GuestFile, 'path' | 'open'>[];
+}
+
+export interface GuestOnImage {
+  readonly vmId: string;
+  readonly imageId: string;
+}
+
 export type GuestFile = OpenedFile & Pick<SourceFile, 'path' | 'fingerprint'>;
 
 const PAGE = 500;

@@ -1,4 +1,5 @@
 /** Guests as QEMU processes on this host. */
+import { join } from 'node:path';
 import type * as hv from '../../compute/hypervisor.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -167,13 +168,14 @@ export class QemuHypervisor implements hv.Hypervisor {
     return prepareGuest(deps, spec, origin);
   }
 
-  /** For recovery points. */
+  /** For recovery points and exports. */
   get copies(): DiskCopies {
     return new DiskCopies({
       folders: this.#folders,
       runs: this.#runs,
       clock: this.#deps.clock,
       qemuImg: () => this.#programs.image(),
+      imagePath: (imageId) => join(this.#deps.imagesDirectory, `${imageId}.qcow2`),
       assertSpace: this.#deps.assertSpace ?? (() => {}),
     });
   }

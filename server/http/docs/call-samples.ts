@@ -77,6 +77,8 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   changeBucketSettings: { ...BUCKET, body: { tags: { team: 'photos' } } },
   uploadObject: { ...BUCKET, form: { file: '@photo.jpg', metadata: '{"camera":"X100"}' } },
   listAudit: { query: '?limit=100' },
+  exportAccount: { options: '-o account.zip' },
+  adminExportAccount: { options: '-o ada.zip' },
   listObjects: { ...BUCKET, query: '?limit=100' },
   browseBucket: { ...BUCKET, query: '?prefix=2026/&sort=size&order=desc' },
   changeObject: { body: { metadata: { camera: 'X100' }, mime_type: 'image/jpeg' } },

@@ -1,4 +1,5 @@
 /** A folder of a bucket, or what was chosen of it, as a zip that is generated while it is sent. */
+import { safePath } from '../../calls/account-export.ts';
 import type { Principal } from '../../calls/principal.ts';
 import { endOfTick } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
@@ -208,15 +209,6 @@ export class Archives {
 
 function tooLarge(detail: string): AppError {
   return new AppError('invalid_request', detail, { hint: 'Download its subfolders one by one' });
-}
-
-/**
- * A path that stays inside the folder it is unpacked in, on any system: no "..", no empty part, no "\\" and
- * no ":", which are "/" and a drive to Windows.
- */
-function safePath(name: string): string {
-  const parts = name.split('/').map((part) => part.replace(/[\\:]/g, '_'));
-  return parts.map((part) => (/^\.{0,2}$/.test(part) ? `_${part.replaceAll('.', '_')}` : part)).join('/');
 }
 
 /** Limits the memory for central directories of zips being sent, per account and in total. */

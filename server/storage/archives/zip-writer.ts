@@ -11,9 +11,15 @@ interface ZipFile {
   readonly name: string;
   /** ms since 1970. */
   readonly modifiedAt: number;
-  readonly sizeBytes: number;
-  /** Writes `sizeBytes` bytes to the sink. */
-  readonly read: (sink: Sink) => Promise<void>;
+  /** Expected size; null: unknown. Fewer bytes are fine, more than 4 GiB need an expectation or null. */
+  readonly sizeBytes: number | null;
+  readonly read: (sink: (chunk: Uint8Array) => Promise<void>) => Promise<void>;
+}
+
+/** Where the directory is kept until the end. */
+export interface ZipDirectory {
+  append(bytes: Uint8Array): Promise<void>;
+  bytes(): AsyncIterable<Uint8Array>;
 }
 
 /** Sizes follow the data, and names are UTF-8. */
@@ -33,48 +39,57 @@ export function maxDirectoryBytes(files: number, nameBytes: number): number {
 
 export class ZipWriter {
   readonly #sink: Sink;
-  /** In blocks: one buffer per file would take much more memory than its contents. */
-  readonly #directory: Buffer[] = [];
-  #used = 0;
+  readonly #memory = new DirectoryBlocks();
+  readonly #directory: ZipDirectory;
   #files = 0;
   #at = 0;
 
-  constructor(sink: Sink) {
+  /** `directory`: default, in memory. */
+  constructor(sink: Sink, directory?: ZipDirectory) {
     this.#sink = sink;
+    this.#directory = directory ?? this.#memory;
   }
 
   /** Memory used by the directory, bytes. */
   get directoryBytes(): number {
-    return this.#directory.length * BLOCK_BYTES;
+    return this.#memory.sizeBytes;
   }
 
-  /** Writes one file; the previous one must be complete. Passes on errors of `read`. */
+  /**
+   * Writes one file; the previous one must be complete. Passes on errors of `read`; if it has written nothing
+   * by then, the zip has nothing of the file and can go on.
+   */
   async add(file: ZipFile): Promise<void> {
     const offset = this.#at;
     const name = Buffer.from(file.name);
-    const isLarge = file.sizeBytes >= MOST;
+    const isLarge = file.sizeBytes === null || file.sizeBytes >= MOST;
     const common = commonFields(file.modifiedAt, isLarge);
     // Its presence means that the sizes after the data have eight bytes each.
     const extra = isLarge ? extraOf([0, 0]) : Buffer.alloc(0);
     const sizes = isLarge ? u32(0, MOST, MOST) : u32(0, 0, 0);
-    await this.#write(u32(0x04034b50), common, sizes, u16(name.length, extra.length), name, extra);
-    let checksum = 0;
-    await file.read((chunk) => {
+    let isBegun = false;
+    const begin = () => {
+      isBegun = true;
+      return this.#write(u32(0x04034b50), common, sizes, u16(name.length, extra.length), name, extra);
+    };
+    let [checksum, size] = [0, 0];
+    await file.read(async (chunk) => {
+      if (!isBegun) await begin();
       checksum = crc32(chunk, checksum);
+      size += chunk.length;
       this.#at += chunk.length;
-      return this.#sink(chunk);
+      await this.#sink(chunk);
     });
-    const size = file.sizeBytes;
+    if (!isBegun) await begin();
     await this.#write(u32(0x08074b50, checksum), isLarge ? u64(size, size) : u32(size, size));
-    this.#keep(directoryEntry({ name, common, checksum, size, offset }));
+    this.#files++;
+    await this.#directory.append(directoryEntry({ name, common, checksum, size, offset }));
   }
 
   /** Writes the directory, without which the zip is invalid. */
   async end(): Promise<void> {
     const start = this.#at;
-    for (const [index, block] of this.#directory.entries()) {
-      await this.#write(index < this.#directory.length - 1 ? block : block.subarray(0, this.#used));
-    }
+    for await (const block of this.#directory.bytes()) await this.#write(block);
     const size = this.#at - start;
     const count = this.#files;
     if (count >= MOST_FILES || this.#at >= MOST) {
@@ -88,23 +103,38 @@ export class ZipWriter {
     await this.#write(u32(0x06054b50), u16(0, 0, files, files), ends, u16(0));
   }
 
-  #keep(entry: Buffer): void {
-    this.#files++;
+  async #write(...parts: readonly Uint8Array[]): Promise<void> {
+    const bytes = Buffer.concat(parts);
+    this.#at += bytes.length;
+    await this.#sink(bytes);
+  }
+}
+
+/** In blocks: one buffer per file would take much more memory than its contents. */
+class DirectoryBlocks implements ZipDirectory {
+  readonly #blocks: Buffer[] = [];
+  #used = 0;
+
+  get sizeBytes(): number {
+    return this.#blocks.length * BLOCK_BYTES;
+  }
+
+  async append(entry: Buffer): Promise<void> {
     for (let rest = entry; rest.length > 0; ) {
-      if (this.#used === BLOCK_BYTES || this.#directory.length === 0) {
-        this.#directory.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
+      if (this.#used === BLOCK_BYTES || this.#blocks.length === 0) {
+        this.#blocks.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
         this.#used = 0;
       }
-      const copied = rest.copy(this.#directory.at(-1) as Buffer, this.#used);
+      const copied = rest.copy(this.#blocks.at(-1) as Buffer, this.#used);
       this.#used += copied;
       rest = rest.subarray(copied);
     }
   }
 
-  async #write(...parts: readonly Buffer[]): Promise<void> {
-    const bytes = Buffer.concat(parts);
-    this.#at += bytes.length;
-    await this.#sink(bytes);
+  async *bytes(): AsyncGenerator<Uint8Array> {
+    const last = this.#blocks.length - 1;
+    for (const [index, block] of this.#blocks.entries())
+      yield index < last ? block : block.subarray(0, this.#used);
   }
 }
 

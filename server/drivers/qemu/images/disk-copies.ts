@@ -1,13 +1,19 @@
 /**
- * Reads guests' files for a recovery point. The disk of a guest that runs is copied by its QEMU as of one
- * moment (blockdev-backup) into a file that we made in the guest's folder and whose name is gone as soon as
- * QEMU has it open; a stop does not wait for that, and ends it. One that does not run is read as it lies.
+ * Reads guests' files for a recovery point, and their disks for an export. The disk of a guest that runs is
+ * copied by its QEMU as of one moment (blockdev-backup) into a file that we made in the guest's folder and
+ * whose name is gone as soon as QEMU has it open; a stop does not wait for that, and ends it. One that does
+ * not run is read as it lies.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GuestFile, GuestFiles } from '../../../compute/machines/point-machines.ts';
+import type {
+  GuestDisks,
+  GuestFile,
+  GuestFiles,
+  GuestOnImage,
+} from '../../../compute/machines/point-machines.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { hostBootId } from '../../../platform/host/host-facts.ts';
 import { randomName } from '../../../platform/ids.ts';
@@ -26,6 +32,8 @@ export interface DiskCopiesDeps {
   readonly clock: Pick<Clock, 'now'>;
   /** Path of `qemu-img`; null: not installed. */
   readonly qemuImg: () => Promise<string | null>;
+  /** Path of an image's file. */
+  readonly imagePath: (imageId: string) => string;
   /** Throws when so many bytes more must not be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
@@ -37,7 +45,7 @@ const BLOCK = 512;
 /** The coarsest clock of a file system. */
 const TICK_MS = 2000;
 
-export class DiskCopies implements GuestFiles {
+export class DiskCopies implements GuestFiles, GuestDisks {
   readonly #deps: DiskCopiesDeps;
 
   constructor(deps: DiskCopiesDeps) {
@@ -62,6 +70,25 @@ export class DiskCopies implements GuestFiles {
         open: async () => Readable.from([Buffer.from(JSON.stringify(portable))]),
       },
     ];
+  }
+
+  disksOf({ vmId, imageId }: GuestOnImage, signal: AbortSignal): readonly GuestFile[] {
+    const record = this.#deps.folders.find(vmId);
+    if (record === undefined) return [];
+    const file = { path: diskOf(record), open: () => this.#disk(record, signal) };
+    // Ours, not the guest's name for it, which the guest could change.
+    const base = { path: FILES.base, open: async () => this.#image(imageId) };
+    return record.diskFormat === 'raw' ? [file] : [file, base];
+  }
+
+  /** Read only, ever. */
+  async *#image(imageId: string): AsyncGenerator<Uint8Array> {
+    const fd = fs.openSync(this.#deps.imagePath(imageId), fs.constants.O_RDONLY);
+    try {
+      yield* this.#bytesOf(fd, { format: 'raw', uid: null });
+    } finally {
+      fs.closeSync(fd);
+    }
   }
 
   /**

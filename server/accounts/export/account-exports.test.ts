@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { unzip } from '../../../test/harness/zip.ts';
+import { type ExportedFile, type ExportSource, jsonFile, Unreadable } from '../../calls/account-export.ts';
+import type { Principal } from '../../calls/principal.ts';
+import { spoolsIn } from '../../drivers/spool-files.ts';
+import { isAppError } from '../../platform/errors.ts';
+import { by, newPrincipal, openAccountFixture } from '../../testing/account-fixture.ts';
+import { AccountStore } from '../store.ts';
+import { AccountExports } from './account-exports.ts';
+
+let fixture: Awaited<ReturnType<typeof openAccountFixture>>;
+let owner: Principal;
+before(async () => {
+  fixture = await openAccountFixture();
+  owner = await newPrincipal(fixture.accounts, 'owner');
+});
+after(() => fixture.close());
+
+type Read = ExportedFile['read'];
+
+function exportsOf(...files: readonly { readonly path: string; readonly read: Read }[]) {
+  let open = 0;
+  const spools = spoolsIn(fixture.directory, () => {});
+  const source: ExportSource = {
+    async *files() {
+      yield jsonFile('first.json', { a: 1 });
+      for (const file of files) yield { kind: null, modifiedAt: 0, sizeBytes: null, ...file };
+      yield { path: 'secret', leftOut: 'nobody can read it' };
+      yield jsonFile('last.json', { z: 1 });
+    },
+  };
+  const exports = new AccountExports({
+    store: new AccountStore({ reads: fixture.metadata }),
+    changes: fixture.changes,
+    clock: fixture.clock,
+    apiKeys: { assertOwner: async () => {} },
+    checks: { assertFresh: async () => {} },
+    sources: [source],
+    openSpool: () => {
+      const spool = spools();
+      open++;
+      const close = async () => {
+        open--;
+        await spool.close();
+      };
+      return { append: (bytes) => spool.append(bytes), bytes: () => spool.bytes(), close };
+    },
+  });
+  return { exports, countOpen: () => open };
+}
+
+async function send(exports: AccountExports): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  const { send: run } = await exports.openOwn(by(owner), false);
+  await run(async (piece) => void pieces.push(Buffer.from(piece)), new AbortController().signal);
+  return Buffer.concat(pieces);
+}
+
+const unreadable = () => Promise.reject(new Unreadable('it is damaged'));
+
+test('what cannot be read is told, and what breaks off stays as far as it came', async () => {
+  const { exports, countOpen } = exportsOf(
+    { path: 'gone', read: unreadable },
+    { path: 'half', read: (sink) => sink(Buffer.from('half')).then(unreadable) },
+  );
+  const files = unzip(await send(exports));
+  assert.deepEqual(
+    files.map(({ name }) => name),
+    ['first.json', 'half', 'last.json', 'MANIFEST.json'],
+  );
+  const manifest = JSON.parse(String(files.at(-1)?.bytes));
+  assert.deepEqual(manifest.left_out, [
+    { path: 'gone', reason: 'it is damaged' },
+    { path: 'half', reason: 'incomplete: it is damaged' },
+    { path: 'secret', reason: 'nobody can read it' },
+  ]);
+  const half = manifest.files.find(({ path }: { path: string }) => path === 'half');
+  assert.deepEqual([half.bytes, half.left_out], [4, 'incomplete: it is damaged']);
+  assert.equal(manifest.counts.left_out, 3);
+  assert.equal(countOpen(), 0);
+});
+
+test('any other error ends the archive without a directory, and frees what it held', async () => {
+  const read: Read = async (sink) => {
+    await sink(Buffer.from('half'));
+    throw new Error('the disk is gone');
+  };
+  const { exports, countOpen } = exportsOf({ path: 'half', read });
+  const pieces: Buffer[] = [];
+  const { send: run } = await exports.openOwn(by(owner), false);
+  const sent = run(async (piece) => void pieces.push(Buffer.from(piece)), new AbortController().signal);
+  await assert.rejects(sent, /the disk is gone/);
+  assert.ok(!Buffer.concat(pieces).includes('504b0506', 0, 'hex'));
+  assert.equal(countOpen(), 0);
+  await assert.rejects(send(exports), /the disk is gone/, 'the next one may run');
+});
+
+test('one runs at a time', async () => {
+  const { exports } = exportsOf();
+  const gone = Promise.withResolvers<void>();
+  const { send: run } = await exports.openOwn(by(owner), false);
+  const first = run(() => gone.promise, new AbortController().signal);
+  await assert.rejects(send(exports), (error) => isAppError(error, 'job_running'));
+  gone.resolve();
+  await first;
+  assert.equal(unzip(await send(exports)).length, 3);
+});

@@ -1,0 +1,93 @@
+/** The export of an account: each domain gives the files of its own, and accounts/export/ packs them. */
+import type { Principal } from './principal.ts';
+
+/** Takes a piece, whose memory is reused when the promise settles. */
+export type PieceSink = (piece: Uint8Array) => Promise<void>;
+
+/** Bytes that are put aside until they are read, on the disk once they are many. */
+export interface Spool {
+  /** Throws `out_of_space`. */
+  append(bytes: Uint8Array): Promise<void>;
+  bytes(): AsyncIterable<Uint8Array>;
+  /** Frees the disk space. A second call does nothing. */
+  close(): Promise<void>;
+}
+
+export interface ExportedFile {
+  /** Inside the archive: parts without `..`, with `/` between them. */
+  readonly path: string;
+  /** Counted in the manifest; null: a file beside the resources. */
+  readonly kind: ExportedKind | null;
+  /** ms since 1970. */
+  readonly modifiedAt: number;
+  /** null: unknown before the end. */
+  readonly sizeBytes: number | null;
+  /** Writes all bytes. Throws Unreadable for the manifest to tell; any other error ends the archive. */
+  read(sink: PieceSink, signal: AbortSignal): Promise<void>;
+}
+
+export const EXPORTED_KINDS = ['bucket', 'version', 'database', 'machine', 'disk'] as const;
+export type ExportedKind = (typeof EXPORTED_KINDS)[number];
+
+/** A file that cannot be exported, and why. */
+export interface LeftOutFile {
+  readonly path: string;
+  readonly leftOut: string;
+}
+
+export interface Exporting {
+  /** Owner of all that is exported, with all scopes. */
+  readonly owner: Principal;
+  readonly wantsDisks: boolean;
+  /** Whether the bytes count as traffic of the account. */
+  readonly isCounted: boolean;
+  readonly signal: AbortSignal;
+  /** A spool that is closed with the export at the latest. */
+  spool(): Spool;
+}
+
+export interface ExportSource {
+  files(exporting: Exporting): AsyncIterable<ExportedFile | LeftOutFile>;
+}
+
+/** Thrown by a file whose bytes cannot be read, or not to their end. The message is public. */
+export class Unreadable extends Error {}
+
+/** A small document. */
+export function jsonFile(path: string, value: unknown, kind: ExportedKind | null = null): ExportedFile {
+  const bytes = Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+  return { path, kind, modifiedAt: 0, sizeBytes: bytes.length, read: (sink) => sink(bytes) };
+}
+
+/** One JSON value a line, read while it is written. */
+export function linesFile(path: string, lines: () => AsyncIterable<unknown>): ExportedFile {
+  return {
+    path,
+    kind: null,
+    modifiedAt: 0,
+    sizeBytes: null,
+    read: async (sink) => {
+      for await (const line of lines()) await sink(Buffer.from(`${JSON.stringify(line)}\n`));
+    },
+  };
+}
+
+const PART_BYTES = 200;
+
+/**
+ * A path that stays inside the folder it is unpacked in, on any system: no "..", no empty part, no "\\" and
+ * no ":", which are "/" and a drive to Windows; and no part is too long for a file system.
+ */
+export function safePath(name: string): string {
+  const parts = name.split('/').map((part) => shortened(part.replace(/[\\:]/g, '_')));
+  return parts.map((part) => (/^\.{0,2}$/.test(part) ? `_${part.replaceAll('.', '_')}` : part)).join('/');
+}
+
+function shortened(part: string): string {
+  if (Buffer.byteLength(part) <= PART_BYTES) return part;
+  // A cut inside a character leaves U+FFFD, which is removed.
+  return Buffer.from(part)
+    .subarray(0, PART_BYTES)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '');
+}
