@@ -13,7 +13,7 @@ import { registrationClosed } from '../account-errors.ts';
 import { assertAccountFields, foldEmail, foldUsername } from '../account-fields.ts';
 import { nameOf } from '../account-view.ts';
 import type { Accounts } from '../accounts.ts';
-import { toCredits, toMicro } from '../credits.ts';
+import { toMicro } from '../credits.ts';
 import { hashSecret } from '../keys/api-key-text.ts';
 import { hasAccountMail, invitationMail } from '../links/link-mails.ts';
 import { MOST_AN_HOUR } from '../links/mailed-links.ts';
@@ -28,6 +28,7 @@ import {
   type ShownInvitation,
 } from './invitation-schema.ts';
 import { atLine, readInvitationTable, refusal, type TableRow } from './invitation-table.ts';
+import { describe, stateOf } from './invitation-view.ts';
 import type { InvitationRow, InvitationStore } from './invitations-store.ts';
 
 export interface InvitationsDeps {
@@ -358,32 +359,6 @@ function tried(problems: FieldProblem[], work: () => unknown): void {
 
 function saying(problems: readonly FieldProblem[]): string {
   return problems.map(({ field, message }) => `${field}: ${message}`).join('; ');
-}
-
-function stateOf(row: InvitationRow, now: number): Invitation['state'] {
-  if (row.revoked_at !== null) return 'revoked';
-  if (row.uses >= row.max_uses) return 'used';
-  return row.expires_at > now ? 'open' : 'expired';
-}
-
-function describe(row: InvitationRow, now: number): Invitation {
-  return {
-    id: row.id,
-    label: row.label,
-    username: row.username,
-    email: row.email,
-    plan: row.plan,
-    credits: toCredits(row.credits_micro),
-    account_expires_at: formatTimeOrNull(row.account_expires_at),
-    state: stateOf(row, now),
-    max_uses: row.max_uses,
-    uses: row.uses,
-    created_at: formatTime(row.created_at),
-    created_by: row.created_by,
-    expires_at: formatTime(row.expires_at),
-    revoked_at: formatTimeOrNull(row.revoked_at),
-    mailed: row.is_mailed === 1,
-  };
 }
 
 function planGone(plan: string): AppError {

@@ -1,0 +1,31 @@
+/** Invitations as administrators see them. */
+import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import { toCredits } from '../credits.ts';
+import type { Invitation } from './invitation-schema.ts';
+import type { InvitationRow } from './invitations-store.ts';
+
+export function stateOf(row: InvitationRow, now: number): Invitation['state'] {
+  if (row.revoked_at !== null) return 'revoked';
+  if (row.uses >= row.max_uses) return 'used';
+  return row.expires_at > now ? 'open' : 'expired';
+}
+
+export function describe(row: InvitationRow, now: number): Invitation {
+  return {
+    id: row.id,
+    label: row.label,
+    username: row.username,
+    email: row.email,
+    plan: row.plan,
+    credits: toCredits(row.credits_micro),
+    account_expires_at: formatTimeOrNull(row.account_expires_at),
+    state: stateOf(row, now),
+    max_uses: row.max_uses,
+    uses: row.uses,
+    created_at: formatTime(row.created_at),
+    created_by: row.created_by,
+    expires_at: formatTime(row.expires_at),
+    revoked_at: formatTimeOrNull(row.revoked_at),
+    mailed: row.is_mailed === 1,
+  };
+}
