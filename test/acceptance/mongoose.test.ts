@@ -43,18 +43,12 @@ describe('places', () => {
   });
   const DENVER = { name: 'Denver', location: point(-104.9903, 39.7392) };
   const MIAMI = { name: 'Miami', location: point(-80.1918, 25.7617) };
-  const COLORADO = {
-    type: 'Polygon',
-    coordinates: [
-      [
-        [-109, 41],
-        [-102, 41],
-        [-102, 37],
-        [-109, 37],
-        [-109, 41],
-      ],
-    ],
+  const box = ([west, south]: [number, number], [east, north]: [number, number]) => {
+    const corners = [point(west, south), point(east, south), point(east, north), point(west, north)];
+    const ring = [...corners, point(west, south)].map(({ coordinates }) => coordinates);
+    return { type: 'Polygon', coordinates: [ring] };
   };
+  const COLORADO = box([-109, 37], [-102, 41]);
 
   test('on a sphere: within, near, intersects', async () => {
     const schema = new Schema({ name: String, location: { type: pointSchema, index: '2dsphere' } });
