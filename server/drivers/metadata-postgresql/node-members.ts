@@ -4,7 +4,6 @@
  * of its batches changes, forbids it to write, so no lease needs a fence of its own (as Temporal's shards
  * have one).
  */
-import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
@@ -12,8 +11,8 @@ import type { Membership, NodeChange, NodeReport, NodeView } from '../../platfor
 import { unreachable } from './commit-answers.ts';
 import { codeOf, connect, cut } from './connections.ts';
 import { awaitFree, endWriter, type Holder, nameOf, SILENT_MS } from './holders.ts';
-import { OwnReport, readReport } from './node-reports.ts';
-import { CHANGES, isLive, NODES, type NodeRow, viewOf } from './node-rows.ts';
+import { NodeLeases } from './node-leases.ts';
+import { CHANGES, isLive, NODES, type NodeRow, OwnReport, viewOf } from './node-rows.ts';
 import { makeStoreTables } from './postgresql-schema.ts';
 
 /** A node that joins. */
@@ -45,15 +44,12 @@ const CHANNEL = 'cloudlet_nodes';
 /** A node whose beats fail for so long trusts nothing that it remembers. */
 const TRUST_MS = 3000;
 const RELEASE_MS = 5000;
-const PASS_MS = 600_000;
 /** A batch that the server still stores delays a starting node. */
 const LOCK_MS = 60_000;
 
 export class NodeMembers implements Membership {
   readonly #deps: NodeMembersDeps;
-  #leases = new Set<string>();
-  /** Leases that another node is to have, until then. */
-  readonly #passed = new Map<string, number>();
+  readonly #leases: NodeLeases;
   readonly #report = new OwnReport();
   readonly #listeners = new Set<() => void>();
   /** The next heartbeat is due at once. */
@@ -75,6 +71,12 @@ export class NodeMembers implements Membership {
   private constructor(deps: NodeMembersDeps) {
     this.#deps = deps;
     this.#aheadMs = deps.clock.now() - deps.clock.monotonic();
+    this.#leases = new NodeLeases({
+      writer: deps.writer,
+      clock: deps.clock,
+      rows: () => this.#rows,
+      connected: () => this.#connected(),
+    });
   }
 
   /**
@@ -139,30 +141,11 @@ export class NodeMembers implements Membership {
   }
 
   async holds(lease: string, inUse = false): Promise<boolean> {
-    if (!this.isCurrent()) return false;
-    const isOurs = this.#leases.has(lease);
-    if (this.#isChosen(lease) === isOurs) return isOurs;
-    if (isOurs && inUse) return false;
-    const client = await this.#connected();
-    if (isOurs) {
-      this.#leases.delete(lease);
-      await client.query('DELETE FROM store_leases WHERE name = $1 AND writer = $2', [lease, this.runId]);
-      return false;
-    }
-    // A node that was ended must not leave a lease behind.
-    await client.query(
-      `INSERT INTO store_leases (name, writer)
-       SELECT $1, writer FROM store_nodes WHERE writer = $2 AND state = 'up' FOR SHARE
-       ON CONFLICT DO NOTHING`,
-      [lease, this.runId],
-    );
-    const { rows } = await client.query<{ writer: string }>(
-      'SELECT writer FROM store_leases WHERE name = $1',
-      [lease],
-    );
-    if (rows[0]?.writer !== this.runId) return false;
-    this.#leases.add(lease);
-    return true;
+    return this.isCurrent() && (await this.#leases.holds(lease, inUse));
+  }
+
+  pass(lease: string): void {
+    this.#leases.pass(lease);
   }
 
   async drain(): Promise<void> {
@@ -178,7 +161,7 @@ export class NodeMembers implements Membership {
     const hung = setTimeout(() => cut(client), RELEASE_MS);
     try {
       await this.#setState('left');
-      await client.query('DELETE FROM store_leases WHERE writer = $1', [this.runId]);
+      await this.#leases.release(client);
       await client.query('DELETE FROM store_batches WHERE writer = $1', [this.runId]);
       await client.end();
     } catch {
@@ -186,18 +169,6 @@ export class NodeMembers implements Membership {
     } finally {
       clearTimeout(hung);
     }
-  }
-
-  /** Whether this node has the highest hash of a lease: leases are spread over the nodes that live. */
-  #isChosen(lease: string): boolean {
-    const up = this.#rows.filter(({ state }) => state === 'up');
-    const able = up.filter(({ report }) => !readReport(report).passed.includes(lease));
-    const scores = (able.length > 0 ? able : up).map(({ writer }) => ({
-      writer,
-      score: scoreOf(lease, writer),
-    }));
-    const best = scores.reduce((a, b) => (b.score > a.score ? b : a), { writer: '', score: '' });
-    return best.writer === this.runId;
   }
 
   async #setState(state: NodeView['state']): Promise<void> {
@@ -300,8 +271,7 @@ export class NodeMembers implements Membership {
     const [{ now_ms: nowMs } = { now_ms: clock.now() }] = stored;
     this.#aheadMs = nowMs - (sentAt + clock.monotonic()) / 2;
     this.#rows = rows;
-    // The truth, also after a crash of the server that forgot a lease.
-    this.#leases = new Set(rows.find(({ writer }) => writer === this.runId)?.leases ?? []);
+    this.#leases.read(rows);
     for (const { writer, beat } of rows.filter(isLive)) {
       if (this.#watched.get(writer)?.beat !== beat) this.#watched.set(writer, { beat, since: sentAt });
     }
@@ -361,17 +331,7 @@ export class NodeMembers implements Membership {
   }
 
   report(of: () => Omit<NodeReport, 'passed'>): void {
-    this.#report.of = () => ({ ...of(), passed: this.#passedNow() });
-  }
-
-  pass(lease: string): void {
-    this.#passed.set(lease, this.#deps.clock.monotonic() + PASS_MS);
-  }
-
-  #passedNow(): readonly string[] {
-    const now = this.#deps.clock.monotonic();
-    for (const [lease, until] of this.#passed) if (now > until) this.#passed.delete(lease);
-    return [...this.#passed.keys()];
+    this.#report.of = () => ({ ...of(), passed: this.#leases.passed() });
   }
 
   async change(nodeId: string, to: NodeChange): Promise<boolean> {
@@ -385,11 +345,6 @@ export class NodeMembers implements Membership {
       throw codeOf(error) === '' ? unreachable(error) : error;
     }
   }
-}
-
-/** Highest random weight (Thaler and Ravishankar, 1998). */
-function scoreOf(lease: string, writer: string): string {
-  return createHash('sha256').update(`${lease} ${writer}`).digest('hex');
 }
 
 function refusalOf(holder: Holder, node: JoiningNode): StartupError {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OwnReport, readReport, reportText } from './node-reports.ts';
+import { OwnReport, readReport, reportText } from './node-rows.ts';
 
 const NOTHING = { load: null, ports: null, portsSeen: null, passed: [] };
 

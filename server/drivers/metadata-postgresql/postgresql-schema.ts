@@ -33,7 +33,7 @@ const STORE_TABLES: Readonly<Record<string, string>> = {
   pid BIGINT NOT NULL,
   since BIGINT NOT NULL,
   beat_at TIMESTAMPTZ NOT NULL,
-  report TEXT COLLATE "C" NOT NULL DEFAULT '' -- JSON: what it tells the others, see node-reports.ts`,
+  report TEXT COLLATE "C" NOT NULL DEFAULT '' -- JSON: what it tells the others, see node-rows.ts`,
   store_leases: `
   name TEXT COLLATE "C" PRIMARY KEY,
   writer TEXT COLLATE "C" NOT NULL`,
