@@ -97,7 +97,12 @@ async function load(call: Invocation): Promise<void> {
     if (folder !== null) await writeFile(source, process.stdin);
     const strict = call.options.has('strict') ? { strict: true } : {};
     const loaded = await cloud.loadDatabase(database_id, { file: await openAsBlob(source) }, strict);
-    call.output.one(loaded, () => [`${name} now has the content of the dump`, ...leftOut(loaded)]);
+    call.output.one(loaded, () => [
+      loaded.added
+        ? `The rows of the dump were added to the tables of ${name}`
+        : `${name} now has the content of the dump`,
+      ...leftOut(loaded),
+    ]);
   } finally {
     if (folder !== null) rmSync(folder, { recursive: true, force: true });
   }

@@ -158,7 +158,9 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       description:
         'If the file cannot be loaded, the database is unchanged. Other changes of the database wait until ' +
         'the load has finished; deleting the database cancels the load. Statements that this server or account does ' +
-        'not support, such as settings, owners and privileges, are left out and listed in `notes`.',
+        'not support, such as settings, owners and privileges, are left out and listed in `notes`. A dump of data ' +
+        'alone (`pg_dump --data-only`, `mysqldump --no-create-info`, `.dump --data-only`) replaces nothing: its rows ' +
+        'are added to the tables that are there, and `added` is true.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',

@@ -10,7 +10,7 @@ import type { DataFaults } from './life/data-faults.ts';
 import type { Egress } from './life/egress.ts';
 import type { Lifecycle } from './life/lifecycle.ts';
 import type { OwnedDatabases } from './life/owned-databases.ts';
-import { assertReadable, type DatabaseTurns } from './life/states.ts';
+import { assertReadable, assertReady, type DatabaseTurns } from './life/states.ts';
 import { unpacked } from './packed-dumps.ts';
 import type { LoadedDatabase } from './query-schema.ts';
 import type { DatabaseRow } from './store.ts';
@@ -77,8 +77,9 @@ export class Dumps {
   }
 
   /**
-   * Replaces the whole content. Throws `load_failed`, `payload_too_large`, `database_not_ready`; then, and
-   * when the client disconnects early, the database is unchanged. `isStrict`: nothing is left out.
+   * Replaces the whole content; data alone are added to the tables there. Throws `load_failed`,
+   * `payload_too_large`, `database_not_ready`; then, and when the client disconnects early, the database is
+   * unchanged. `isStrict`: nothing is left out.
    */
   async load(
     principal: Principal,
@@ -93,7 +94,12 @@ export class Dumps {
       const pieces = this.#limited(unpacked(this.#limited(dump, row)), row);
       const limited = Readable.from(pieces, { objectMode: false });
       const leftOut = new LeftOut();
-      const how = isStrict ? {} : { leftOut };
+      let added = false;
+      const adding = () => {
+        assertReady(row);
+        added = true;
+      };
+      const how = isStrict ? { adding } : { adding, leftOut };
       const work = (either: AbortSignal) =>
         engines.get(row.engine).load(lifecycle.inEngine(row), limited, { ...how, signal: either });
       try {
@@ -103,9 +109,9 @@ export class Dumps {
       } finally {
         limited.destroy();
       }
-      faults?.noteReplaced(databaseId);
+      if (!added) faults?.noteReplaced(databaseId);
       const { notes, count: left_out } = leftOut;
-      return { ...(await views.present(row)), left_out, notes: [...notes] };
+      return { ...(await views.present(row)), added, left_out, notes: [...notes] };
     });
   }
 

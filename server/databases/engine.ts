@@ -218,7 +218,7 @@ export interface Engine {
   /**
    * Replaces the whole database with a dump once it was read and validated completely; otherwise throws
    * LoadFailed and changes nothing. Works whatever the access. `leftOut`: what this server or tenant cannot
-   * have is left out and told there.
+   * have is left out and told there. `adding`: rows without tables are added to those that are there.
    */
   load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void>;
   /** Copies the present content of `from` into `to`, which was provisioned; sessions of `from` continue. */

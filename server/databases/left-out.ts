@@ -47,4 +47,10 @@ export interface LoadHow {
   readonly signal: AbortSignal;
   /** Collects omitted statements; missing: unsupported statements are refused. */
   readonly leftOut?: LeftOut | undefined;
+  /**
+   * The engine calls this before it adds the rows of a dump of data alone (`pg_dump --data-only`) to the
+   * tables that are there: all of them, or none. May throw. Missing: the dump replaces the database, as any
+   * other.
+   */
+  readonly adding?: (() => void) | undefined;
 }

@@ -107,6 +107,9 @@ const LoadNote = namedObject('DatabaseLoadNote', {
 
 export const LoadedDatabase = namedObject('LoadedDatabase', {
   ...Database.properties,
+  added: Type.Boolean({
+    description: 'Whether the file had data alone, which were added to the tables that were there',
+  }),
   left_out: Type.Integer({ description: 'Number of statements or options that were left out' }),
   notes: Type.Array(LoadNote, { description: 'The first 10 that were left out' }),
 });

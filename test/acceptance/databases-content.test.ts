@@ -155,8 +155,11 @@ describe('a load', () => {
     await run(user, path, 'INSERT INTO loaded VALUES (43)');
     const text = '\ufeffBEGIN;\r\nCREATE TABLE loaded (x);\r\nINSERT INTO loaded VALUES (44);\r\nCOMMIT;\r\n';
     const loaded = await user.expect(200, ...load(path, formOf(gzipSync(text))));
-    assert.deepEqual([loaded.left_out, loaded.notes], [0, []]);
+    assert.deepEqual([loaded.added, loaded.left_out, loaded.notes], [false, 0, []]);
     assert.deepEqual(await rowsOf(user, path, 'SELECT x FROM loaded'), [[44]]);
+    const more = formOf(Buffer.from('INSERT INTO loaded VALUES(45);\n'));
+    assert.equal((await user.expect(200, ...load(path, more))).added, true);
+    assert.deepEqual(await rowsOf(user, path, 'SELECT x FROM loaded'), [[44], [45]]);
     await user.expect(200, `${path}/load?strict=true`, { body: formOf(file) });
     const packed = formOf(Buffer.from('BZh91AY', 'latin1'));
     assert.match((await user.refused(400, 'load_failed', load(path, packed))).detail, /bzip2.*bunzip2/);

@@ -79,7 +79,7 @@ export interface ChildEngineKind {
   readonly timeLimitName?: string;
 }
 
-type Examining = LoadHow & { readonly text: string | undefined };
+type Examining = LoadHow & { readonly text: string | undefined; readonly isAdded: boolean };
 
 /** Length of a child's error text that is shown. */
 const SHOWN_CHARACTERS = 200;
@@ -269,10 +269,15 @@ export class ChildEngine {
     const { loaded: kind } = this.#kind;
     const folder = await this.#folders.stage(name);
     try {
-      const file = await receiveFile(dump, { folder, kind, sizeLimitBytes });
-      await this.#folders.give(folder, this.#host.uidOf(database.number), file);
-      await this.#examine(folder, database, { ...how, text: kind.text === file ? file : undefined });
-      await this.#children.without(name, () => this.#folders.swap(name));
+      const { file, text, isAdded } = await receiveFile(dump, { folder, kind, sizeLimitBytes, ...how });
+      const uid = this.#host.uidOf(database.number);
+      await this.#folders.give(folder, uid, file);
+      const examine = () => this.#examine(folder, database, { ...how, text, isAdded });
+      if (!isAdded) await examine();
+      await this.#children.without(name, async () => {
+        if (isAdded) await this.#folders.copyToStage(name, uid).then(examine);
+        await this.#folders.swap(name);
+      });
       this.#options.onFault(database.databaseId, null);
     } catch (error) {
       await this.#folders.unstage(name);
@@ -355,7 +360,8 @@ export class ChildEngine {
 
   /** Throws LoadFailed when the content of the folder is unusable. */
   async #examine(folder: string, database: EngineDatabase, how: Examining): Promise<void> {
-    const { signal, text, leftOut } = how;
+    const { signal, text, isAdded, leftOut } = how;
+    const lenient = leftOut !== undefined;
     const { clock, slots } = this.#options;
     const { sizeLimitBytes, database: name, number } = database;
     const leave = await slots.take(database.accountId, signal);
@@ -369,7 +375,7 @@ export class ChildEngine {
     try {
       await child.call({ kind: 'keepFree', bytes: this.#options.keepFreeBytes() });
       const { head } = await child.call(
-        { kind: 'check', tell: true, name, file: FILE, text, sizeLimitBytes, lenient: leftOut !== undefined },
+        { kind: 'check', tell: true, name, file: FILE, text, isAdded, sizeLimitBytes, lenient },
         { signal },
       );
       assertUsable(head, leftOut);

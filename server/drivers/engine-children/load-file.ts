@@ -1,10 +1,10 @@
 /** Receives a file uploaded by a tenant; a child of its own checks it before use. */
-import { createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
-import type { LeftOut } from '../../databases/left-out.ts';
+import type { LeftOut, LoadHow } from '../../databases/left-out.ts';
 import { textStart } from '../../databases/text-start.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
 
@@ -16,23 +16,44 @@ export interface LoadedKind {
   readonly header: Buffer;
   /** Name of a file with SQL text, if the engine accepts it. */
   readonly text?: string;
+  /** Whether a text that begins so has rows alone, for tables that are there. */
+  readonly isDataOnly?: (start: string) => boolean;
   /** Message for a file with another header. */
   readonly otherwise: string;
 }
 
-/** Writes the file into the folder; its name there. Throws LoadFailed, `host_disk_full`. */
-export async function receiveFile(
-  from: Readable,
-  {
-    folder,
-    kind,
-    sizeLimitBytes,
-  }: { folder: string; kind: LoadedKind } & Pick<EngineDatabase, 'sizeLimitBytes'>,
-): Promise<string> {
+/** Bytes of a text that tell. */
+const START_BYTES = 64 * 1024;
+
+async function hasDataAlone(path: string, { isDataOnly }: LoadedKind): Promise<boolean> {
+  if (isDataOnly === undefined) return false;
+  const pieces: Buffer[] = [];
+  for await (const piece of createReadStream(path, { end: START_BYTES - 1 })) pieces.push(piece as Buffer);
+  return isDataOnly(Buffer.concat(pieces).toString());
+}
+
+/** A file in the folder. */
+interface Received {
+  readonly file: string;
+  /** Its name if it is SQL text. */
+  readonly text: string | undefined;
+  /** Its rows are for tables that are there. */
+  readonly isAdded: boolean;
+}
+
+interface Receiving extends Pick<EngineDatabase, 'sizeLimitBytes'>, Pick<LoadHow, 'adding'> {
+  readonly folder: string;
+  readonly kind: LoadedKind;
+}
+
+/** Writes the file into the folder. Throws LoadFailed, `host_disk_full`, and what `adding` throws. */
+export async function receiveFile(from: Readable, how: Receiving): Promise<Received> {
+  const { folder, kind, sizeLimitBytes, adding } = how;
   const pieces = from[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const start = await startOf(pieces, kind.header.length);
   const isText = kind.text !== undefined && isTextStart(start, kind);
-  const file = isText && kind.text !== undefined ? kind.text : kind.file;
+  const text = isText ? kind.text : undefined;
+  const file = text ?? kind.file;
   try {
     await pipeline(
       joined(start, pieces),
@@ -43,7 +64,9 @@ export async function receiveFile(
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
     throw hostDiskFull(error);
   }
-  return file;
+  const isAdded = isText && adding !== undefined && (await hasDataAlone(join(folder, file), kind));
+  if (isAdded) adding();
+  return { file, text, isAdded };
 }
 
 /** Checks the child's answer, and notes omitted statements; files have no lines. Throws LoadFailed. */

@@ -4,12 +4,14 @@
  * folder that such a file is about to replace. Files `test.…` in it are no part of the database: they stay
  * when it is replaced.
  */
-import { readdirSync } from 'node:fs';
+import { constants, createReadStream, createWriteStream, readdirSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import type { Access } from '../../databases/engine.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import { syncFolderAsync, unlessMissing, writeDurableFileAsync } from '../../platform/files.ts';
+import { openOwn } from '../host-process/foreign-files.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { FILE } from './children.ts';
 
@@ -78,6 +80,20 @@ export class TenantFolders {
     await this.unstage(name);
     await fs.mkdir(this.staging(name), { mode: 0o700 });
     return this.staging(name);
+  }
+
+  /** Copies a database that nobody has open, with the log of a killed process. Throws `host_disk_full`. */
+  async copyToStage(name: string, uid: number | null): Promise<void> {
+    const [from, to] = [this.folder(name), this.staging(name)];
+    const files = (await fs.readdir(from)).filter((file) => file === FILE || file === `${FILE}-wal`);
+    for (const file of files) {
+      const source = createReadStream('', { fd: openOwn(from, file, constants.O_RDONLY) });
+      const target = createWriteStream(join(to, file), { mode: 0o600, flags: 'wx', flush: true });
+      await pipeline(source, target).catch((error) => {
+        throw error.code === 'ENOSPC' ? hostDiskFull(error) : error;
+      });
+      await this.give(to, uid, file);
+    }
   }
 
   async unstage(name: string): Promise<void> {

@@ -47,7 +47,7 @@ export function LoadPart({ database }: { database: Database }) {
       setFile(null);
       setPercent(0);
       setLoaded(loaded);
-      showDone(words.loaded);
+      showDone(loaded.added ? words.added : words.loaded);
     },
   });
   const close = () => {

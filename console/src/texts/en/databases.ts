@@ -189,6 +189,7 @@ export const databases = {
     loadSubmit: 'Replace data',
     loading: (percent: number) => `${percent} % uploaded`,
     loaded: 'The dump was loaded',
+    added: 'The rows were added to the tables that were there',
     leftOut: (count: number) =>
       `${count} ${count === 1 ? 'part' : 'parts'} of the dump cannot exist here and ${count === 1 ? 'was' : 'were'} left out`,
     loadLine: (line: number) => `Line ${line}:`,

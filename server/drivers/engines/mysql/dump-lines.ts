@@ -8,6 +8,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../databases/engine.ts';
 import { cutOff, textStart } from '../../../databases/text-start.ts';
+import { OneTransaction } from './data-only.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
 
 const SANDBOX = /^\/\*M?!999999\\- enable the sandbox mode \*\/\s*$/;
@@ -34,6 +35,8 @@ export interface DumpLinesOptions {
   readonly lenient?: LenientLoad | undefined;
   /** Number of the first line in the file. */
   readonly firstLine?: number;
+  /** All in one transaction, which ends only once the dump was read completely. */
+  readonly isOneTransaction?: boolean | undefined;
 }
 
 export class DumpLines extends Transform {
@@ -50,17 +53,19 @@ export class DumpLines extends Transform {
   #isWhole = false;
   #isEmpty = true;
   readonly #foreign: ForeignLines | null;
+  readonly #one: OneTransaction | null;
   /** Counts lines of the file. */
   #number: number;
   /** Within a statement that is left out. */
   #isLeftOut = false;
 
   /** `from`: the dumped database; missing: the text is to be loaded. */
-  constructor({ from = '', lenient, firstLine = 1 }: DumpLinesOptions = {}) {
+  constructor({ from = '', lenient, firstLine = 1, isOneTransaction = false }: DumpLinesOptions = {}) {
     super();
     this.#from = from === '' ? '' : `\`${from}\`.`;
     this.#isLoad = from === '';
     this.#foreign = lenient === undefined ? null : new ForeignLines(lenient);
+    this.#one = isOneTransaction ? new OneTransaction(lenient?.leftOut) : null;
     this.#number = firstLine - 1;
   }
 
@@ -98,7 +103,12 @@ export class DumpLines extends Transform {
     else if (this.#isEmpty) done(new LoadFailed('The dump is empty'));
     else if (this.#isDump && !this.#isWhole)
       done(new LoadFailed(cutOff({ last: '-- Dump completed', by: 'mariadb-dump' })));
-    else done();
+    else if (this.#one !== null && this.endsWithin)
+      done(new LoadFailed('The dump is cut off: its last statement has no end'));
+    else {
+      if (this.#one !== null) this.push('\nCOMMIT;\n');
+      done();
+    }
   }
 
   /** Whether the text so far ends within a statement. */
@@ -114,6 +124,7 @@ export class DumpLines extends Transform {
   #line(given: Buffer): void {
     const bytes =
       this.#isEmpty && this.#isLoad ? textStart(given, 'mysqldump --result-file=dump.sql NAME') : given;
+    if (this.#isEmpty && this.#one !== null) this.push('START TRANSACTION; ');
     this.#isEmpty = false;
     this.#number++;
     const isLong = this.#isPassing || bytes.length > MAX_LINE;
@@ -141,12 +152,13 @@ export class DumpLines extends Transform {
   }
 
   #foreignAltered(text: string): string {
-    if (this.#foreign === null) return text;
     const isFirst = this.#isFirstLine;
-    const altered =
-      this.#isLeftOut && !isFirst ? null : this.#foreign.altered(text, { line: this.#number, isFirst });
-    this.#isLeftOut = altered === null;
-    return altered ?? '\n';
+    if (this.#isLeftOut && !isFirst) return '\n';
+    const line = this.#number;
+    const altered = this.#foreign === null ? text : this.#foreign.altered(text, { line, isFirst });
+    const kept = altered !== null && isFirst && this.#one ? this.#one.altered(altered, line) : altered;
+    this.#isLeftOut = kept === null;
+    return kept ?? '\n';
   }
 
   /** Tracks the position within a statement. */

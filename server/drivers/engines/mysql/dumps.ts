@@ -13,6 +13,7 @@ import { MOST_TEST_DATABASES } from '../shared/test-databases.ts';
 import { type Admin, databases } from './admin-store.ts';
 import { collationsOf } from './collations-store.ts';
 import * as contents from './contents-store.ts';
+import { withoutTables } from './data-only.ts';
 import { DumpLines, type DumpLinesOptions } from './dump-lines.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
@@ -49,7 +50,7 @@ export interface DumpsDeps {
   readonly warn: (text: string) => void;
 }
 
-interface Into extends Pick<DumpLinesOptions, 'lenient' | 'firstLine'> {
+interface Into extends Pick<DumpLinesOptions, 'lenient' | 'firstLine' | 'isOneTransaction'> {
   readonly database: string;
   readonly user: string;
   readonly most: number;
@@ -94,11 +95,37 @@ export class MysqlDumps {
   }
 
   /** See Engine.load(): loads into a second database, whose tables then replace the first's. */
-  async load(database: EngineDatabase, dump: Readable, { signal, leftOut }: LoadHow): Promise<void> {
+  async load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void> {
+    // An earlier load that was cut off at its end.
+    await this.#swaps.finish(database.database);
+    const { isDataOnly, pieces } = await withoutTables(dump);
+    const whole = Readable.from(pieces, { objectMode: false }).once('error', () => {});
+    try {
+      if (isDataOnly && how.adding !== undefined) await this.#add(database, whole, how);
+      else await this.#replace(database, whole, how);
+    } finally {
+      whole.destroy();
+    }
+  }
+
+  /** Adds rows to the tables that are there, in one transaction. */
+  async #add(database: EngineDatabase, dump: Readable, { signal, leftOut, adding }: LoadHow): Promise<void> {
+    adding?.();
+    const lenient = await this.#lenient(leftOut);
+    const { writer: user } = store.usersOf(database.database);
+    const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
+    const into = { database: database.database, user, most, lenient, isOneTransaction: true };
+    await this.#fill(into, dump, signal);
+  }
+
+  async #lenient(leftOut: LoadHow['leftOut']): Promise<DumpLinesOptions['lenient']> {
+    if (leftOut === undefined) return undefined;
+    return { leftOut, collations: await this.#deps.links.asAdmin(collationsOf) };
+  }
+
+  async #replace(database: EngineDatabase, dump: Readable, { signal, leftOut }: LoadHow): Promise<void> {
     const { links } = this.#deps;
     const name = database.database;
-    // An earlier load that was cut off at its end.
-    await this.#swaps.finish(name);
     const [fresh, old] = [`t_${randomName(16)}`, `t_${randomName(16)}`];
     try {
       await links.asAdmin(async (admin) => {
@@ -107,8 +134,7 @@ export class MysqlDumps {
       });
       const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
       const parts = await DumpParts.of(dump);
-      const lenient =
-        leftOut === undefined ? undefined : { leftOut, collations: await links.asAdmin(collationsOf) };
+      const lenient = await this.#lenient(leftOut);
       const into = { database: fresh, user: fresh, most, lenient, firstLine: parts.firstLine };
       await this.#fill(into, parts.content(), signal);
       for (let test = await parts.nextName(); test !== null; test = await parts.nextName())
@@ -193,7 +219,7 @@ export class MysqlDumps {
 
   async #fill(into: Into, dump: Readable, signal: AbortSignal): Promise<void> {
     const { links, clients, fileBytes } = this.#deps;
-    const { database, user, most, lenient, firstLine = 1 } = into;
+    const { database, user, most, lenient, firstLine = 1, isOneTransaction } = into;
     const bytes = /^[dt]_[a-z0-9]{16}$/.test(database) ? fileBytes : testBytes;
     const args = ['--sandbox', '--binary-mode', '--batch', '--skip-reconnect', '--max-allowed-packet=64M'];
     // A user of the tenant's has a limit.
@@ -205,7 +231,7 @@ export class MysqlDumps {
       password: links.passwordOf(user),
     } as const;
     const run = await clients.run(work, 'load');
-    const through = new DumpLines({ lenient, firstLine });
+    const through = new DumpLines({ lenient, firstLine, isOneTransaction });
     await loadInto(run, {
       dump,
       through,

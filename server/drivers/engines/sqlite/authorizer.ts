@@ -101,7 +101,9 @@ export function authorizer(sessions: Sessions): Authorizer {
 export const loadAuthorizer: Authorizer = (action, first, second) => {
   if (action !== SQLITE_PRAGMA) return authorizer('own')(action, first, second);
   const name = (first ?? '').toLowerCase();
-  return FREE_PRAGMAS.has(name) || name === 'writable_schema' ? SQLITE_OK : SQLITE_IGNORE;
+  // R*Tree asks for the size of a page.
+  const isRead = second === null && READABLE_PRAGMAS.has(name);
+  return isRead || FREE_PRAGMAS.has(name) || name === 'writable_schema' ? SQLITE_OK : SQLITE_IGNORE;
 };
 
 function pragma(name: string, value: string | null, sessions: Sessions): number {

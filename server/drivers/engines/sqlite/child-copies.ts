@@ -56,13 +56,14 @@ function asOneFile(path: string): void {
 }
 
 /**
- * Checks an untrusted file, or the one that it makes of the SQL text `text`, for damage, prepares it for use
- * and syncs it. The answer's `fault` is the reason for refusing it; null: usable.
+ * Checks an untrusted file, or the one that it makes of the SQL text `text`, or adds that to (`isAdded`), for
+ * damage, prepares it for use and syncs it. The answer's `fault` is the reason for refusing it; null: usable.
  */
 export const checkHandler: Handler = async ({ head }) => {
   const sizeLimit = { sizeLimitBytes: Number(head.sizeLimitBytes), mayGrow: true };
   try {
-    if (typeof head.text === 'string') await makeOfText(head.text, String(head.file), sizeLimit);
+    const isAdded = head.isAdded === true;
+    if (typeof head.text === 'string') await makeOfText(head.text, String(head.file), { sizeLimit, isAdded });
   } catch (error) {
     if (isFull(error instanceof RefusedText ? (error.cause ?? error) : error)) {
       if (hostSpace.limitFor(0, sizeLimit.sizeLimitBytes) < sizeLimit.sizeLimitBytes)

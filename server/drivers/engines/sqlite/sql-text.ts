@@ -17,11 +17,17 @@ const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|s
 
 export class RefusedText extends Error {}
 
+export interface MakingHow {
+  readonly sizeLimit: SizeLimit;
+  /** The file is there, and the text has rows for its tables. */
+  readonly isAdded: boolean;
+}
+
 /**
- * Makes the file `to`, which must not exist, of the text `from`, which is removed. Throws RefusedText with
- * the line of a statement that fails. The file is to be checked like any that somebody uploaded.
+ * Makes the file `to`, which must not exist, of the text `from`, which is removed; or adds its rows. Throws
+ * RefusedText with the line of a statement that fails. The file is to be checked like an uploaded one.
  */
-export async function makeOfText(from: string, to: string, sizeLimit: SizeLimit): Promise<void> {
+export async function makeOfText(from: string, to: string, { sizeLimit, isAdded }: MakingHow): Promise<void> {
   const database = new DatabaseSync(to, {
     allowExtension: false,
     // The dump of a virtual table writes its parts.
@@ -35,13 +41,15 @@ export async function makeOfText(from: string, to: string, sizeLimit: SizeLimit)
       PRAGMA auto_vacuum = INCREMENTAL; PRAGMA temp_store = MEMORY`);
     limitSize(database, sizeLimit);
     database.exec('BEGIN');
+    const passedOver = isAdded ? intoParts(database) : OWN_TABLE;
     database.setAuthorizer(loadAuthorizer);
-    const hasEnd = await runAll(database, from);
+    const hasEnd = await runAll(database, from, passedOver);
     if (!hasEnd)
       throw new RefusedText(
         'the dump is cut off: its COMMIT is missing; make it again, or add the line COMMIT;',
       );
     database.setAuthorizer(null);
+    if (isAdded) keepLastOfEach(database);
     database.exec('COMMIT');
   } finally {
     database.close();
@@ -49,8 +57,27 @@ export async function makeOfText(from: string, to: string, sizeLimit: SizeLimit)
   }
 }
 
+/** `.dump` also writes the rows of sqlite_sequence, of which a table has one. */
+function keepLastOfEach(database: DatabaseSync): void {
+  const isThere = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'").get();
+  if (isThere === undefined) return;
+  database.exec(`DELETE FROM sqlite_sequence WHERE rowid NOT IN (
+    SELECT last FROM (SELECT rowid AS last, max(seq) FROM sqlite_sequence GROUP BY name))`);
+}
+
+/**
+ * Statements with the rows of parts of virtual tables: `.dump` writes these and the rows of the table itself,
+ * which fill them.
+ */
+function intoParts(database: DatabaseSync): RegExp {
+  const parts = database.prepare("SELECT name FROM pragma_table_list WHERE type = 'shadow'").all();
+  const names = parts.map(({ name }) => RegExp.escape(String(name)));
+  const any = names.length === 0 ? '(?!)' : names.join('|');
+  return new RegExp(`^\\s*INSERT INTO (["'\x60]?)(?:${any})\\1[\\s(]`, 'i');
+}
+
 /** Whether each transaction of the text has its end. */
-async function runAll(database: DatabaseSync, path: string): Promise<boolean> {
+async function runAll(database: DatabaseSync, path: string, passedOver: RegExp): Promise<boolean> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
   let line = 1;
@@ -64,7 +91,7 @@ async function runAll(database: DatabaseSync, path: string): Promise<boolean> {
       const begin = rest.indexOf(text, at);
       line += linesIn(rest.slice(at, begin));
       if (boundary !== null) isOpen = inTransaction(text, boundary, line);
-      else runOne(database, text, line);
+      else if (!passedOver.test(text)) runOne(database, text, line);
       line += linesIn(text);
       at = begin + text.length;
     }
@@ -93,7 +120,6 @@ function inTransaction(text: string, boundary: 'begin' | 'end', line: number): b
 }
 
 function runOne(database: DatabaseSync, text: string, line: number): void {
-  if (OWN_TABLE.test(text)) return;
   try {
     database.exec(text);
   } catch (error) {

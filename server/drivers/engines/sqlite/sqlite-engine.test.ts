@@ -166,3 +166,68 @@ test('SQL text of .dump is loaded as a whole, or not at all', async () => {
     await close();
   }
 });
+
+/** What sqlite3 3.40 writes for `.dump --data-only`. */
+const ROWS = `INSERT INTO p VALUES(3,'c;
+COMMIT;');
+INSERT INTO p VALUES(4,replace('d\\n','\\n',char(10)));
+INSERT INTO r VALUES(2,2.0,3.0);
+INSERT INTO r_rowid VALUES(2,1);
+INSERT INTO "r_node" VALUES(1,X'0000');
+INSERT INTO f VALUES('hello');
+INSERT INTO 'f_data' VALUES(1,X'0101');
+INSERT INTO f_content(id,c0) VALUES(1,'hello');
+INSERT INTO sqlite_sequence VALUES('p',40);
+`;
+
+test('SQL text of rows alone is added to the tables that are there, as a whole or not at all', async () => {
+  const { engine, make, run, close } = openSqlite();
+  const { signal } = new AbortController();
+  try {
+    const database = await make();
+    let added = 0;
+    const adding = () => {
+      added++;
+    };
+    const load = (text: string) =>
+      engine.load(database, Readable.from([Buffer.from(text)]), { signal, adding });
+    await load(`CREATE TABLE p (id INTEGER PRIMARY KEY AUTOINCREMENT, n TEXT);
+      CREATE TABLE k (p REFERENCES p); CREATE VIRTUAL TABLE r USING rtree(id, x0, x1);
+      CREATE VIRTUAL TABLE f USING fts5(t); INSERT INTO r VALUES (1, 2, 3);
+      INSERT INTO p VALUES (1, 'a'), (2, 'b');`);
+    assert.equal(added, 0);
+    await run(database, 'INSERT INTO k VALUES (1)');
+    await load(ROWS);
+    assert.equal(added, 1);
+    const count = async () => (await run(database, 'SELECT count(*), (SELECT count(*) FROM k) FROM p'))[0];
+    assert.deepEqual(await count(), [4, 1]);
+    assert.deepEqual(await run(database, 'SELECT n FROM p WHERE id > 2'), [['c;\nCOMMIT;'], ['d\n']]);
+    assert.deepEqual(await run(database, 'SELECT id FROM r WHERE x0 <= 2 AND x1 >= 3'), [[1], [2]]);
+    assert.deepEqual(await run(database, "SELECT t FROM f WHERE f MATCH 'hello'"), [['hello']]);
+    assert.deepEqual(await run(database, 'SELECT * FROM sqlite_sequence'), [['p', 40]]);
+    for (const [text, reason] of [
+      [ROWS, /^line 1: UNIQUE constraint failed: p\.id, at: INSERT INTO p/],
+      ["INSERT INTO p VALUES(9,'i');\nINSERT INTO q VALUES(1);", /^line 2: no such table: q/],
+      ["BEGIN;\nINSERT INTO p VALUES(9,'i');\n", /cut off/],
+      ["INSERT INTO p VALUES(9,'i');\nINSERT INTO k VALUES(10);", /missing row of p/],
+      [
+        '-- CREATE\nPRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nDELETE FROM p;\nROLLBACK;',
+        /takes itself back/,
+      ],
+    ] as const) {
+      await assert.rejects(load(text), (error: Error) => {
+        assert.ok(error instanceof LoadFailed);
+        assert.match(error.message, reason);
+        return true;
+      });
+      assert.deepEqual(await count(), [4, 1]);
+    }
+    // Copies and recovery points replace the database, as ever.
+    const text = Readable.from([Buffer.from('INSERT INTO p VALUES(9);')]);
+    await assert.rejects(engine.load(database, text, { signal }), /no such table: p/);
+    await load(DUMP);
+    assert.deepEqual(await run(database, 'SELECT count(*) FROM a'), [[2]]);
+  } finally {
+    await close();
+  }
+});

@@ -7,6 +7,7 @@ import {
   type ChildEngineOptions,
 } from '../../engine-children/child-engine.ts';
 import { FILE } from '../../engine-children/children.ts';
+import { isDataOnly } from './data-only.ts';
 
 export interface SqliteEngineOptions extends ChildEngineOptions {
   /** Address of the data origin, `http://host:port`. */
@@ -27,6 +28,7 @@ const KIND: ChildEngineKind = {
     file: FILE,
     header: Buffer.from('SQLite format 3\0'),
     text: 'load.sql',
+    isDataOnly,
     otherwise: 'the file is not a SQLite database: send the database file, or SQL text as `.dump` writes it',
   },
   spareMs: 0,

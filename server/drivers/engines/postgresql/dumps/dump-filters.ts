@@ -19,6 +19,11 @@ const TEMPLATE = /^template[01]$/;
 /** Statements that are content of a database. */
 const CONTENT = new Set(['copy', 'create', 'insert']);
 
+/** Statements that begin or end a transaction, and their first words. */
+const TRANSACTION = new Set(['abort', 'begin', 'commit', 'end', 'rollback', 'start']);
+const OWN_TRANSACTION =
+  /^(?:begin|commit|end|abort|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b)|start\s+transaction)\b/i;
+
 export interface Lenient {
   readonly refused: RefusedStatements;
   readonly leftOut: LeftOut;
@@ -33,6 +38,8 @@ export interface DumpFilterOptions {
   readonly lenient?: Lenient | undefined;
   /** Number of the first line. */
   readonly firstLine?: number;
+  /** All in one transaction, which ends only once the dump was read completely. */
+  readonly isOneTransaction?: boolean;
 }
 
 /**
@@ -80,7 +87,7 @@ export class DumpFilter extends Transform implements StatementJudge {
         throw new LoadFailed(cutOff({ last: '-- PostgreSQL database dump complete', by: 'pg_dump' }));
       if (this.#statements.isWithinCopy) throw new LoadFailed(cutOff({ last: '\\.', by: 'pg_dump' }));
       // Without a final line break, psql would not send the last statement.
-      this.push('\n');
+      this.push(this.#options.isOneTransaction === true ? '\nCOMMIT;\n' : '\n');
       done();
     } catch (error) {
       done(error as Error);
@@ -88,14 +95,16 @@ export class DumpFilter extends Transform implements StatementJudge {
   }
 
   asksAbout(word: string): boolean {
-    const { lenient } = this.#options;
+    const { lenient, isOneTransaction } = this.#options;
+    if (isOneTransaction === true && TRANSACTION.has(word)) return true;
     if (lenient === undefined) return false;
     const isKnown = this.#hasContent && this.#filled === this.#section;
     return lenient.refused.asksAbout(word) || (CONTENT.has(word) && !isKnown);
   }
 
   statement(text: string, line: number): string | null {
-    const { lenient } = this.#options;
+    const { lenient, isOneTransaction } = this.#options;
+    if (isOneTransaction === true && OWN_TRANSACTION.test(text)) return withinOurs(text, line);
     if (lenient === undefined) return null;
     if (this.#section !== null && TEMPLATE.test(this.#section)) {
       const reason = `it concerns ${this.#section}, the template of new databases`;
@@ -146,13 +155,20 @@ export class DumpFilter extends Transform implements StatementJudge {
     this.#head = null;
     if (head.length === 0) throw new LoadFailed('The dump is empty');
     this.#isDump = BEGIN_OF_DUMP.test(head.toString('latin1'));
-    this.push(`\\restrict ${this.#options.key}\n`);
+    const begin = this.#options.isOneTransaction === true ? 'BEGIN; ' : '';
+    this.push(`${begin}\\restrict ${this.#options.key}\n`);
     this.#take(head);
   }
 
   #take(chunk: Buffer): void {
     for (const piece of this.#statements.take(chunk)) this.push(piece);
   }
+}
+
+/** A transaction of the dump's own runs within ours. */
+function withinOurs(text: string, line: number): string {
+  if (!/^(?:rollback|abort)\b/i.test(text)) return '';
+  throw new LoadFailed(`line ${line}: the dump takes itself back (ROLLBACK)`);
 }
 
 /** The name after `\connect`: `shop`, `"shop"`, `-reuse-previous=on "dbname='shop'"`. */

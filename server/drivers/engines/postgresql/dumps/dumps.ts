@@ -1,7 +1,7 @@
 /** Whole databases out of PostgreSQL and into it. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dump, DumpHow, EngineDatabase } from '../../../../databases/engine.ts';
 import type { LoadHow } from '../../../../databases/left-out.ts';
@@ -21,6 +21,7 @@ import { scramVerifier } from '../../../scram-keys.ts';
 import type { PostgresqlLinks } from '../postgresql-links.ts';
 import * as store from '../postgresql-store.ts';
 import { freeName, grantToDumper, handOver } from '../test-databases-store.ts';
+import { withoutTables } from './data-only.ts';
 import { DumpFilter, DumpPrelude, type Lenient } from './dump-filters.ts';
 import { type DumpText, textOf } from './dump-texts.ts';
 import { RefusedStatements } from './refused-statements.ts';
@@ -34,6 +35,7 @@ const FORMATS = {
 export const DUMP_FORMATS: readonly string[] = Object.keys(FORMATS);
 /** If a tenant holds a lock for longer, the dump fails with that reason. */
 const LOCK_WAIT = '--lock-wait-timeout=30s';
+const NO_WAIT = ' -c synchronous_commit=off';
 const POLL_MS = 50;
 /** A load needs bytes for its indexes, and more before it is cleaned up. */
 const MAX_GROWTH = 1.2;
@@ -64,6 +66,8 @@ interface Loading extends LoadHow {
   readonly hasLines: boolean;
   /** Number of the first line of the dump. */
   readonly firstLine: number;
+  /** Rows for tables that are there: all of them, or none. */
+  readonly isDataOnly?: boolean;
 }
 
 const DUMPER_LOCK = 'dumper';
@@ -142,11 +146,25 @@ export class PostgresqlDumps {
     const folder = join(this.#deps.folder, String(++this.#loads));
     const text = await textOf(dump, { folder, leftOut: how.leftOut });
     try {
-      await this.#load(database, text, how);
+      const { isDataOnly, pieces } = await withoutTables(text.stream);
+      const whole = { ...text, stream: Readable.from(pieces, { objectMode: false }) };
+      // The stream may fail before anyone reads it.
+      whole.stream.once('error', () => {});
+      if (isDataOnly && how.adding !== undefined) await this.#add(database, whole, how);
+      else await this.#load(database, whole, how);
     } finally {
       text.stream.destroy();
       text.close();
     }
+  }
+
+  /** Adds rows to the tables that are there, in one transaction. */
+  async #add(database: EngineDatabase, { stream, hasLines }: DumpText, how: LoadHow): Promise<void> {
+    how.adding?.();
+    const parts = await DumpParts.of(stream);
+    const first = { firstLine: parts.firstLine, hasLines };
+    const all = { database, dump: parts.content(), isDataOnly: true, ...first, ...how };
+    await this.#fill(database.database, all);
   }
 
   async #load(database: EngineDatabase, { stream, hasLines }: DumpText, how: LoadHow): Promise<void> {
@@ -209,11 +227,11 @@ export class PostgresqlDumps {
   async #fill(fresh: string, what: Loading): Promise<void> {
     const { links, clients } = this.#deps;
     const { local } = store.rolesOf(what.database.database);
-    const { leftOut, hasLines, firstLine } = what;
+    const { leftOut, hasLines, firstLine, isDataOnly = false } = what;
     let lenient: Lenient | undefined;
     if (leftOut !== undefined) {
       const facts = await links.inDatabase(fresh, (client) => factsOf(client, local));
-      lenient = { leftOut, hasLines, refused: new RefusedStatements(facts) };
+      lenient = { leftOut, hasLines, refused: new RefusedStatements(facts, { startsEmpty: !isDataOnly }) };
     }
     // The tenant may have changed it, as everyone may with his own.
     await links.putBackPassword(local);
@@ -224,14 +242,15 @@ export class PostgresqlDumps {
       password: links.passwordOf(local),
       env: {
         PGDATABASE: fresh,
-        PGOPTIONS: '-c statement_timeout=0 -c client_min_messages=warning -c synchronous_commit=off',
+        // A database that is loaded beside the other is synced when it takes its place.
+        PGOPTIONS: `-c statement_timeout=0 -c client_min_messages=warning${isDataOnly ? '' : NO_WAIT}`,
       },
     } as const;
     const run = await clients.run(work, 'load');
     const maxBytes = what.database.sizeLimitBytes * MAX_GROWTH;
     await loadInto(run, {
       dump: what.dump,
-      through: new DumpFilter({ key: randomBase62(32), lenient, firstLine }),
+      through: new DumpFilter({ key: randomBase62(32), lenient, firstLine, isOneTransaction: isDataOnly }),
       signal: what.signal,
       isTooLarge: () =>
         links.asAdmin(async (client) => (await store.databaseBytes(client, fresh)) > maxBytes),

@@ -234,6 +234,10 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
       ],
       ['GRANT SELECT,MAINTAIN,UPDATE ON TABLE public.made TO PUBLIC;', /no right MAINTAIN/],
       ['GRANT MAINTAIN ON TABLE public.child TO PUBLIC;', /no right MAINTAIN/],
+      [
+        "CREATE TABLE public.keyed (\n    id uuid DEFAULT uuidv7() NOT NULL,\n    t text DEFAULT 'uuidv7()'::text\n);",
+        /no uuidv7\(\): new rows get random ones/,
+      ],
     ];
     const copy = 'COPY public.made (x, t) FROM stdin;\n-3\ta\n\\.';
     const { count, notes } = await load(`${BEGIN}${NEW.map(([sql]) => sql).join('\n')}\n${copy}${END}`);
@@ -245,6 +249,7 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     const rows = async (sql: string) => (await client.query(sql)).rows;
     assert.deepEqual(await rows('SELECT x, twice, half FROM made'), [{ x: -3, twice: -6, half: -1 }]);
     assert.deepEqual(await rows('INSERT INTO made (x) VALUES (1) RETURNING t'), [{ t: 'a\nb' }]);
+    assert.deepEqual(await rows('INSERT INTO keyed DEFAULT VALUES RETURNING t'), [{ t: 'uuidv7()' }]);
     for (const sql of ["INSERT INTO child (t) VALUES ('a')", 'INSERT INTO child (x, t) VALUES (1, NULL)'])
       await assert.rejects(client.query(sql), { code: '23502' });
     await assert.rejects(client.query('INSERT INTO made (x) VALUES (100)'), { code: '23514' });

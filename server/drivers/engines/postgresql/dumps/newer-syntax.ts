@@ -10,6 +10,7 @@ const [MAINTAIN, BUILTIN, NAMED_NOT_NULL] = [17, 17, 18];
 
 const TABLE = pattern('^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?((?:ID\\.)?ID) \\(\\s*$');
 const NOT_NULL = pattern('^\\s*(?:CONSTRAINT ID )?NOT NULL (ID)(?: NO INHERIT)?,?$');
+const UUID = pattern('^(\\s*ID .*? DEFAULT )(?:pg_catalog\\.)?uuidv7\\(\\)(.*)$');
 const ALONE = / NOT NULL NO INHERIT(,?)$/;
 const VIRTUAL = pattern('( GENERATED ALWAYS AS \\(.*\\))( VIRTUAL)?((?: CONSTRAINT ID)? NOT NULL)?(,?)$');
 const UNCHECKED = pattern('^\\s*CONSTRAINT ID (?:CHECK|FOREIGN KEY) .* NOT ENFORCED,?$');
@@ -20,6 +21,7 @@ const COLLATION = pattern('^(CREATE COLLATION [\\s\\S]*?)\\(([\\s\\S]*)\\)\\s*;?
 const MAINTAINS = /^(?:GRANT|REVOKE)\s[^']*?\bMAINTAIN\b[^']*?\sON\s/i;
 
 const NO_VIRTUAL = 'generated columns are stored';
+const NO_UUID = 'there is no uuidv7(): new rows get random ones by gen_random_uuid()';
 const NO_NAMES = 'NOT NULL is of a column, and has no name';
 const NO_UNCHECKED = 'constraints are always enforced';
 
@@ -72,6 +74,7 @@ function ofTable(text: string): Refused | null {
 /** The rewritten line of an element, and the reason; null: unchanged. */
 function olderElement(line: string): [string, string | null] {
   if (UNCHECKED.test(line)) return ['', NO_UNCHECKED];
+  if (UUID.test(line)) return [line.replace(UUID, '$1gen_random_uuid()$2'), NO_UUID];
   if (ALONE.test(line)) return [line.replace(ALONE, ' NOT NULL$1'), NO_NAMES];
   if (VIRTUAL.test(line)) return [line.replace(VIRTUAL, '$1 STORED$3$4'), NO_VIRTUAL];
   return [line, null];

@@ -93,10 +93,12 @@ export class RefusedStatements {
   readonly #roles: Set<string>;
   /** Extensions that the dump creates. */
   readonly #created = new Set<string>();
-  #hasBegun = false;
+  #hasBegun: boolean;
 
-  constructor(facts: ServerFacts) {
+  /** `startsEmpty`: the dump is for a database without tables. */
+  constructor(facts: ServerFacts, { startsEmpty = true }: { readonly startsEmpty?: boolean } = {}) {
     this.#facts = facts;
+    this.#hasBegun = !startsEmpty;
     this.#roles = new Set(facts.roles);
   }
 

@@ -99,6 +99,11 @@ export class SqlStatements {
     return this.#taken();
   }
 
+  /** The first word of a statement whose end has not come yet, in lower case. */
+  get openWord(): string {
+    return this.#words[0] ?? '';
+  }
+
   /** Whether the text so far ends within COPY data, which psql does not require to end. */
   get isWithinCopy(): boolean {
     return this.#state === 'copy' || this.#state === 'before copy' || this.#state === 'in copy line';

@@ -1,0 +1,68 @@
+/**
+ * Whether a dump has data alone, as `pg_dump --data-only` writes it: rows come before any table is made, so
+ * no empty database could take them.
+ */
+import { SqlStatements, type StatementJudge } from './sql-statements.ts';
+
+/** Statements before the first of the content; of `select`: set_config, setval. */
+const BEFORE = new Set(['set', 'reset', 'select', 'begin', 'start']);
+const DATA = new Set(['copy', 'insert', 'truncate', 'delete', 'lock']);
+/** First words of statements about the server or about content. */
+const EITHER = new Set(['alter', 'comment', 'create']);
+const SERVER = /^(?:alter|comment\s+on|create)\s+(?:database|role|user|group|tablespace)\s/i;
+const TRIGGERS = /^alter\s+table\s[^;]*\sdisable\s+trigger\b/i;
+/** A dump whose first statement of content comes later is taken for a whole one. */
+const MOST_BYTES = 1024 * 1024;
+
+class FirstContent implements StatementJudge {
+  isData: boolean | null = null;
+
+  asksAbout(word: string): boolean {
+    if (this.isData === null && !BEFORE.has(word) && !EITHER.has(word)) this.isData = DATA.has(word);
+    return EITHER.has(word);
+  }
+
+  statement(text: string): null {
+    if (!SERVER.test(text)) this.isData ??= TRIGGERS.test(text);
+    return null;
+  }
+
+  command(): null {
+    return null;
+  }
+}
+
+/** All of the pieces, and whether they have data alone. */
+export async function withoutTables(
+  pieces: AsyncIterable<Buffer>,
+): Promise<{ readonly isDataOnly: boolean; readonly pieces: AsyncGenerator<Buffer> }> {
+  const source = pieces[Symbol.asyncIterator]();
+  const first = new FirstContent();
+  const statements = new SqlStatements(first);
+  const head: Buffer[] = [];
+  for (let bytes = 0; first.isData === null && bytes < MOST_BYTES; ) {
+    const { value, done } = await source.next();
+    if (done === true) {
+      statements.end();
+      break;
+    }
+    statements.take(bytes === 0 ? unmarked(value) : value);
+    head.push(value);
+    bytes += value.length;
+    // The rows of one statement may be many.
+    if (DATA.has(statements.openWord)) first.isData ??= true;
+  }
+  return { isDataOnly: first.isData === true, pieces: joined(head, source) };
+}
+
+const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+const unmarked = (piece: Buffer) => (piece.subarray(0, 3).equals(MARK) ? piece.subarray(3) : piece);
+
+async function* joined(head: readonly Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* head;
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
