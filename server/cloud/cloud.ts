@@ -70,6 +70,8 @@ export interface BuildOptions {
   readonly step: <T>(name: string, work: () => Promise<T>) => Promise<T>;
   /** Called once when this node of a cluster may store nothing more. */
   readonly onFenced?: () => void;
+  /** See FirstStartDeps of databases. */
+  readonly tellMs?: number | undefined;
   /** Name of the restore drill that this cloud is built for, never to be served; see drill-cloud.ts. */
   readonly drill?: string;
 }
@@ -241,7 +243,7 @@ type Domains = Awaited<ReturnType<typeof buildDomains>>;
 
 /** In dependency order. */
 async function buildDomains(
-  { config, clock, log, drill }: BuildOptions,
+  { config, clock, log, drill, tellMs }: BuildOptions,
   { base, addresses }: { base: Foundations; addresses: OwnAddresses },
 ) {
   const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
@@ -286,6 +288,7 @@ async function buildDomains(
     kept: await openKept(config, base),
     pointFiles: points,
     continuous: continuousOf(config, base.alarms, () => recovery.logArchive),
+    tellMs,
     onError: (id, what, error) => log.error({ id, err: error }, what),
   });
   storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));

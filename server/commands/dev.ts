@@ -80,6 +80,11 @@ interface Database {
   readonly state_reason: { readonly code: string; readonly message: string } | null;
 }
 
+/** The response to its creation contains the password. */
+interface NewDatabase extends Database {
+  readonly connection: Connection;
+}
+
 /** Why a database of a recovery point is in `error` until its rows have been loaded. */
 const LOADING = 'restoring';
 
@@ -128,13 +133,16 @@ interface Wishes {
 async function serve(config: Config, { key, wanted, command }: Wishes): Promise<number> {
   const began = systemClock.monotonic();
   const stopped = stopSignal();
-  const running = await startCloud(config, (_name, work) => work());
+  // A first server takes a second or more: who connects meanwhile waits for it.
+  const running = await startCloud(config, (_name, work) => work(), { tellMs: 0 });
   keepKey(config.dataDir, key);
   const endPreparing = await prepareMissing('stderr');
   const { apiUrl } = running.cloud.addresses;
   const call = caller(apiUrl, key);
+  const ended = new AbortController();
   try {
-    const variables = await Promise.race([variablesOf(call, { apiUrl, key, wanted }), stopped]);
+    const access = { apiUrl, key, wanted, ended: ended.signal };
+    const variables = await Promise.race([variablesOf(call, access), stopped]);
     if (typeof variables === 'string') return 0;
     const seconds = ((systemClock.monotonic() - began) / 1000).toFixed(2);
     console.error(`Cloudlet for development is ready in ${seconds} s: ${apiUrl}/`);
@@ -145,6 +153,7 @@ async function serve(config: Config, { key, wanted, command }: Wishes): Promise<
     await stopped;
     return 0;
   } finally {
+    ended.abort();
     endPreparing();
     try {
       await endMachines(call);
@@ -174,12 +183,14 @@ function caller(apiUrl: string, key: string): Call {
 
 interface Access extends Omit<Wishes, 'command'> {
   readonly apiUrl: string;
+  /** Aborts when nobody waits for a database any more. */
+  readonly ended: AbortSignal;
 }
 
-async function variablesOf(call: Call, { apiUrl, key, wanted }: Access): Promise<Variables> {
+async function variablesOf(call: Call, { apiUrl, key, wanted, ended }: Access): Promise<Variables> {
   const [s3, ...databases] = await Promise.all([
     s3Variables(call),
-    ...(await enginesToUse(call, wanted)).map((engine) => databaseVariables(call, engine)),
+    ...(await enginesToUse(call, wanted)).map((engine) => databaseVariables(call, engine, ended)),
   ]);
   return Object.assign({ CLOUDLET_URL: apiUrl, CLOUDLET_API_KEY: key }, s3, ...databases);
 }
@@ -211,21 +222,34 @@ async function enginesToUse(call: Call, wanted: readonly string[] | undefined): 
   return DEFAULT_ENGINES.filter((name) => there.has(name));
 }
 
-/** Variables for the account's first database of the engine, or a new one. */
-async function databaseVariables(call: Call, engine: string): Promise<Variables> {
+/**
+ * Variables for the account's first database of the engine, or a new one. That may still wait for its server:
+ * its address is known, and connections wait there, too.
+ */
+async function databaseVariables(call: Call, engine: string, ended: AbortSignal): Promise<Variables> {
   const own = await call<Database[]>('GET', '/api/databases');
   const found = own.find((database) => database.engine === engine);
-  const { database_id: id } =
-    found ?? (await call<Database>('POST', '/api/databases', { name: `${DATABASE}-${engine}`, engine }));
-  await untilReady(call, id);
-  const { connection } = await call<{ connection: Connection }>('GET', `/api/databases/${id}/credentials`);
+  if (found !== undefined) await untilReady(call, found.database_id, ended);
+  const connection = found === undefined ? await created(call, engine, ended) : await shown(call, found);
   return ABOUT_ENGINES.find(({ name }) => name === engine)?.development.variables(connection) ?? {};
 }
 
-async function untilReady(call: Call, id: string): Promise<void> {
+async function created(call: Call, engine: string, ended: AbortSignal): Promise<Connection> {
+  const wish = { name: `${DATABASE}-${engine}`, engine };
+  const { database_id: id, state, connection } = await call<NewDatabase>('POST', '/api/databases', wish);
+  const tell = ({ message }: Error) => void (ended.aborted || console.error(message));
+  if (state !== 'ready') untilReady(call, id, ended).catch(tell);
+  return connection;
+}
+
+async function shown(call: Call, { database_id: id }: Database): Promise<Connection> {
+  return (await call<{ connection: Connection }>('GET', `/api/databases/${id}/credentials`)).connection;
+}
+
+async function untilReady(call: Call, id: string, ended: AbortSignal): Promise<void> {
   const began = systemClock.monotonic();
   let isTold = false;
-  for (;;) {
+  while (!ended.aborted) {
     const { state, state_reason: reason, engine } = await call<Database>('GET', `/api/databases/${id}`);
     if (state === 'ready') return;
     if (state !== 'creating' && reason?.code !== LOADING)

@@ -75,11 +75,16 @@ interface RunningCloud {
   stop(): Promise<number>;
 }
 
+interface StartOptions extends Pick<BuildOptions, 'tellMs'> {
+  readonly log?: Logger;
+  readonly isWorker?: boolean;
+}
+
 /** Builds the cloud and listens on both ports and the control socket. `step` reports each part. */
 export async function startCloud(
   config: Config,
   step: BuildOptions['step'],
-  { log = openLog(config), isWorker = false }: { readonly log?: Logger; readonly isWorker?: boolean } = {},
+  { log = openLog(config), isWorker = false, tellMs }: StartOptions = {},
 ): Promise<RunningCloud> {
   const { host, port, dataPort, workers } = config;
   // With workers any process may accept a connection.
@@ -87,7 +92,7 @@ export async function startCloud(
   const onFenced = () => {
     log.flush(() => process.exit(FENCED));
   };
-  const cloud = await buildCloud({ config, clock: systemClock, log, step, onFenced });
+  const cloud = await buildCloud({ config, clock: systemClock, log, step, onFenced, tellMs });
   try {
     const control = await startControl(cloud);
     const api = await listen(cloud.api, { ...shared, port, setting: 'CLOUDLET_PORT' });

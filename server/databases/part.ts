@@ -67,7 +67,7 @@ export interface DatabasesDeps {
   readonly keepMs: number;
   /** See DatabaseDeleterDeps. */
   readonly keptBytes: number;
-  /** See FirstStart. */
+  /** See FirstStartDeps. */
   readonly tellMs?: number | undefined;
   /** Timeout of a single dump for a recovery point, ms. */
   readonly pointDumpMs: number;

@@ -1,4 +1,4 @@
-/** What servers of several clouds of a host begin with, and that they share nothing else. */
+/** Servers of several clouds of a host begin with the same data, and share nothing else. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ export interface TemplateCase {
   readonly open: (templates: string) => ServerFixture<AccountServers>;
   /** Logs in; rejects if refused. */
   readonly logIn: (socket: SocketOf, user: string, password: string) => Promise<unknown>;
-  /** What a refused log-in is told. */
+  /** Message of a refused log-in. */
   readonly refusal: RegExp;
 }
 

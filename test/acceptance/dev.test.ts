@@ -148,6 +148,21 @@ test('a command gets the variables, and its exit code is ours; settings of anoth
   );
 });
 
+test('a program need not wait for its database: who connects while the server begins is served then', {
+  skip: !HAS_POSTGRESQL && 'PostgreSQL is not unpacked',
+}, async () => {
+  const { path, env } = folder();
+  const program = `import pg from 'pg';
+    const client = new pg.Client(process.env.DATABASE_URL);
+    await client.connect();
+    console.log((await client.query('SELECT 6 * 7 AS n')).rows[0].n);
+    await client.end();`;
+  const words = [process.execPath, '--input-type=module', '-e', program];
+  const ended = await dev(['--with', 'postgresql', '--', ...words], env);
+  assert.deepEqual([ended.code, ended.stdout], [0, '42\n'], ended.stderr);
+  assert.deepEqual(readdirSync(path), []);
+});
+
 test('a directory that is named stays, with its databases', async () => {
   const { env } = folder();
   const data = join(root, 'named');

@@ -47,7 +47,7 @@ export interface CreationDeps {
   readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
-  /** See FirstStart. */
+  /** See FirstStartDeps. */
   readonly tellMs?: number | undefined;
 }
 
@@ -258,7 +258,7 @@ export class Creation {
     let sizeBytes = 0;
     if (source === undefined) {
       await turns.during([creating.database_id], (signal) =>
-        this.#provide(engine, creating, { password, signal }),
+        this.#provide(engine, creating, { password, signal, onReserved: () => start.begin() }),
       );
     } else {
       await engine.prepare();
@@ -277,11 +277,16 @@ export class Creation {
   #provide(
     engine: Engine,
     row: DatabaseRow,
-    { password, signal }: { readonly password: string; readonly signal: AbortSignal },
+    {
+      password,
+      signal,
+      onReserved,
+    }: { readonly password: string; readonly signal: AbortSignal; readonly onReserved?: () => void },
   ): Promise<void> {
     const database = this.#deps.lifecycle.inEngine(row);
     const work = async () => {
       await engine.reserve?.(database);
+      onReserved?.();
       await whenPrepared(engine, signal);
       await engine.prepare();
       await engine.provision(database, password);

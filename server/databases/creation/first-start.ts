@@ -19,7 +19,7 @@ interface FirstStartDeps {
   readonly lifecycle: Lifecycle;
   readonly views: DatabaseViews;
   readonly engines: Pick<Engines, 'about'>;
-  /** How long a caller waits for a database that is ready, ms; for tests. */
+  /** How long a caller waits for a database that is ready, ms. */
   readonly tellMs?: number | undefined;
 }
 
@@ -35,7 +35,9 @@ export class FirstStart {
   /** The row as it was inserted. */
   readonly creating: DatabaseRow;
   readonly #deps: FirstStartDeps;
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #password: string;
+  readonly #asked: Asked | null;
+  #timer: NodeJS.Timeout | undefined;
   #telling: Promise<DatabaseRow> | null = null;
 
   /** `asked`: the caller to answer after a while; null: only at the end. */
@@ -46,12 +48,19 @@ export class FirstStart {
   ) {
     this.#deps = deps;
     this.creating = creating;
+    this.#password = password;
+    this.#asked = asked;
+  }
+
+  /** The database has its address, which the response contains. */
+  begin(): void {
+    const asked = this.#asked;
     if (asked === null) return;
     this.#timer = setTimeout(() => {
-      this.#telling = this.#tell(password, asked);
+      this.#telling = this.#tell(this.#password, asked);
       // The error is for settled().
       this.#telling.catch(() => {});
-    }, deps.tellMs ?? TELL_MS);
+    }, this.#deps.tellMs ?? TELL_MS);
   }
 
   /** The current row after all progress messages were stored. */

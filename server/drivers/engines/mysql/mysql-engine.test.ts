@@ -5,6 +5,7 @@ import { createConnection } from 'mysql2/promise';
 import { testTemplates } from '../../../testing/data-template.conformance.ts';
 import { type EngineFixture, testEngine } from '../../../testing/engine.conformance.ts';
 import { eventually } from '../../../testing/eventually.ts';
+import { testFirstConnection } from '../../../testing/first-connection.conformance.ts';
 import { mysqlFixture, noMysql } from '../../../testing/mysql-fixture.ts';
 import { mysqlEngineFixture } from '../../../testing/mysql-notes.ts';
 import { pidOf } from '../../../testing/server-fixture.ts';
@@ -21,6 +22,7 @@ async function open(): Promise<EngineFixture> {
 
 if (noMysql === false) {
   testEngine('mysql', open);
+  testFirstConnection('mysql', open);
   testTemplates('mysql', {
     admin: ADMIN,
     open: (templates) => mysqlFixture({ templates }),

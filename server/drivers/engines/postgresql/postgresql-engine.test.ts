@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { testTemplates } from '../../../testing/data-template.conformance.ts';
 import { type EngineFixture, testEngine } from '../../../testing/engine.conformance.ts';
 import { eventually } from '../../../testing/eventually.ts';
+import { testFirstConnection } from '../../../testing/first-connection.conformance.ts';
 import { noPostgresql, postgresqlFixture } from '../../../testing/postgresql-fixture.ts';
 import { postgresqlEngineFixture } from '../../../testing/postgresql-notes.ts';
 import { pidOf } from '../../../testing/server-fixture.ts';
@@ -19,6 +20,7 @@ async function open(): Promise<EngineFixture> {
 
 if (noPostgresql === false) {
   testEngine('postgresql', open);
+  testFirstConnection('postgresql', open);
   testTemplates('postgresql', {
     admin: ADMIN,
     open: (templates) => postgresqlFixture({ templates }),

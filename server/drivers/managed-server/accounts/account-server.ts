@@ -31,6 +31,8 @@ export class AccountServer {
   readonly #work: ServerWork;
   readonly #usage: ServerUsage;
   readonly #life: ServerLife;
+  /** Databases that the server does not have yet, by name. */
+  readonly #creating = new Map<string, PromiseWithResolvers<void>>();
   /** Last measured bytes on disk. */
   bytes = 0;
 
@@ -72,9 +74,15 @@ export class AccountServer {
     return this.#life.isUp;
   }
 
-  /** Whether connections are accepted. */
+  /** Databases whose users may be admitted. */
+  get #open(): readonly string[] {
+    const open = this.#databases.all().filter(({ access, isMoving }) => access !== 'none' && !isMoving);
+    return open.map(({ database }) => database.database);
+  }
+
+  /** Whether connections are accepted: the server refuses users of databases that it does not have yet. */
   get #isWanted(): boolean {
-    return this.#databases.all().some(({ access, isMoving }) => access !== 'none' && isMoving !== true);
+    return this.#open.some((name) => !this.#creating.has(name));
   }
 
   /** Listens for users; returns whether it did not before. Rejects if the port is taken. */
@@ -117,6 +125,7 @@ export class AccountServer {
   /** Admits a waiting connection, or refuses it with the reason. Never rejects. */
   async wanted(): Promise<void> {
     const { proxy, listener, refusal } = this.#deps;
+    if (!this.#isWanted) await Promise.all([...this.#creating.values()].map(({ promise }) => promise));
     if (!this.#isWanted)
       return proxy.refuse(listener.name, refusal('the databases of this account are closed'));
     try {
@@ -129,11 +138,27 @@ export class AccountServer {
     }
   }
 
-  /** Records the database before it is created. */
+  /** Records the database before it is created. Its users wait until it is, see provision(). */
   add(database: EngineDatabase): void {
     const before = this.#databases.get(database.database);
     const [access, ownBytes] = [before?.access ?? 'full', before?.ownBytes ?? 0];
     this.#databases.keep({ database, access, isApplied: true, ownBytes });
+    if (!this.#creating.has(database.database))
+      this.#creating.set(database.database, Promise.withResolvers());
+  }
+
+  #created(name: string): void {
+    this.#creating.get(name)?.resolve();
+    this.#creating.delete(name);
+  }
+
+  /** Creates a database that was added, and admits its users. */
+  async provision(
+    { database }: EngineDatabase,
+    work: (engine: AccountEngine) => Promise<void>,
+  ): Promise<void> {
+    await this.using(work, { isPatient: true }).finally(() => this.#created(database));
+    await this.#life.lead();
   }
 
   /** Whether the database is being moved here; undefined: unknown database. */
@@ -157,7 +182,7 @@ export class AccountServer {
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     const before = this.#databases.get(database.database);
     this.#databases.keep({ database, access, isApplied: false, ownBytes: before?.ownBytes ?? 0 });
-    if (!this.#isWanted) return this.#endSessions();
+    if (this.#open.length === 0) return this.#endSessions();
     if (!this.isUp) return;
     await this.using((engine) => this.#apply(engine, database.database));
     await this.#life.lead();
@@ -215,6 +240,7 @@ export class AccountServer {
 
   /** Removes one database; the last one removes the server, whatever its state. */
   async drop(name: string): Promise<void> {
+    this.#created(name);
     if (!this.#databases.has(name)) return;
     if (this.#databases.size > 1) {
       await this.using((engine) => engine.drop(name));

@@ -153,7 +153,7 @@ export class AccountServers implements Engine {
     await this.reserve(database);
     const isOpen = this.#options.servers.everywhere?.();
     await this.#of(database)
-      .using((engine) => engine.provision(database, password), { isPatient: true })
+      .provision(database, (engine) => engine.provision(database, password))
       .catch(asUnavailable(this.#kind.title));
     await isOpen;
   }
