@@ -10,6 +10,7 @@
 import type { Duplex, Readable } from 'node:stream';
 import { AppError } from '../platform/errors.ts';
 import type { Preparing } from '../platform/host/preparing.ts';
+import type { JsonText } from '../platform/json/json.ts';
 import type { LoadHow } from './left-out.ts';
 import type { ServerLogs } from './points/server-logs.ts';
 
@@ -103,10 +104,16 @@ export interface Query {
   readonly signal: AbortSignal;
 }
 
+export interface ResultColumn {
+  readonly name: string;
+  readonly type: string | null;
+}
+
 export interface QueryResult {
-  readonly columns: readonly { readonly name: string; readonly type: string | null }[];
-  /** Values as JSON; values that JSON cannot represent (64-bit integers beyond 2^53, bytes) are text. */
-  readonly rows: readonly (readonly unknown[])[];
+  readonly columns: JsonText<readonly ResultColumn[]>;
+  /** Values that JSON cannot represent (64-bit integers beyond 2^53, bytes) are text. */
+  readonly rows: JsonText<readonly (readonly unknown[])[]>;
+  readonly rowCount: number;
   /** Rows changed by the statement; null when it changes none. */
   readonly affected: number | null;
   readonly truncated: boolean;
@@ -212,7 +219,7 @@ export interface Engine {
   takeActive(): readonly string[];
   /** Throws QueryFailed, AppError `query_timeout`. */
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
-  tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
+  tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>>;
   /** Dumps one consistent snapshot, concurrently with writes, in any access mode. Throws DumpsMissing. */
   dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
   /**

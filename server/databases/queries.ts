@@ -3,7 +3,8 @@ import type { Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import { KeyedSemaphore } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { type Query, QueryFailed, type Table } from './engine.ts';
+import { JsonText } from '../platform/json/json.ts';
+import { type Query, QueryFailed, type QueryResult, type Table } from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import type { DataFaults } from './life/data-faults.ts';
@@ -45,11 +46,15 @@ export class Queries {
    * Runs a query; an account's queries beyond eight are queued. Throws `query_failed` with the engine's own
    * error, `query_timeout`, `database_not_ready`.
    */
-  run(principal: Principal, databaseId: string, call: QueryCall): Promise<QueryResponse> {
+  run(principal: Principal, databaseId: string, call: QueryCall): Promise<JsonText<QueryResponse>> {
     return this.#turns.run(principal.accountId, call.signal, () => this.#run(principal, databaseId, call));
   }
 
-  async #run(principal: Principal, databaseId: string, { input, signal }: QueryCall): Promise<QueryResponse> {
+  async #run(
+    principal: Principal,
+    databaseId: string,
+    { input, signal }: QueryCall,
+  ): Promise<JsonText<QueryResponse>> {
     const { owned, engines, lifecycle, clock, faults } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;
@@ -66,18 +71,8 @@ export class Queries {
     };
     const began = clock.monotonic();
     try {
-      const { columns, rows, affected, truncated } = await engines
-        .get(row.engine)
-        .query(lifecycle.inEngine(row), query);
-      const elapsed = Math.round((clock.monotonic() - began) * 10) / 10;
-      return {
-        columns: [...columns],
-        rows: rows.map((one) => [...one]),
-        row_count: rows.length,
-        affected,
-        truncated,
-        elapsed_ms: elapsed,
-      };
+      const result = await engines.get(row.engine).query(lifecycle.inEngine(row), query);
+      return responseOf(result, Math.round((clock.monotonic() - began) * 10) / 10);
     } catch (error) {
       if (!(error instanceof QueryFailed)) throw error;
       if (!engines.about(row.engine).damageCodes.includes(error.engineCode)) throw queryFailed(error);
@@ -86,7 +81,11 @@ export class Queries {
     }
   }
 
-  async tables(principal: Principal, databaseId: string, signal: AbortSignal): Promise<readonly Table[]> {
+  async tables(
+    principal: Principal,
+    databaseId: string,
+    signal: AbortSignal,
+  ): Promise<JsonText<readonly Table[]>> {
     const { owned, engines, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     assertReadable(row);
@@ -119,6 +118,17 @@ export class Queries {
       });
     return engine.log(lifecycle.inEngine(row), maxBytes);
   }
+}
+
+/** Columns and rows are passed on as the engine wrote them. */
+function responseOf(
+  { columns, rows, rowCount, affected, truncated }: QueryResult,
+  elapsedMs: number,
+): JsonText<QueryResponse> {
+  const rest = JSON.stringify({ row_count: rowCount, affected, truncated, elapsed_ms: elapsedMs });
+  const before = [Buffer.from('{"columns":'), ...columns.pieces, Buffer.from(',"rows":')];
+  const pieces = [...before, ...rows.pieces, Buffer.from(`,${rest.slice(1)}`)];
+  return new JsonText(pieces, [...columns.memory, ...rows.memory]);
 }
 
 function statementOf(

@@ -12,7 +12,7 @@ import type { Operation, Operations } from '../calls/operations.ts';
 import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
-import { NUL_MESSAGE, nulsIn } from '../platform/json/json.ts';
+import { JsonText, NUL_MESSAGE, nulsIn } from '../platform/json/json.ts';
 import { AuditedCall, auditRuleOf } from './audited.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
@@ -80,8 +80,8 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     // Handlers with several response types send the other types themselves.
     if (produces === 'bytes' || reply.sent) return undefined;
     if (produces === 'list') return streamList(request, reply, result as AsyncIterable<string>);
-    const text = produces === 'json' ? JSON.stringify(result) : String(result);
-    return { status, contentType: CONTENT_TYPES[produces], body: text };
+    const body = produces !== 'json' ? String(result) : isWritten(result) ? result : JSON.stringify(result);
+    return { status, contentType: CONTENT_TYPES[produces], body };
   };
 
   return async (request, reply) => {
@@ -106,6 +106,10 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
       throw error;
     }
   };
+}
+
+function isWritten(result: unknown): result is JsonText {
+  return result instanceof JsonText;
 }
 
 /** Texts with U+0000. */
@@ -169,7 +173,7 @@ async function once(
     if (route.consumes !== 'multipart') identify(request.body);
     const accept = attempt.accept.bind(attempt);
     const response = await run({ identify, record, accept, withdraw: () => attempt.withdraw() });
-    const first = response && isKept ? await attempt.complete(response) : undefined;
+    const first = response && isKept ? await attempt.complete(storedOf(response)) : undefined;
     return first === undefined ? response : await replay(request, first, audited);
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored, audited);
@@ -185,6 +189,10 @@ async function once(
   } finally {
     attempt.end();
   }
+}
+
+function storedOf({ status, body }: RouteResponse): StoredResponse {
+  return { status, body: String(body) };
 }
 
 async function replay(
@@ -272,7 +280,10 @@ async function respondAsync(
   const accepted = { name: route.name, isCancellable: route.isCancellable ?? false };
   const pending = await operations.begin(principal, accepted, (operation) => record(view(operation)));
   const status = statusOf(route);
-  const responseOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
+  const responseOf = (result: unknown) => ({
+    status,
+    body: isWritten(result) ? String(result) : JSON.stringify(result),
+  });
   const body = JSON.stringify(view(pending.operation));
   const letGo = accept({ status: ACCEPTED, body });
   const ended = pending.run(async () => {

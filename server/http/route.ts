@@ -7,6 +7,7 @@ import type { AuditKind, AuditRule } from '../calls/audit.ts';
 import type { Call, Permission } from '../calls/principal.ts';
 import { didYouMean } from '../config/did-you-mean.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
+import type { JsonText } from '../platform/json/json.ts';
 import { type Static, type TSchema, Type } from '../platform/json/json-schema.ts';
 import type { MemberRules } from './validate.ts';
 
@@ -156,7 +157,7 @@ export function mayRespondAsync(route: Route): boolean {
 export interface RouteResponse {
   readonly status: number;
   readonly contentType: string;
-  readonly body: string;
+  readonly body: string | JsonText;
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

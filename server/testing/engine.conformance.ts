@@ -230,19 +230,29 @@ function testQueries(given: Give): void {
     const ask = (more?: Partial<Query>) => fixture.engine.query(database, query(count(10), more));
     const whole = await ask();
     assert.deepEqual(
-      whole.columns.map(({ name }) => name),
+      whole.columns.toJSON().map(({ name }) => name),
       ['n'],
     );
-    assert.deepEqual(whole.rows.slice(0, 2), [[1], [2]]);
-    assert.deepEqual([whole.rows.length, whole.truncated, whole.affected], [10, false, null]);
+    assert.deepEqual(whole.rows.toJSON().slice(0, 2), [[1], [2]]);
+    assert.deepEqual([whole.rowCount, whole.truncated, whole.affected], [10, false, null]);
     const [few, exact, small] = [
       await ask({ maxRows: 3 }),
       await ask({ maxRows: 10 }),
       await ask({ maxBytes: 20 }),
     ];
-    assert.deepEqual([few.rows.length, few.truncated], [3, true]);
-    assert.deepEqual([exact.rows.length, exact.truncated], [10, false]);
-    assert.ok(small.truncated && small.rows.length < 10);
+    assert.deepEqual([few.rowCount, few.truncated], [3, true]);
+    assert.deepEqual([exact.rowCount, exact.truncated], [10, false]);
+    assert.ok(small.truncated && small.rowCount < 10);
+  });
+
+  test('columns and rows are JSON as JavaScript writes it', async () => {
+    const { fixture, database } = await given();
+    const ask = query(fixture.statements.count(900), { maxRows: 1000 });
+    const { columns, rows, rowCount } = await fixture.engine.query(database, ask);
+    const [column, ...others] = columns.toJSON();
+    assert.deepEqual([Object.keys(column ?? {}), others.length], [['name', 'type'], 0]);
+    for (const text of [columns, rows]) assert.equal(String(text), JSON.stringify(text.toJSON()));
+    assert.deepEqual([rowCount, rows.toJSON().length, rows.toJSON()[899]], [900, 900, [900]]);
   });
 
   test('only a query that may write writes', async () => {
@@ -268,7 +278,7 @@ function testQueries(given: Give): void {
     await client.add('one');
     const tables = await fixture.engine.tables(database, NOBODY_LEAVES);
     assert.deepEqual(
-      tables.map(({ name }) => name),
+      tables.toJSON().map(({ name }) => name),
       ['notes'],
     );
   });

@@ -23,6 +23,7 @@ import {
 import type { LoadHow } from '../databases/left-out.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Preparing } from '../platform/host/preparing.ts';
+import { JsonText } from '../platform/json/json.ts';
 
 interface Held {
   password: string;
@@ -119,11 +120,11 @@ export class ScriptedEngine implements Engine {
     this.#active.add(database.databaseId);
     const held = this.#held(database);
     held.rows = [...held.rows, String(statement)];
-    return { columns: [], rows: [], affected: 1, truncated: false };
+    return { columns: JsonText.of([]), rows: JsonText.of([]), rowCount: 0, affected: 1, truncated: false };
   }
 
-  async tables(): Promise<readonly Table[]> {
-    return [];
+  async tables(): Promise<JsonText<readonly Table[]>> {
+    return JsonText.of([]);
   }
 
   async dump(database: EngineDatabase, _format: string, { signal }: DumpHow): Promise<Dump> {

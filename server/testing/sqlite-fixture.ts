@@ -57,7 +57,7 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteFi
       return database;
     },
     run: async (database, statement, ...params) =>
-      (await engine.query(database, { statement, params, ...bounds })).rows,
+      (await engine.query(database, { statement, params, ...bounds })).rows.toJSON(),
     close: async () => {
       await engine.close();
       rmSync(data, { recursive: true });

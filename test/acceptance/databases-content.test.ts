@@ -41,6 +41,22 @@ describe('a statement', () => {
     assert.deepEqual([answer.row_count, answer.truncated], [2, false]);
   });
 
+  test('answers with JSON as it always was written, however large', async () => {
+    const path = await newDatabase(user, 'CREATE TABLE t (a INTEGER, b TEXT)');
+    for (const count of [0, 2, 700]) {
+      const statement = `WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 700)
+        SELECT i AS "ü", hex(zeroblob(2000)) AS b, 1e999 AS c, NULL AS d FROM n WHERE i <= ${count}`;
+      const answer = await user.fetch(`${path}/query`, { json: { statement } });
+      const text = await answer.text();
+      const columns = ['ü', 'b', 'c', 'd'].map((name) => ({ name, type: null }));
+      const rows = Array.from({ length: count }, (_, i) => [i + 1, '0'.repeat(4000), 'Infinity', null]);
+      const { elapsed_ms } = JSON.parse(text);
+      const expected = { columns, rows, row_count: count, affected: null, truncated: false, elapsed_ms };
+      assert.ok(text === `${JSON.stringify(expected)}\n`, `${count} rows differ: ${text.slice(0, 300)}`);
+      assert.equal(answer.headers.get('content-length'), String(Buffer.byteLength(text)));
+    }
+  });
+
   test('writes only when it may', async () => {
     const path = await newDatabase(user, 'CREATE TABLE t (a)');
     for (const statement of ['INSERT INTO t VALUES (1)', 'DROP TABLE t', 'CREATE TABLE u (a)']) {

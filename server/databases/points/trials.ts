@@ -91,7 +91,7 @@ async function tryOne(
   const database = lifecycle.inEngine(row);
   try {
     await refill.fill(row, engine);
-    const tables = await engine.tables(database, signal);
+    const tables = (await engine.tables(database, signal)).toJSON();
     const counts = tables.filter(({ type }) => type !== 'view').map((table) => table.estimated_rows);
     const isKnown = counts.every((count) => count !== null);
     const rows = isKnown ? counts.reduce((sum: number, count) => sum + (count ?? 0), 0) : null;

@@ -21,13 +21,14 @@ import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import type { UserRange } from '../../platform/host/other-users.ts';
+import { JsonText } from '../../platform/json/json.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { SizeLimit } from './child-call.ts';
 import { failureOf } from './child-failures.ts';
 import { ChildHost, type ChildProgram } from './child-host.ts';
 import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
-import { parsedAnswer } from './json-answers.ts';
+import { queryResultOf } from './json-answers.ts';
 import { assertUsable, type LoadedKind, receiveFile } from './load-file.ts';
 import { ChildStarts } from './spares/child-starts.ts';
 import type { SpareOptions } from './spares/spare-child.ts';
@@ -217,14 +218,13 @@ export class ChildEngine {
     const { signal, ...rest } = query;
     const { timeoutMs } = rest;
     const head = { ...rest, kind: 'query', tell: true };
-    const { body } = await this.ask(database, head, { timeoutMs, signal });
-    return (await parsedAnswer(body)) as QueryResult;
+    return queryResultOf(await this.ask(database, head, { timeoutMs, signal }));
   }
 
-  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {
     const timeoutMs = database.limits.statementMs;
     const { body } = await this.ask(database, { kind: 'tables', tell: true }, { timeoutMs, signal });
-    return (await parsedAnswer(body)) as Table[];
+    return new JsonText([body]);
   }
 
   async dump(database: EngineDatabase, _format: string, { signal }: DumpHow): Promise<Dump> {

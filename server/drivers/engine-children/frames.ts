@@ -14,6 +14,8 @@
  *                    {id: 0, counters: {…}}    unsolicited
  *                    {id: 0, damage}           unsolicited: a description of corrupt data
  */
+import { detachBuffer } from '../../platform/buffers.ts';
+
 export interface FrameHead {
   readonly id: number;
   readonly [member: string]: unknown;
@@ -34,6 +36,17 @@ export function encodeFrame(head: FrameHead, body: Uint8Array = NO_BODY): [Uint8
   return [start, body];
 }
 
+/** From here on a body gets memory of its own, which whoever is done with it can free. */
+const OWN_BYTES = 64 * 1024;
+
+/** A frame whose body is still coming. */
+interface Coming {
+  readonly head: FrameHead;
+  readonly body: Buffer;
+  /** Bytes of the body that are there. */
+  filled: number;
+}
+
 /** Reassembles frames. `push` throws for an invalid one: the other side is not trusted any more. */
 export class FrameReader {
   readonly #onFrame: (head: FrameHead, body: Buffer) => void;
@@ -41,35 +54,65 @@ export class FrameReader {
   #length = 0;
   /** Bytes needed before parsing is tried again. */
   #wanted = LENGTHS;
+  #coming: Coming | null = null;
 
   constructor(onFrame: (head: FrameHead, body: Buffer) => void) {
     this.#onFrame = onFrame;
   }
 
+  /** Takes `piece` over: its memory may be freed. */
   push(piece: Buffer): void {
+    const rest = this.#coming === null ? piece : this.#fill(this.#coming, piece);
+    if (rest === piece || rest.length > 0) this.#gather(rest);
+    else detachBuffer(piece);
+  }
+
+  /** Puts the piece into the body that is coming; the rest belongs to the next frame. */
+  #fill(coming: Coming, piece: Buffer): Buffer {
+    const { head, body } = coming;
+    const taken = piece.copy(body, coming.filled);
+    coming.filled += taken;
+    if (coming.filled === body.length) {
+      this.#coming = null;
+      this.#onFrame(head, body);
+    }
+    return piece.subarray(taken);
+  }
+
+  #gather(piece: Buffer): void {
     this.#pieces.push(piece);
     this.#length += piece.length;
     if (this.#length < this.#wanted) return;
     let bytes = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces);
     for (;;) {
-      const size = sizeOf(bytes);
-      this.#wanted = size;
-      if (bytes.length < size) break;
-      const bodyAt = LENGTHS + bytes.readUInt32LE(0);
+      const { bodyAt, size } = sizeOf(bytes);
+      const isLarge = size - bodyAt >= OWN_BYTES;
+      this.#wanted = isLarge ? bodyAt : size;
+      if (bytes.length < this.#wanted) break;
       const head = readHead(bytes.toString('utf8', LENGTHS, bodyAt));
-      this.#onFrame(head, bytes.subarray(bodyAt, size));
-      bytes = bytes.subarray(size);
+      if (isLarge) {
+        // Without it each large answer takes its bytes twice, and the garbage collector frees them late.
+        this.#coming = { head, body: Buffer.allocUnsafeSlow(size - bodyAt), filled: 0 };
+        bytes = this.#fill(this.#coming, bytes.subarray(bodyAt));
+        if (this.#coming !== null) break;
+      } else {
+        this.#onFrame(head, bytes.subarray(bodyAt, size));
+        bytes = bytes.subarray(size);
+      }
     }
-    this.#pieces = [bytes];
+    this.#pieces = bytes.length === 0 ? [] : [bytes];
     this.#length = bytes.length;
+    if (this.#coming !== null || bytes.length === 0) this.#wanted = LENGTHS;
   }
 }
 
-function sizeOf(bytes: Buffer): number {
-  if (bytes.length < LENGTHS) return LENGTHS;
-  const size = LENGTHS + bytes.readUInt32LE(0) + bytes.readUInt32LE(4);
+/** Where the body begins and ends; with less than the lengths, what is wanted. */
+function sizeOf(bytes: Buffer): { readonly bodyAt: number; readonly size: number } {
+  if (bytes.length < LENGTHS) return { bodyAt: LENGTHS, size: LENGTHS };
+  const bodyAt = LENGTHS + bytes.readUInt32LE(0);
+  const size = bodyAt + bytes.readUInt32LE(4);
   if (size > MAX_FRAME) throw new Error(`a frame of ${size} bytes is too long`);
-  return size;
+  return { bodyAt, size };
 }
 
 function readHead(text: string): FrameHead {

@@ -1,24 +1,42 @@
-/**
- * Answers of children as values. An answer of 4 MiB takes the event loop some 15 ms from the socket of the
- * child to that of its reader, in which nobody else is answered: needless work is left out, and the rest is
- * done in two turns.
- */
-import { isAscii } from 'node:buffer';
-import { setImmediate as turn } from 'node:timers/promises';
+/** Answers of children that are JSON: written by the child, and passed on by main as they are. */
+import type { QueryResult, ResultColumn } from '../../databases/engine.ts';
+import { JsonText } from '../../platform/json/json.ts';
+import type { ChildReply } from './child-call.ts';
+import type { ChildAnswer } from './tenant-child.ts';
 
-/** Below this the conversion takes a fraction of a millisecond. */
-const LARGE_BYTES = 256 * 1024;
-
-/** Parses JSON in UTF-8. After a large text others have their turn before the caller goes on. */
-export async function parsedAnswer(json: Buffer): Promise<unknown> {
-  // ASCII, which most JSON is, needs no decoding.
-  const value: unknown = JSON.parse(json.toString(isAscii(json) ? 'latin1' : 'utf8'));
-  if (json.length >= LARGE_BYTES) await othersTurn();
-  return value;
+interface Found {
+  readonly columns: readonly ResultColumn[];
+  /** Each as JSON. */
+  readonly rows: readonly string[];
+  readonly affected: number | null;
+  readonly truncated: boolean;
 }
 
-/** Lets others go first: sockets are read between the first turn and the second. */
-async function othersTurn(): Promise<void> {
-  await turn();
-  await turn();
+/** In the child: the reply to `query`. The body is `columnsBytes` of columns, and behind them the rows. */
+export function queryReply({ columns, rows, affected, truncated }: Found): ChildReply {
+  const before = JSON.stringify(columns);
+  const head = { columnsBytes: Buffer.byteLength(before), rowCount: rows.length, affected, truncated };
+  return { head, body: Buffer.from(`${before}[${rows.join(',')}]`) };
+}
+
+/**
+ * In main: the reply as a result. Columns and rows are not looked at: they go to whoever asked, whose process
+ * it is. Throws for a reply that no child of ours sends.
+ */
+export function queryResultOf({ head, body }: ChildAnswer): QueryResult {
+  const { columnsBytes, rowCount, affected, truncated } = head;
+  const isWhole = isCount(columnsBytes) && columnsBytes <= body.length && isCount(rowCount);
+  if (!isWhole || typeof truncated !== 'boolean' || !(affected === null || isCount(affected)))
+    throw new Error("the database's process gave no answer to a query");
+  return {
+    columns: new JsonText([body.subarray(0, columnsBytes)], []),
+    rows: new JsonText([body.subarray(columnsBytes)], [body]),
+    rowCount,
+    affected,
+    truncated,
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

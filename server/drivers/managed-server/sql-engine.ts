@@ -17,6 +17,7 @@ import type {
 } from '../../databases/engine.ts';
 import type { LoadHow } from '../../databases/left-out.ts';
 import type { LogServer } from '../../databases/points/server-logs.ts';
+import { JsonText } from '../../platform/json/json.ts';
 import type { TenantLogs } from './accounts/tenant-logs.ts';
 import { type Address, hostAndPort } from './links/server-tls.ts';
 import { ManagedServer } from './managed-server.ts';
@@ -183,9 +184,9 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     return this.#parts.queries.run(database, query);
   }
 
-  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {
     await this.prepare();
-    return this.#parts.queries.tables(database, signal);
+    return JsonText.of(await this.#parts.queries.tables(database, signal));
   }
 
   async dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump> {

@@ -1,7 +1,7 @@
 /** Runs one command for the console's query page and presents its result as columns and rows. */
 import { type Document, EJSON, Long, serialize } from 'bson';
 import { CommandError, decodeCommand, decodeDocument } from '../../../../libs/mongo/index.ts';
-import type { Query, QueryResult, Table } from '../../../databases/engine.ts';
+import type { Query, ResultColumn, Table } from '../../../databases/engine.ts';
 
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);
 
@@ -25,12 +25,19 @@ export function commandOf(
   }
 }
 
+interface Found {
+  readonly columns: readonly ResultColumn[];
+  readonly rows: readonly (readonly unknown[])[];
+  readonly affected: number | null;
+  readonly truncated: boolean;
+}
+
 /** Throws CommandError when the reply says that it failed. */
 export function resultOf(
   command: Document,
   reply: Document,
   bounds: Pick<Query, 'maxRows' | 'maxBytes'>,
-): QueryResult {
+): Found {
   throwUnlessOk(reply);
   const [name = ''] = Object.keys(command);
   return WRITES.has(name) ? written(reply) : read(reply, bounds);

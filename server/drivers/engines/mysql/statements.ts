@@ -9,6 +9,7 @@ import {
 } from '../../../databases/engine.ts';
 import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
+import { writtenResult } from '../shared/written-result.ts';
 import { ask, type MysqlLinks } from './mysql-links.ts';
 import { usersOf } from './mysql-store.ts';
 import * as sessions from './sessions-store.ts';
@@ -99,12 +100,12 @@ async function fetchLimited(
   const { promise, resolve, reject } = Promise.withResolvers<QueryResult>();
   const text = String(statement);
   let fields: readonly FieldPacket[] = [];
-  const rows: unknown[][] = [];
+  const rows: string[] = [];
   let bytes = 0;
   let affected: number | null = null;
   const end = (truncated: boolean) => {
     const columns = fields.map(({ name, columnType }) => ({ name, type: typeName(Types, columnType) }));
-    resolve({ columns, rows, affected, truncated });
+    resolve(writtenResult({ columns, rows, affected, truncated }));
   };
   const options = { sql: text, values: params.map(asParameter), rowsAsArray: true };
   const isPlain = params.length === 0;
@@ -120,9 +121,9 @@ async function fetchLimited(
         if (CHANGES.test(text)) affected = row.affectedRows;
         return;
       }
-      const values = row.map(asJson);
-      bytes += Buffer.byteLength(JSON.stringify(values));
-      if (rows.length < maxRows && bytes <= maxBytes) rows.push(values);
+      const written = JSON.stringify(row.map(asJson));
+      bytes += Buffer.byteLength(written);
+      if (rows.length < maxRows && bytes <= maxBytes) rows.push(written);
       else end(true);
     })
     .on('error', reject)

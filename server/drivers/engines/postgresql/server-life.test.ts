@@ -54,7 +54,7 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     await Promise.all([fixture.engine.drop(database.database), eventually(isMade)]);
     await (await connect(fixture.engine, next, SECRET)).end();
     const engine = fixture.reopen();
-    assert.deepEqual(await engine.tables(next, STAYS), []);
+    assert.deepEqual((await engine.tables(next, STAYS)).toJSON(), []);
     await (await connect(engine, next, SECRET)).end();
   });
 
@@ -161,7 +161,7 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     for (const leave of await Promise.all([...others, slots.take(4)])) leave();
     await ended;
     assert.match(await engine.log(database, 100_000), /^Cloudlet: Statements were ended, the longest after/m);
-    assert.equal((await engine.query(database, { ...query, statement: 'SELECT a FROM t' })).rows.length, 1);
+    assert.equal((await engine.query(database, { ...query, statement: 'SELECT a FROM t' })).rowCount, 1);
   });
 
   test('data of a major version whose programs are not here are left alone, and it is said', async (t) => {
@@ -179,7 +179,7 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual(fs.readdirSync(pathOf(fixture, 'home')).sort(), before);
     fs.writeFileSync(version, right);
     const last = fixture.reopen();
-    assert.equal((await last.tables(database, STAYS)).length, 1);
+    assert.equal((await last.tables(database, STAYS)).toJSON().length, 1);
   });
 
   test('data that were only half made are made anew', async (t) => {

@@ -9,6 +9,7 @@ import {
 } from '../../../databases/engine.ts';
 import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
+import { writtenResult } from '../shared/written-result.ts';
 import { type PostgresqlLinks, SentTooMuch } from './postgresql-links.ts';
 import { rolesOf } from './postgresql-store.ts';
 import { cancel } from './sessions-store.ts';
@@ -57,12 +58,12 @@ export class PostgresqlStatements implements Statements<Client> {
     client.query(limited);
     const { columns, rows, affected, truncated } = await limited.result;
     const names = columns.length === 0 ? [] : await typeNames(client, columns);
-    return {
+    return writtenResult({
       columns: columns.map(({ name }, at) => ({ name, type: names[at] ?? null })),
-      rows: rows.map((row) => row.map((value, at) => asJson(value, columns[at]?.typeId ?? 0))),
+      rows: Iterator.from(rows).map((row) => jsonOf(row, columns)),
       affected,
       truncated,
-    };
+    });
   }
 
   tables(client: Client): Promise<Table[]> {
@@ -275,6 +276,10 @@ const NUMBERS = new Set([21, 23, 26, 20, 700, 701]);
 const BOOLEAN = 16;
 const BYTES = 17;
 const JSONS = new Set([114, 3802]);
+
+function jsonOf(row: readonly (string | null)[], columns: readonly Column[]): string {
+  return JSON.stringify(row.map((value, at) => asJson(value, columns[at]?.typeId ?? 0)));
+}
 
 /** A value as JSON; unsupported ones stay PostgreSQL's text. */
 function asJson(value: string | null, typeId: number): unknown {

@@ -196,7 +196,8 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     const change = `DO $$ BEGIN SET ROLE NONE; ALTER ROLE ${local} PASSWORD 'own'; END $$`;
     await fixture.engine.query(database, { statement: change, ...query });
     await assert.rejects(connect(fixture.engine, { ...database, username: local }, 'own'), { code: /^28/ });
-    assert.deepEqual((await fixture.engine.query(database, { statement: 'SELECT 1', ...query })).rows, [[1]]);
+    const one = await fixture.engine.query(database, { statement: 'SELECT 1', ...query });
+    assert.deepEqual(one.rows.toJSON(), [[1]]);
     await fixture.engine.query(database, { statement: change, ...query });
     await fixture.engine.load(database, Readable.from([Buffer.from('SELECT 1;')]), { signal: STAYS });
   });

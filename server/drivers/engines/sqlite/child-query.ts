@@ -4,6 +4,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { isBusy } from '../../../../libs/sqlite/index.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ChildCall, type Handler, TURN_MS } from '../../engine-children/child-call.ts';
+import { queryReply } from '../../engine-children/json-answers.ts';
 import { harmless } from './harmless-pragmas.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 
@@ -21,7 +22,6 @@ const BUSY_STEP_MS = 10;
  */
 const NOTHING_MORE = /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*(?:(?!\*\/)[\s\S])*(?:\*\/|$))*$/;
 
-/** The answer's body is JSON: `{columns, rows, affected, truncated}`. */
 export function queryHandler(tenant: TenantConnections): Handler {
   return async (call) => {
     const head = call.head as unknown as QueryHead;
@@ -30,9 +30,9 @@ export function queryHandler(tenant: TenantConnections): Handler {
     try {
       const statement = prepare(database, head.statement);
       const result = await whenFree(call, () => run(database, statement, call));
-      tenant.counters.rowsReturned += result.rows;
+      tenant.counters.rowsReturned += result.rows.length;
       tenant.counters.rowsWritten += result.affected ?? 0;
-      return { head: {}, body: Buffer.from(result.json) };
+      return queryReply(result);
     } finally {
       tenant.close(database);
     }
@@ -85,8 +85,7 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
   }
   const changed = Number((changes.get() as unknown as number[])[0]) - before;
   const affected = columns.length === 0 || changed > 0 ? changed : null;
-  const about = JSON.stringify({ columns, affected, truncated });
-  return { json: `${about.slice(0, -1)},"rows":[${rows.join(',')}]}`, rows: rows.length, affected };
+  return { columns, rows, affected, truncated };
 }
 
 /** Converts JSON values to SQLite's types. */

@@ -24,6 +24,7 @@ import type {
 import type { LoadHow } from '../../../databases/left-out.ts';
 import { type Beat, onBeat } from '../../../platform/beat.ts';
 import { hostDiskFull } from '../../../platform/errors.ts';
+import type { JsonText } from '../../../platform/json/json.ts';
 import { DiskGuard } from '../processes/disk-guard.ts';
 import { ServerDirectory } from '../processes/server-directory.ts';
 import { asUnavailable } from '../processes/server-work.ts';
@@ -200,7 +201,7 @@ export class AccountServers implements Engine {
     return query.readOnly ? run : run.catch(server.heldBack.refusing(this.#kind.refused));
   }
 
-  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {
     return this.#of(database).using((engine) => engine.tables(database, signal), { signal });
   }
 

@@ -18,6 +18,7 @@ import { noteDamage } from '../../../../../libs/sqlite/index.ts';
 import type { Table } from '../../../../databases/engine.ts';
 import type { Handler, SizeLimit } from '../../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../../engine-children/child-main.ts';
+import { queryReply } from '../../../engine-children/json-answers.ts';
 import { commandOf, describeCollection, describeView, resultOf } from '../query-results.ts';
 import { checkHandler, copyHandler } from './child-archive.ts';
 import { TenantDocuments } from './tenant-documents.ts';
@@ -75,7 +76,7 @@ function read(bytes: Buffer) {
   return decodeCommand(body, lists);
 }
 
-/** Runs one command for the console's query page. The JSON body is a QueryResult. */
+/** Runs one command for the console's query page. */
 function queryHandler(tenant: TenantDocuments): Handler {
   return async ({ head }) => {
     const { statement, readOnly, timeoutMs, ...bounds } = head as unknown as {
@@ -88,7 +89,7 @@ function queryHandler(tenant: TenantDocuments): Handler {
     const command = commandOf(statement, bounds.maxRows);
     command.$db ??= tenant.name;
     const result = resultOf(command, tenant.run(command, { readOnly, withinMs: timeoutMs }), bounds);
-    return { head: {}, body: Buffer.from(JSON.stringify(result)) };
+    return queryReply({ ...result, rows: result.rows.map((row) => JSON.stringify(row)) });
   };
 }
 

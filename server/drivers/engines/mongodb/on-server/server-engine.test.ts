@@ -134,7 +134,10 @@ describe("the operator's MongoDB", () => {
       .collection('notes')
       .insertMany([{ _id: 1 as never, n: Long.MAX_VALUE }, { n: 2 }]);
     const found = await engine.query(database, query({ find: 'notes', sort: { _id: 1 } }, { maxRows: 1 }));
-    assert.deepEqual([found.rows, found.truncated], [[[1, { $numberLong: '9223372036854775807' }]], true]);
+    assert.deepEqual(
+      [found.rows.toJSON(), found.truncated],
+      [[[1, { $numberLong: '9223372036854775807' }]], true],
+    );
     const addNote = { insert: 'notes', documents: [{ note: 'by query' }] };
     await assert.rejects(engine.query(database, query(addNote)), {
       name: 'QueryFailed',
@@ -142,7 +145,7 @@ describe("the operator's MongoDB", () => {
     });
     assert.equal((await engine.query(database, query(addNote, { readOnly: false }))).affected, 1);
     await assert.rejects(engine.query(database, query({ find: 'notes', filter: { $no: 1 } })), QueryFailed);
-    const [table] = await engine.tables(database, STAYS);
+    const [table] = (await engine.tables(database, STAYS)).toJSON();
     assert.deepEqual([table?.name, table?.estimated_rows], ['notes', 3]);
     const { database: db, username: user } = database;
     const about = { active: true, effectiveUsers: [{ user, db }] };
@@ -165,7 +168,8 @@ describe("the operator's MongoDB", () => {
     const dump = await buffer((await engine.dump(source.database, 'archive', { signal: STAYS })).stream);
     const cut = engine.load(target.database, Readable.from([dump.subarray(0, -20)]), { signal: STAYS });
     await assert.rejects(cut, LoadFailed);
-    const namesOf = async () => (await engine.tables(target.database, STAYS)).map(({ name }) => name);
+    const namesOf = async () =>
+      (await engine.tables(target.database, STAYS)).toJSON().map(({ name }) => name);
     assert.deepEqual(await namesOf(), ['goes']);
     for (let time = 0; time < 2; time++)
       await engine.load(target.database, Readable.from([dump]), { signal: STAYS });

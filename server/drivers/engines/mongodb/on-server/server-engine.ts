@@ -30,6 +30,7 @@ import {
   type Table,
 } from '../../../../databases/engine.ts';
 import type { LoadHow } from '../../../../databases/left-out.ts';
+import { JsonText } from '../../../../platform/json/json.ts';
 import { receiveFile } from '../../../engine-children/load-file.ts';
 import type { EngineServer } from '../../../managed-server/database-server.ts';
 import { connectionEnded, timedOut } from '../../../managed-server/database-server.ts';
@@ -37,6 +38,7 @@ import { markOf, rolePassword } from '../../../managed-server/links/server-secre
 import { hostAndPort } from '../../../managed-server/links/server-tls.ts';
 import { caOf } from '../../../managed-server/links/server-url.ts';
 import { ServerRounds } from '../../../managed-server/processes/server-rounds.ts';
+import { writtenResult } from '../../shared/written-result.ts';
 import { commandOf, describeCollection, resultOf } from '../query-results.ts';
 import type { MongodbDeployment } from './deployment.ts';
 import { clientOf } from './operator-mongodb.ts';
@@ -153,7 +155,8 @@ export class ServerMongodb implements Engine {
       const { $db: db = name, ...rest } = command;
       const maxTimeMS = Math.min(query.timeoutMs, limits.statementMs);
       const reply = await client.db(String(db)).command({ ...rest, maxTimeMS }, EXACT);
-      return resultOf(command, decodeDocument(serialize(reply)), query);
+      const { rows, ...about } = resultOf(command, decodeDocument(serialize(reply)), query);
+      return await writtenResult({ ...about, rows: Iterator.from(rows).map((row) => JSON.stringify(row)) });
     } catch (error) {
       throw asQueryError(error);
     } finally {
@@ -162,7 +165,7 @@ export class ServerMongodb implements Engine {
     }
   }
 
-  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {
     await this.#ready(database);
     const db = this.#client.db(database.database);
     const tables: Table[] = [];
@@ -172,7 +175,7 @@ export class ServerMongodb implements Engine {
       const indexes = await db.collection(name).listIndexes().toArray();
       tables.push(describeCollection(name, indexes, await db.command({ collStats: name })));
     }
-    return tables.sort((one, other) => (one.name < other.name ? -1 : 1));
+    return JsonText.of(tables.sort((one, other) => (one.name < other.name ? -1 : 1)));
   }
 
   async dump(database: EngineDatabase, format: string, { signal }: DumpHow): Promise<Dump> {
