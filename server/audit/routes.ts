@@ -25,8 +25,8 @@ export function auditRoutes({ log, reads }: AuditRoutesDeps): Route[] {
       summary: 'Show who did what, newest first',
       description:
         'Lists calls that changed something, showed a secret or signed in, and calls refused for lack of permission. ' +
-        'An entry is stored in the same commit as the effect. Reads and writes of objects, and statements in ' +
-        'databases, are not logged. Entries are kept for 365 days.',
+        'An entry is stored in the same commit as the effect. Reads and writes of objects are logged where the setting ' +
+        '`data_events` of the bucket says so; statements in databases are not. Entries are kept for 365 days.',
       permission: 'account:read',
       query: AuditQuery,
       responses: { 200: Type.Array(AuditEntryView) },

@@ -22,6 +22,8 @@ export interface TrailDeps {
 const ALLOWANCES = {
   /** Events about the account itself: limited per operation, so that a flood hides no other. */
   committed: { burst: 1000, perMinute: 20 },
+  /** Reads and writes of objects, per account that owns the bucket: they must hide nothing else. */
+  data: { burst: 1000, perMinute: 60 },
   /** Entries stored without a commit, like the following kinds. */
   account: { burst: 300, perMinute: 30 },
   /** One address or network, for requests without an account. */
@@ -63,13 +65,16 @@ export class Trail implements AuditTrail {
     this.#countedSince = deps.clock.monotonic();
   }
 
-  statements(entry: AuditEntry): readonly Statement[] {
+  statements(entry: AuditEntry, allowance?: 'data'): readonly Statement[] {
     const { store, clock, allowances = ALLOWANCES } = this.#deps;
     const { accountId, actorId, action } = entry;
     const at = clock.now();
-    // Operators and administrators act on other accounts; such entries are always stored.
-    if (accountId !== actorId || this.#take(`account ${actorId} ${action}`, allowances.committed))
-      return [store.insert(entry, at)];
+    const isKept =
+      allowance === 'data'
+        ? this.#mayKeepData(entry)
+        : // Operators and administrators act on other accounts; such entries are always stored.
+          accountId !== actorId || this.#take(`account ${actorId} ${action}`, allowances.committed);
+    if (isKept) return [store.insert(entry, at)];
     this.#count({ entry, at, times: 1 });
     return [];
   }
@@ -79,10 +84,15 @@ export class Trail implements AuditTrail {
     if (statements.length > 0) await this.#deps.changes.store(statements);
   }
 
-  note(entry: AuditEntry): void {
+  note(entry: AuditEntry, allowance?: 'data'): void {
     const waiting = { entry, at: this.#deps.clock.now(), times: 1 };
-    if (this.#waiting.length < MAX_WAITING && this.#mayKeep(entry)) this.#waiting.push(waiting);
+    const mayKeep = () => (allowance === 'data' ? this.#mayKeepData(entry) : this.#mayKeep(entry));
+    if (this.#waiting.length < MAX_WAITING && mayKeep()) this.#waiting.push(waiting);
     else this.#count(waiting);
+  }
+
+  #mayKeepData({ accountId }: AuditEntry): boolean {
+    return this.#take(`data ${accountId}`, (this.#deps.allowances ?? ALLOWANCES).data);
   }
 
   #mayKeep({ actorId, via, address }: AuditEntry): boolean {

@@ -5,9 +5,10 @@ import type { Principal } from './principal.ts';
 /**
  * `change`: it changes something, or opens or carries off what belongs to the account. `secret`: its answer
  * shows a secret, so its row is stored before it answers. `sign-in`: it makes the caller known. `none`: no
- * row, unless it is refused for lack of a right.
+ * row, unless it is refused for lack of a right. `data`: none either, but for reads and writes of objects in
+ * buckets whose setting asks for rows.
  */
-export type AuditKind = 'change' | 'secret' | 'sign-in' | 'none';
+export type AuditKind = 'change' | 'secret' | 'sign-in' | 'none' | 'data';
 
 /** A member of the call: `params.id`, `body.name`, `answer.id`. */
 export type AuditMember = `${'params' | 'body' | 'answer'}.${string}`;
@@ -57,9 +58,23 @@ export interface AuditEntry {
 
 export interface AuditTrail {
   /** For the commit of the effect. None when the account did this so often that its entries are counted. */
-  statements(entry: AuditEntry): readonly Statement[];
+  statements(entry: AuditEntry, allowance?: 'data'): readonly Statement[];
   /** Stores the entry now. */
   write(entry: AuditEntry): Promise<void>;
   /** Stores the entry within a second; very frequent ones of a sender are only counted. */
-  note(entry: AuditEntry): void;
+  note(entry: AuditEntry, allowance?: 'data'): void;
+}
+
+/** An object that is read or written, and the account of its bucket. */
+export interface DataTarget {
+  readonly accountId: number;
+  readonly bucket: string;
+  readonly name: string;
+}
+
+/** Entries about objects, which storage asks for where the bucket's setting says so. */
+export interface DataAudit {
+  /** For the commit of the write. */
+  wrote(target: DataTarget): readonly Statement[];
+  read(target: DataTarget): void;
 }

@@ -1,5 +1,6 @@
 /** The caller and its permissions. Edges create one per request; domains check it. */
 import type { Recorder } from '../metadata/change.ts';
+import type { DataAudit } from './audit.ts';
 
 /**
  * `*`, `<area>:*` or one right in an area. `storage:admin`: who may reach a bucket, and what it removes by
@@ -87,6 +88,8 @@ export interface Principal {
  */
 export interface Call extends Recorder {
   readonly principal: Principal;
+  /** Present if the call reads or writes objects. */
+  readonly data?: DataAudit | undefined;
   /** Present if the call is an operation. */
   readonly work?: Work;
 }

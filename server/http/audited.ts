@@ -6,6 +6,8 @@ import type {
   AuditOutcome,
   AuditRule,
   AuditTrail,
+  DataAudit,
+  DataTarget,
 } from '../calls/audit.ts';
 import { credentialOf } from '../calls/principal.ts';
 import type { Recorder } from '../metadata/change.ts';
@@ -45,6 +47,25 @@ export function givenBy({ principal, address, id, raw }: Given) {
     target: '',
     detail: '',
     code: '',
+  };
+}
+
+/** Whether calls of this kind have no entry of their own. */
+export const isQuiet = ({ kind }: Rule): boolean => kind === 'none' || kind === 'data';
+
+/** Entries of a request about objects, with the name of its operation. */
+export function dataAudit(trail: AuditTrail, request: Given, action: () => string): DataAudit {
+  const entry = ({ accountId, bucket, name }: DataTarget, status: number): AuditEntry => ({
+    ...givenBy(request),
+    accountId,
+    action: action(),
+    target: `${bucket}/${name}`.slice(0, MAX_TARGET),
+    outcome: 'done',
+    status,
+  });
+  return {
+    wrote: (target) => trail.statements(entry(target, 200), 'data'),
+    read: (target) => trail.note(entry(target, 200), 'data'),
   };
 }
 

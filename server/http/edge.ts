@@ -13,7 +13,7 @@ import type { Clock } from '../platform/clock.ts';
 import { endOfTick } from '../platform/concurrency.ts';
 import type { AppError } from '../platform/errors.ts';
 import { JSON_MAX_BYTES } from '../platform/json/json.ts';
-import { auditRuleOf, noteTurnedAway } from './audited.ts';
+import { auditRuleOf, isQuiet, noteTurnedAway } from './audited.ts';
 import { acceptBodies, assertNoForm } from './bodies/body.ts';
 import type { BodyMemory } from './bodies/body-memory.ts';
 import { acceptForms, assertMultipart } from './bodies/multipart.ts';
@@ -186,7 +186,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
   const handle = handleRoute(route, { ...deps, onFailure });
   const gate = (request: FastifyRequest) => admit(deps, route, request);
   const methods = route.method === 'GET' ? ['GET', 'HEAD'] : [route.method];
-  const isQuiet = auditRuleOf(route).kind === 'none';
+  const hasNoEntry = isQuiet(auditRuleOf(route));
   const isElsewhere = deps.forward !== undefined && route.livesOn !== undefined;
   app.route({
     method: methods,
@@ -228,7 +228,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
         const response = await called(deps, request, () => handle(request, reply));
         if (response !== undefined) sendResponse(door, reply, response);
       } catch (error) {
-        if (isQuiet) noteTurnedAway(deps.audit, request, { action: route.name, error: toAppError(error) });
+        if (hasNoEntry) noteTurnedAway(deps.audit, request, { action: route.name, error: toAppError(error) });
         // Fastify ignores a hijacked reply, and its reader would wait forever.
         if (!reply.raw.headersSent) throw error;
         sendProblem(door, reply, error);

@@ -13,7 +13,7 @@ import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
 import { JsonText, NUL_MESSAGE, nulsIn } from '../platform/json/json.ts';
-import { AuditedCall, auditRuleOf } from './audited.ts';
+import { AuditedCall, auditRuleOf, dataAudit, isQuiet } from './audited.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {
@@ -63,7 +63,8 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
 
   const rule = auditRuleOf(route);
   const { audit } = deps;
-  const isAudited = audit !== undefined && rule.kind !== 'none';
+  const isAudited = audit !== undefined && !isQuiet(rule);
+  const ofData = audit !== undefined && rule.kind === 'data' ? audit : undefined;
 
   const run = async ({ request, reply, isAsync, audited, refused }: Asked, retry: Retry) => {
     const { principal } = request;
@@ -72,7 +73,8 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
       query: checkQuery(request.query),
       body: checkBody(request.body, refused.length > 0),
     }));
-    const given = Object.assign({ principal, request, reply }, checked, retry);
+    const data = ofData && dataAudit(ofData, request, () => route.name);
+    const given = Object.assign({ principal, request, reply, data }, checked, retry);
     if (isAsync) return respondAsync(route, deps, { ...given, audited });
     const input = audited === null ? given : { ...given, record: audited.recorder(retry.record, status) };
     const result = await route.handler(input);

@@ -16,6 +16,8 @@ export type Forgotten =
   /** Monthly credits of plans, and which plan an account has. */
   | { readonly kind: 'plan'; readonly id: '' }
   | { readonly kind: 'price'; readonly id: '' }
+  /** Which reads of a bucket are logged; its row id. */
+  | { readonly kind: 'data-events'; readonly id: number }
   /** A named encryption key; its row id. */
   | { readonly kind: 'named-key'; readonly id: number };
 

@@ -18,6 +18,7 @@ import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Authenticator } from '../accounts/sign-in/authenticator.ts';
 import type { AuditTrail } from '../calls/audit.ts';
 import { NOBODY, type Principal } from '../calls/principal.ts';
+import { dataAudit } from '../http/audited.ts';
 import type { BodyMemory, HeldBody } from '../http/bodies/body-memory.ts';
 import { isAwsSigned } from '../http/edge.ts';
 import type { Door, Exchange, TrustedProxies } from '../http/exchange.ts';
@@ -214,7 +215,7 @@ export class S3Edge {
   /** The call, with what the caller may do in the bucket; on storage the bucket's owner acts. */
   async #enter({ exchange, request, response }: Visit, asked: Entering): Promise<S3Call> {
     const { address, responseHeaders: common } = exchange;
-    const { storage, clock, accounts, proxies } = this.#deps;
+    const { storage, clock, accounts, proxies, audit } = this.#deps;
     const { operation, claim, caller, what } = asked;
     const { target, headers, form } = what;
     const { bucket, query } = target;
@@ -239,6 +240,7 @@ export class S3Edge {
       tools: { storage, accounts, response, common, now, isPrivate, origin },
       principal: access?.actor ?? caller,
       record: () => [],
+      data: audit && dataAudit(audit, exchange, () => exchange.routeName),
     };
   }
 

@@ -156,6 +156,7 @@ export async function copySource(
   });
   const content = unlocked(call, found, 'copy-source-');
   if (isNotModified(headers, content, 'x-amz-copy-source-')) throw new S3Error('PreconditionFailed');
+  call.tools.storage.downloads.logRead(content, call);
   const shown = versionHeader(bucket, content.row)['x-amz-version-id'];
   return { content, versionHeaders: shown === undefined ? {} : { 'x-amz-copy-source-version-id': shown } };
 }

@@ -64,7 +64,7 @@ export async function sendObject(call: S3Call): Promise<S3Answer | undefined> {
   const { downloads } = call.tools.storage;
   const { response } = call.tools;
   const head = { ...call.tools.common, ...headers };
-  downloads.touch(content);
+  downloads.touch(content, call);
   if (content.inline !== null) {
     const bytes = content.inline.subarray(range.start, range.end);
     const isThere = !response.destroyed;

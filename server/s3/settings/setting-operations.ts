@@ -131,6 +131,7 @@ export const SETTINGS: { readonly [N in PlainName]: Setting<N> | null } = {
     write: tagsDocument,
     status: 204,
   },
+  dataEvents: null,
   cors: {
     setting: 'cors',
     query: 'cors',

@@ -36,6 +36,7 @@ export function archiveRoutes({ archives, selections }: ArchiveRoutesDeps): Rout
       method: 'GET',
       path: '/api/buckets/{name}/archive',
       name: 'downloadFolder',
+      audit: 'data',
       tag: 'storage',
       summary: 'Download a folder, or selected files, as a zip',
       description:
@@ -63,14 +64,16 @@ export function archiveRoutes({ archives, selections }: ArchiveRoutesDeps): Rout
         'data_corrupted',
         'overloaded',
       ],
-      handler: async ({ principal, params: { name: bucket }, query, request, reply }) => {
+      handler: async (call) => {
+        const { principal, params, query, request, reply } = call;
+        const bucket = params.name;
         const { prefix, selection } = query;
         if (prefix !== undefined && selection !== undefined)
           throw new AppError('invalid_request', 'Give prefix or selection, not both');
         const archive =
           selection === undefined
-            ? await archives.open(principal, { bucket, prefix: prefix ?? '' })
-            : await archives.openChosen(principal, bucket, await selections.find(principal, selection));
+            ? await archives.open(call, { bucket, prefix: prefix ?? '' })
+            : await archives.openChosen(call, bucket, await selections.find(principal, selection));
         const headers = request.responseHeaders;
         headers['content-type'] = 'application/zip';
         headers['content-disposition'] = contentDisposition('attachment', archive.fileName);

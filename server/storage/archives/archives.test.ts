@@ -21,7 +21,7 @@ before(async () => {
 after(() => fixture.close());
 
 async function archive(bucket: string, prefix: string): Promise<{ fileName: string; files: Unpacked[] }> {
-  const { fileName, send } = await fixture.archives.open(owner, { bucket, prefix });
+  const { fileName, send } = await fixture.archives.open({ principal: owner }, { bucket, prefix });
   const chunks: Buffer[] = [];
   const keep = async (chunk: Uint8Array) => void chunks.push(Buffer.from(chunk));
   await send(keep, new AbortController().signal);
@@ -31,7 +31,7 @@ async function archive(bucket: string, prefix: string): Promise<{ fileName: stri
 async function archiveChosen(bucket: string, names: readonly string[]) {
   const { id } = await fixture.selections.keep(owner, bucket, names);
   const selection = await fixture.selections.find(owner, id);
-  const { fileName, send } = await fixture.archives.openChosen(owner, bucket, selection);
+  const { fileName, send } = await fixture.archives.openChosen({ principal: owner }, bucket, selection);
   const chunks: Buffer[] = [];
   await send(async (chunk) => void chunks.push(Buffer.from(chunk)), new AbortController().signal);
   return { fileName, names: unzip(Buffer.concat(chunks)).map(({ name }) => name) };
@@ -87,7 +87,10 @@ test('a selection is its account’s and its bucket’s, for a while, and what a
   await refused(fixture.selections.find(other, id), 'selection_not_found');
   await refused(fixture.selections.keep(other, 'selected', ['own/a']), 'bucket_not_found');
   const selection = await fixture.selections.find(owner, id);
-  await refused(fixture.archives.openChosen(owner, 'elsewhere', selection), 'selection_not_found');
+  await refused(
+    fixture.archives.openChosen({ principal: owner }, 'elsewhere', selection),
+    'selection_not_found',
+  );
   const limited: Principal = { ...owner, bucketLimits: [{ bucket: 'selected', prefix: 'own/' }] };
   await refused(fixture.selections.keep(limited, 'selected', ['own/a', 'b']), 'scope_required');
   await fixture.selections.keep(limited, 'selected', ['own/a']);
@@ -127,15 +130,17 @@ test('what is sent is counted as a download, for owners alone, and too many file
   await archive('counted', '');
   assert.equal(fixture.egress.latest(id), 60_000);
   const other = await fixture.newPrincipal('other');
-  await assert.rejects(fixture.archives.open(other, { bucket: 'counted', prefix: '' }), (error) =>
-    isAppError(error, 'bucket_not_found'),
+  await assert.rejects(
+    fixture.archives.open({ principal: other }, { bucket: 'counted', prefix: '' }),
+    (error) => isAppError(error, 'bucket_not_found'),
   );
   await fill(
     'crowded',
     Array.from({ length: TEST_ARCHIVE_FILES + 1 }, (_, i) => `file-${i}`),
   );
-  await assert.rejects(fixture.archives.open(owner, { bucket: 'crowded', prefix: '' }), (error) =>
-    isAppError(error, 'invalid_request'),
+  await assert.rejects(
+    fixture.archives.open({ principal: owner }, { bucket: 'crowded', prefix: '' }),
+    (error) => isAppError(error, 'invalid_request'),
   );
 });
 
@@ -160,7 +165,7 @@ test('zips of an account that nobody reads leave others their share, and a later
   gone.promise.catch(() => {});
   const waiting: Promise<void>[] = [];
   const more = async () => {
-    const { send } = await fixture.archives.open(owner, { bucket: 'held', prefix: '' });
+    const { send } = await fixture.archives.open({ principal: owner }, { bucket: 'held', prefix: '' });
     waiting.push(send(() => gone.promise, new AbortController().signal));
     return Promise.race([waiting.at(-1), endOfTick()]);
   };
@@ -173,7 +178,7 @@ test('zips of an account that nobody reads leave others their share, and a later
   assert.ok(waiting.length > 10);
   const other = await fixture.newPrincipal('reader');
   await fixture.buckets.create(by(other), { name: 'theirs', versioning: false, encryption: false });
-  const { send } = await fixture.archives.open(other, { bucket: 'theirs', prefix: '' });
+  const { send } = await fixture.archives.open({ principal: other }, { bucket: 'theirs', prefix: '' });
   await send(async () => {}, new AbortController().signal);
   gone.reject(new Error('gone'));
   await Promise.allSettled(waiting);

@@ -1,6 +1,6 @@
 /** A folder of a bucket, or what was chosen of it, as a zip that is generated while it is sent. */
 import { safePath } from '../../calls/account-export.ts';
-import type { Principal } from '../../calls/principal.ts';
+import type { Call } from '../../calls/principal.ts';
 import { endOfTick } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { customerKeyRequired } from '../keys/customer-key.ts';
@@ -43,6 +43,7 @@ interface Measured {
 
 const isFolder = (name: string) => name === '' || name.endsWith('/');
 
+type Reader = Pick<Call, 'principal' | 'data'>;
 type Sink = (chunk: Uint8Array) => Promise<void>;
 
 interface Archive {
@@ -52,7 +53,7 @@ interface Archive {
 }
 
 interface Added {
-  readonly principal: Principal;
+  readonly reader: Reader;
   readonly objectId: string;
   /** Path in the zip. */
   readonly path: string;
@@ -81,23 +82,23 @@ export class Archives {
    * that only a client's key opens, and `invalid_request` for one that is too large; `send` may throw
    * `overloaded` before it has sent anything.
    */
-  async open(principal: Principal, { bucket: name, prefix }: Folder): Promise<Archive> {
-    const bucket = await this.#deps.listing.bucketFor(principal, name, prefix);
-    return this.#archive(principal, { bucketId: bucket.id, name, root: prefix, names: [prefix] });
+  async open(reader: Reader, { bucket: name, prefix }: Folder): Promise<Archive> {
+    const bucket = await this.#deps.listing.bucketFor(reader.principal, name, prefix);
+    return this.#archive(reader, { bucketId: bucket.id, name, root: prefix, names: [prefix] });
   }
 
   /**
    * A selection, below the folder that all of it is in. Throws as `open` does, and `selection_not_found`.
    */
-  async openChosen(principal: Principal, name: string, selection: Selection): Promise<Archive> {
+  async openChosen(reader: Reader, name: string, selection: Selection): Promise<Archive> {
     const root = commonFolder(selection.names);
-    const bucket = await this.#deps.listing.bucketFor(principal, name, root);
+    const bucket = await this.#deps.listing.bucketFor(reader.principal, name, root);
     if (bucket.id !== selection.bucketId)
       throw new AppError('selection_not_found', 'The selection belongs to another bucket');
-    return this.#archive(principal, { bucketId: bucket.id, name, root, names: selection.names });
+    return this.#archive(reader, { bucketId: bucket.id, name, root, names: selection.names });
   }
 
-  async #archive(principal: Principal, what: Contents): Promise<Archive> {
+  async #archive(reader: Reader, what: Contents): Promise<Archive> {
     const { bucketId, name: bucketName, root: prefix } = what;
     const root = safePath(prefix.split('/').at(-2) ?? bucketName);
     const { files, nameBytes } = await this.#measureAll(what);
@@ -105,7 +106,7 @@ export class Archives {
     const directoryBytes = maxDirectoryBytes(files, nameBytes + files * longer);
     if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for a zip');
     const send = async (sink: Sink, signal: AbortSignal) => {
-      const held = this.#memory.hold(principal.accountId);
+      const held = this.#memory.hold(reader.principal.accountId);
       try {
         held.atLeast(directoryBytes);
         const zip = new ZipWriter(sink);
@@ -116,7 +117,7 @@ export class Archives {
           const path = safePath(inFolder);
           // Sanitizing must not make two names equal.
           const own = path === inFolder ? path : `${path}~${object_id.slice(-6)}`;
-          await this.#add(zip, { principal, objectId: object_id, path: `${root}/${own}`, signal });
+          await this.#add(zip, { reader, objectId: object_id, path: `${root}/${own}`, signal });
           held.atLeast(zip.directoryBytes);
           // Small files come from memory: a fast reader would take all of them in one event-loop turn.
           await endOfTick();
@@ -180,14 +181,14 @@ export class Archives {
   }
 
   /** Skips objects deleted meanwhile. */
-  async #add(zip: ZipWriter, { principal, objectId, path, signal }: Added): Promise<void> {
+  async #add(zip: ZipWriter, { reader, objectId, path, signal }: Added): Promise<void> {
     const { downloads } = this.#deps;
-    const content = await downloads.find(principal, objectId).catch((error: unknown) => {
+    const content = await downloads.find(reader.principal, objectId).catch((error: unknown) => {
       if (isAppError(error, 'object_not_found')) return undefined;
       throw error;
     });
     if (content === undefined) return;
-    downloads.touch(content);
+    downloads.touch(content, reader);
     const { sizeBytes, createdAt: modifiedAt } = content;
     const range = { start: 0, end: sizeBytes };
     await zip.add({

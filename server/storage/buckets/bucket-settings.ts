@@ -82,6 +82,8 @@ export interface BucketSettings {
   /** The access control list of the bucket; absent: only the owner. */
   readonly acl?: readonly Grant[];
   readonly tags?: Readonly<Record<string, string>>;
+  /** Writes, or all downloads too, have entries in the audit log. */
+  readonly dataEvents?: 'writes' | 'all';
   /** The named key that encrypts uploads, where the bucket encrypts them. */
   readonly namedKey?: { readonly keyId: string; readonly bucketKey: boolean };
 }

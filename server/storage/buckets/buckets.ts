@@ -265,6 +265,7 @@ export class Buckets {
     assertLockFits(row, changed);
     const settings = withSettings(row, changed);
     change.add(store.update(row, { ...row, settings }), 'retry');
+    if ('dataEvents' in changed) change.forgets({ kind: 'data-events', id: row.id });
     if ('lifecycle' in changed) {
       const due = changed.lifecycle === undefined ? null : clock.now();
       change.add(store.scheduleLifecycle(row.id, due), 'retry');

@@ -175,6 +175,16 @@ const ENTRIES = {
       })),
     restored: asItWas,
   }),
+  dataEvents: entry('dataEvents', {
+    schema: Type.Enum(['writes', 'all'] as const, {
+      description:
+        'Objects that are written and deleted have entries in the audit log; `all`: downloads too. Very frequent ones ' +
+        'are counted',
+    }),
+    stored: asItWas,
+    shown: asItWas,
+    restored: asItWas,
+  }),
   lifecycle: entry('lifecycle', {
     schema: LifecycleShape,
     stored: (rules) => ({ rules: rules.map(ruleFrom) }),

@@ -50,6 +50,7 @@ export function cdnRoutes({ downloads, links, apiUrl }: CdnRoutesDeps): Route[] 
     method: 'GET',
     path: '/cdn/{id}/{fileName}',
     name: 'cdnDownload',
+    audit: 'data',
     tag: 'storage',
     summary: 'Download an object by signed link',
     permission: 'public',
@@ -80,6 +81,7 @@ function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
     method: 'GET',
     path: '/api/storage/{id}/download',
     name: 'downloadObject',
+    audit: 'data',
     tag: 'storage',
     summary: 'Download an object, or one of its versions',
     description: 'Supports HEAD, Range, If-None-Match and If-Range. Needs a key, a ticket or a signed link.',
@@ -166,7 +168,7 @@ function allowFrame(headers: Record<string, string>, apiUrl: string): void {
 }
 
 async function send(
-  { request, reply }: Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>,
+  { request, reply, data }: Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply' | 'data'>,
   { downloads, content, caching, kind }: Download,
 ): Promise<void> {
   await sendContent(request, reply, {
@@ -174,7 +176,7 @@ async function send(
     disposition: contentDisposition(kind, content.name),
     caching,
     read: (range, sink, signal) => downloads.read(content, { range, sink, signal }),
-    onBegin: () => downloads.touch(content),
+    onBegin: () => downloads.touch(content, { data }),
     onSent: (bytes) => downloads.countSent(content, bytes),
   });
 }

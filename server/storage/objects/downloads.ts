@@ -1,5 +1,5 @@
 /** Downloads: finds objects for permitted callers, verifies and sends their bytes in ranges. */
-import { mayTouch, type Principal } from '../../calls/principal.ts';
+import { type Call, mayTouch, type Principal } from '../../calls/principal.ts';
 import type { Ages } from '../../metadata/ages.ts';
 import type { WriteBehind } from '../../metadata/change.ts';
 import type { Awaitable } from '../../metadata/metadata.ts';
@@ -8,6 +8,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import type { BlobRange, BlobSink, BlobStore } from '../blobs/blobs.ts';
 import { isSound } from '../blobs/row-checksums.ts';
+import { settingsOf } from '../buckets/bucket-settings.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
 import { type CustomerKey, customerKeyRequired } from '../keys/customer-key.ts';
 import type { DataKeys, SealedDataKey } from '../keys/encryption.ts';
@@ -237,8 +238,16 @@ export class Downloads {
   }
 
   /** Remembers that this version was downloaded. */
-  touch(content: Content): void {
+  touch(content: Content, call: Pick<Call, 'data'>): void {
+    this.logRead(content, call);
     this.#deps.accessTimes.note(content.row.id, this.#deps.clock.now());
+  }
+
+  /** Adds an entry to the audit log where the bucket's setting asks for it. */
+  logRead(content: Content, { data }: Pick<Call, 'data'>): void {
+    const { account_id: accountId, bucket, name, settings } = content.row;
+    if (data !== undefined && settings !== null && settingsOf({ settings }).dataEvents === 'all')
+      data.read({ accountId, bucket, name });
   }
 }
 

@@ -58,6 +58,14 @@ export class HotContents {
     this.#old.contents.delete(objectId);
   }
 
+  /** All, because a bucket that some are in has other settings. */
+  clear(): void {
+    this.#epoch++;
+    this.#young = emptyGeneration();
+    this.#old = emptyGeneration();
+    this.#youngBytes = 0;
+  }
+
   #put(objectId: string, content: Content): void {
     const bytes = (content.inline?.length ?? 0) + ENTRY_BYTES;
     if (this.#youngBytes + bytes > MAX_BYTES / 2) {

@@ -2,13 +2,13 @@
  * The common steps of all changes of a name: one at a time, versions that are placed and dropped, and the
  * counters that go with them.
  */
-import { onlyAppends, type Principal } from '../../calls/principal.ts';
+import { type Call, onlyAppends } from '../../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
 import type { RowIdOf } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { newId } from '../../platform/ids.ts';
-import { defaultRetention } from '../buckets/bucket-settings.ts';
+import { defaultRetention, settingsOf } from '../buckets/bucket-settings.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
 import type { Published } from '../listing/entries.ts';
 import { type Deleted, VERSIONING } from '../schema.ts';
@@ -68,7 +68,7 @@ export interface ObjectChangesDeps {
 }
 
 interface PlacedVersion {
-  readonly principal: Principal;
+  readonly call: Pick<Call, 'principal' | 'data'>;
   readonly bucket: BucketRow;
   readonly naming: Naming;
   readonly content: VersionContent;
@@ -93,6 +93,8 @@ type Droppable = Pick<VersionRow, 'id' | 'blob' | 'metadata_bytes' | keyof LockR
 interface Marked extends Pick<ObjectRow, 'object_id' | 'current' | 'name'> {
   readonly id: number | RowIdOf;
 }
+
+type LoggedBucket = Pick<BucketRow, 'account_id' | 'name' | 'settings'>;
 
 /** The changes of a bucket's counters. */
 interface BucketDelta {
@@ -144,15 +146,12 @@ export class ObjectChanges {
    * Adds a version and makes it current; without versioning it replaces the null version. Throws
    * `scope_required` where the principal may only append.
    */
-  async place(
-    change: Change,
-    { principal, bucket, target, naming, content }: PlacedVersion,
-  ): Promise<Published> {
+  async place(change: Change, { call, bucket, target, naming, content }: PlacedVersion): Promise<Published> {
     const { store, clock, lockTime } = this.#deps;
     const { object, previous, versioning } = target;
     const { sizeBytes, etag, checksum = null } = content;
     const replaced = await this.replaced(target);
-    if (onlyAppends(principal)) assertMayReplace(target, replaced);
+    if (onlyAppends(call.principal)) assertMayReplace(target, replaced);
     const objectId = object?.object_id ?? newId('obj', clock);
     const { name, mimeType, metadata, headers = null, tags = null, acl = null } = naming;
     const version = {
@@ -173,6 +172,7 @@ export class ObjectChanges {
     const pointed = { version: versionRow, sizeBytes, at: version.createdAt };
     change.add(store.setCurrent(row, object?.current ?? null, pointed), 'retry');
     if (replaced) this.dropVersion(change, replaced);
+    this.logWrite(change, call, { ...bucket, settings: target.settings }, name);
     await this.count(change, bucket, {
       objects: previous ? 0 : 1,
       bytes: sizeBytes - (previous?.size_bytes ?? 0),
@@ -256,6 +256,13 @@ export class ObjectChanges {
     change.add(store.deleteVersion(version, time, bypass), 'retry');
     if (version.blob === null) return;
     change.addAll(store.releaseBlob(version.blob, clock.now() + garbageGraceMs), 'retry');
+  }
+
+  /** Adds the entry of the audit log where the bucket's setting asks for it. */
+  // biome-ignore lint/complexity/useMaxParams: who wrote what, and where
+  logWrite(change: Change, { data }: Pick<Call, 'data'>, bucket: LoggedBucket, name: string): void {
+    if (data === undefined || bucket.settings === null || !settingsOf(bucket).dataEvents) return;
+    change.addAll(data.wrote({ accountId: bucket.account_id, bucket: bucket.name, name }));
   }
 
   /** Updates the counters of bucket and account, and the usage. */

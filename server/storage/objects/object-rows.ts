@@ -102,6 +102,8 @@ export interface ContentRow extends EntryRow, RowChecksums {
   readonly account_id: number;
   readonly is_active: number;
   readonly bucket: string;
+  /** Of the bucket. */
+  readonly settings: string | null;
   readonly blob_name: string | null;
   readonly data: Uint8Array | null;
   /** CRC-32 of `data`. */

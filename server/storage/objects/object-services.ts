@@ -61,6 +61,7 @@ export function objectServices(deps: ObjectServicesDeps) {
   const store = new ObjectSql(metadata);
   const partUploadSql = new PartUploadSql(metadata);
   const hot = new HotContents();
+  deps.bus.onForget('data-events', () => hot.clear());
   deps.bus.onForget('named-key', (id) => dataKeys.keyring.forget(id));
   // Facts of downloads that are written later.
   const accessTimes = new WriteBehind<number, number>({

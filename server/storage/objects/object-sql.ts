@@ -46,7 +46,7 @@ export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
   AS is_latest`;
 export const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
-  b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.named_key,
+  b.name AS bucket, b.settings, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.named_key,
   bl.customer, bl.upload, v.row_crc, v.tags_crc, v.acl_crc, v.lock_crc, o.row_crc AS object_crc, v.damaged_at,
   CASE WHEN v.object = o.id AND bl.size_bytes = v.size_bytes THEN 1 ELSE 0 END AS is_linked`;
 export const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id

@@ -109,8 +109,7 @@ export class Objects {
       const target = await store.target(bucket.id, naming.name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
       condition?.(target.previous);
-      const { principal } = call;
-      return answer(await objectChanges.place(change, { principal, bucket, target, naming, content }));
+      return answer(await objectChanges.place(change, { call, bucket, target, naming, content }));
     });
   }
 
@@ -196,7 +195,7 @@ export class Objects {
       const target = { object, previous: current, versioning, settings };
       const naming = { name: object.name, mimeType, metadata, headers, tags, acl };
       const content = this.shared({ ...chosen, blob });
-      const placed = { principal, bucket, target, naming, content };
+      const placed = { call, bucket, target, naming, content };
       return presentUpload(await objectChanges.place(change, placed));
     });
   }

@@ -124,7 +124,7 @@ export class Relocations {
     { source, target, isMove }: { source: Source; target: Target; isMove: boolean },
   ): Promise<Uploaded> {
     const { objects, objectChanges, removals, store, buckets } = this.#deps;
-    const { principal, content } = source;
+    const { content } = source;
     const { bucket, name, overwrite } = target;
     const bytes = await this.#bytesOf(content, target);
     const places = [
@@ -133,7 +133,7 @@ export class Relocations {
     ];
     return objectChanges.inTurns(call, places, async (change) => {
       buckets.assertNotDeleting(bucket);
-      const object = await objects.findFor(principal, source.objectId);
+      const object = await objects.findFor(call.principal, source.objectId);
       if (object.current !== content.row.id) throw hasChanged(source);
       const found = await store.target(bucket.id, name);
       if (found === undefined)
@@ -141,9 +141,9 @@ export class Relocations {
       if (found.previous !== undefined && !overwrite) throw isTaken(bucket.name, name);
       const { mime_type: mimeType, metadata, headers, tags } = content.row;
       const naming = { name, mimeType, metadata, headers, tags, acl: null };
-      const placed = { principal, bucket, target: found, naming, content: bytes };
+      const placed = { call, bucket, target: found, naming, content: bytes };
       const published = await objectChanges.place(change, placed);
-      if (isMove) await removals.removeWithin(change, principal, object);
+      if (isMove) await removals.removeWithin(change, call, object);
       return presentUpload(published);
     });
   }

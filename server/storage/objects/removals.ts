@@ -85,7 +85,7 @@ export class Removals {
         const bucket = await this.#deps.buckets.find(principal, object.bucket);
         assertMayRemove(principal, bucket, removal.versionId);
         if (removal.versionId === undefined && object.current === null) throw notFound(objectId);
-        return (await this.#remove(change, { bucket, object }, removal)).answer;
+        return (await this.#remove(change, { call, bucket, object }, removal)).answer;
       },
     );
   }
@@ -93,12 +93,12 @@ export class Removals {
   /** Deletes a live object within a change that has its turn. Throws `object_locked`, `scope_required`. */
   async removeWithin(
     change: Change,
-    principal: Principal,
+    call: Call,
     object: ObjectRow & { readonly bucket: string },
   ): Promise<void> {
-    const bucket = await this.#deps.buckets.find(principal, object.bucket);
-    assertMayRemove(principal, bucket, undefined);
-    await this.#remove(change, { bucket, object }, {});
+    const bucket = await this.#deps.buckets.find(call.principal, object.bucket);
+    assertMayRemove(call.principal, bucket, undefined);
+    await this.#remove(change, { call, bucket, object }, {});
   }
 
   /**
@@ -119,7 +119,7 @@ export class Removals {
       assertMayRemove(call.principal, bucket, removal.versionId);
       const object = await store.named(bucketId, name);
       if (object !== undefined)
-        return this.#remove(change, { bucket, object }, { ...removal, isStrict: true });
+        return this.#remove(change, { call, bucket, object }, { ...removal, isStrict: true });
       removal.condition?.(undefined);
       if (removal.versionId !== undefined || bucket.versioning === VERSIONING.off) return null;
       buckets.assertNotDeleting(bucket);
@@ -127,6 +127,7 @@ export class Removals {
       const id = change.add(store.insertObject({ objectId, bucketId, name }), 'retry');
       const marked = { id, object_id: objectId, current: null, name };
       const answer = this.#deps.objectChanges.addMarker(change, marked, bucket);
+      this.#deps.objectChanges.logWrite(change, call, bucket, name);
       await this.#deps.objectChanges.countMetadata(change, bucket, sizeOfText(name));
       return { answer, wasMarker: false };
     });
@@ -134,10 +135,11 @@ export class Removals {
 
   async #remove(
     change: Change,
-    { bucket, object }: Omit<Removed, 'condition'>,
+    { call, bucket, object }: Omit<Removed, 'condition'> & { readonly call: Call },
     { versionId, condition, isStrict = false, bypass = false }: Removal,
   ): Promise<RemovedNamed> {
     this.#deps.objectChanges.forgetAfter(change, object.object_id);
+    this.#deps.objectChanges.logWrite(change, call, bucket, object.name);
     const removed = { bucket, object, condition };
     if (versionId !== undefined) return this.#removeVersion(change, { ...removed, versionId, bypass });
     return { answer: await this.#removeCurrent(change, removed, isStrict), wasMarker: false };

@@ -16,7 +16,7 @@ import {
 } from './part-schema.ts';
 import type { RestUploads } from './rest-uploads.ts';
 
-const COMMON = { tag: 'storage', audit: 'none', permission: 'storage:write' } as const;
+const COMMON = { tag: 'storage', audit: 'data', permission: 'storage:write' } as const;
 const STORING = [
   'insufficient_credits',
   'quota_exceeded',

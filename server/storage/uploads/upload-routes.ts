@@ -13,7 +13,7 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
       method: 'POST',
       path: '/api/buckets/{name}/upload',
       name: 'uploadObject',
-      audit: 'none',
+      audit: 'data',
       tag: 'storage',
       summary: 'Upload a file',
       description:

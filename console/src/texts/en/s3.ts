@@ -304,6 +304,19 @@ export const s3 = {
     refused: (count: number) => `${counted(count, 'object')} not restored:`,
     refusal: 'The restore would be refused now',
   },
+  dataEvents: {
+    title: 'Objects in the audit log',
+    lead: 'The audit log names who changed this bucket. It can also name who wrote and read its files.',
+    options: {
+      none: ['None', 'Files have no entries.'],
+      writes: ['Writes', 'Each file that is uploaded, changed or deleted has an entry.'],
+      all: [
+        'Writes and downloads',
+        'Downloads have entries too, also those by link. Very frequent ones are counted.',
+      ],
+    },
+    saved: (bucket: string) => `The audit log of ${bucket} was saved`,
+  },
   tags: {
     lead: 'Names and values of your own, for reports and for programs that look for them.',
     none: 'No tags yet.',

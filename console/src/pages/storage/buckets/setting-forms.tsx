@@ -7,6 +7,7 @@ import { Loaded } from '../../../parts/page.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
 import { type BucketTab, settingsQuery } from '../queries.ts';
 import { CorsForm } from './cors-form.tsx';
+import { DataEventsForm } from './data-events-form.tsx';
 import { LifecycleForm } from './lifecycle-form.tsx';
 import { ListForm, OwnershipForm } from './list-forms.tsx';
 import { LockForm } from './lock-form.tsx';
@@ -23,6 +24,7 @@ const FORMS: { readonly [N in Name]: readonly [tab: BucketTab, form: ComponentTy
   policy: ['permissions', PolicyForm],
   ownership: ['permissions', OwnershipForm],
   acl: ['permissions', ListForm],
+  data_events: ['permissions', DataEventsForm],
   lifecycle: ['lifecycle', LifecycleForm],
   lock: ['lock', LockForm],
   cors: ['cors', CorsForm],
