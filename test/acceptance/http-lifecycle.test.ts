@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
+import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess, NO_OTHER_READERS } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
@@ -28,6 +29,54 @@ async function refusesToStart(env: Record<string, string>, reason: RegExp, exitC
   assert.match(stderr, reason);
   assert.doesNotMatch(stdout, /Ready/);
 }
+
+/** Status of /readyz (0: nobody answers), and then whether the data port takes a connection. */
+async function readiness(api: number, data: number): Promise<{ status: number; hasData: boolean }> {
+  const status = await fetch(`http://localhost:${api}/readyz`).then(
+    (answer) => answer.status,
+    () => 0,
+  );
+  const socket = connect(data, 'localhost');
+  const hasData = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  );
+  socket.destroy();
+  return { status, hasData };
+}
+
+test('a cloud is ready once both ports listen', { skip: notInstalled('strace') }, async () => {
+  const ports = [createServer(), createServer()].map((server) => server.listen(0, 'localhost'));
+  await Promise.all(ports.map((server) => once(server, 'listening')));
+  const [api = 0, data = 0] = ports.map((server) => (server.address() as AddressInfo).port);
+  for (const server of ports) server.close();
+  // A port listens once the name of its address is found, which takes a second each time.
+  const slow = ['-e', 'trace=openat', '-e', 'inject=openat:delay_enter=1000000', '-P', '/etc/hosts'];
+  let isOver = false;
+  const started = CloudProcess.start({
+    env: { CLOUDLET_HOST: 'localhost', CLOUDLET_PORT: String(api), CLOUDLET_DATA_PORT: String(data) },
+    wrapper: ['strace', '-f', '-qq', '-o', '/dev/null', '--seccomp-bpf', ...slow],
+  }).finally(() => {
+    isOver = true;
+  });
+  const seen: { status: number; hasData: boolean }[] = [];
+  while (!isOver) {
+    seen.push(await readiness(api, data));
+    await sleep(20);
+  }
+  const cloud = await started;
+  try {
+    assert.ok(
+      seen.some(({ status, hasData }) => status === 503 && !hasData),
+      'the API was asked before data listened',
+    );
+    const early = seen.filter(({ status, hasData }) => status === 200 && !hasData);
+    assert.deepEqual(early, [], 'it said that it is ready before the data port listened');
+    assert.deepEqual(await readiness(api, data), { status: 200, hasData: true });
+  } finally {
+    await cloud.stop();
+  }
+});
 
 describe('a start is refused', () => {
   test('when a port is taken', async () => {
