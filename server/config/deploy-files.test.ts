@@ -1,5 +1,6 @@
 /** The files of deploy/ name settings that exist, and give programs no more rights than they need. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -65,6 +66,25 @@ test('the image has a user for who wants no root, and its base can be pinned', (
     'readOnlyRootFilesystem: true',
   ])
     assert.ok(chart.includes(line), line);
+});
+
+test('a base that is not pinned is told, and refused where pins are required', () => {
+  const text = readFileSync(join(FOLDER, 'Dockerfile'), 'utf8').replaceAll('\\\n', ' ');
+  const script = /^RUN (case "\$\{NODE_IMAGE\}" .*)$/m.exec(text)?.[1] ?? '';
+  const build = (NODE_IMAGE: string, NODE_IMAGE_PINNED: string) => {
+    const { status, stderr } = spawnSync('sh', ['-c', script], {
+      env: { NODE_IMAGE, NODE_IMAGE_PINNED },
+      encoding: 'utf8',
+    });
+    return [status, /pass --build-arg NODE_IMAGE=/.test(stderr)];
+  };
+  const tag = 'node:24-bookworm-slim';
+  const pinned = `${tag}@sha256:${'0'.repeat(64)}`;
+  assert.deepEqual(build(tag, 'wanted'), [0, true]);
+  assert.deepEqual(build(tag, 'required'), [1, true]);
+  for (const wish of ['wanted', 'required']) assert.deepEqual(build(pinned, wish), [0, false]);
+  // An argument of before FROM counts behind it only when it is named again.
+  assert.match(text, /^FROM .*\n\nARG NODE_IMAGE\n/m);
 });
 
 test('the unit says which rights Cloudlet has, and what stays of it', () => {
