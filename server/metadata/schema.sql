@@ -123,7 +123,7 @@ CREATE TABLE buckets (
   object_count INTEGER NOT NULL DEFAULT 0,  -- live objects
   size_bytes INTEGER NOT NULL DEFAULT 0,    -- of live objects
   version_count INTEGER NOT NULL DEFAULT 0, -- versions with bytes, live ones included
-  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY, lifecycle_due INTEGER, lifecycle_cursor TEXT, metadata_bytes INTEGER NOT NULL DEFAULT 0, row_crc INTEGER, settings_crc INTEGER, damaged_at INTEGER,   -- of all versions
+  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY, lifecycle_due INTEGER, lifecycle_cursor TEXT, metadata_bytes INTEGER NOT NULL DEFAULT 0, row_crc INTEGER, settings_crc INTEGER, damaged_at INTEGER, lifecycle_removed INTEGER NOT NULL DEFAULT 0,   -- of all versions
   UNIQUE (account_id, name)
 ) STRICT;
 

@@ -57,6 +57,7 @@ const COLUMNS = {
   global_name: 'state',
   lifecycle_due: 'state',
   lifecycle_cursor: 'state',
+  lifecycle_removed: 'state',
   damaged_at: 'state',
 } as const satisfies Record<keyof BucketRow, Kind> & Record<string, Kind>;
 
@@ -199,8 +200,19 @@ export class BucketSql {
     };
   }
 
-  /** Schedules a run of the lifecycle rules at `due`; null: there are no rules. */
+  /**
+   * Schedules a run of the lifecycle rules at `due`; null: there are no rules, and a run only tells of
+   * earlier removals.
+   */
   scheduleLifecycle(id: number, due: number | null): Statement {
+    if (due === null) {
+      return {
+        sql: `UPDATE buckets SET lifecycle_due = CASE WHEN lifecycle_removed > 0 THEN 0 END,
+              lifecycle_cursor = NULL WHERE id = ?`,
+        params: [id],
+        expectChanges: 1,
+      };
+    }
     return {
       sql: 'UPDATE buckets SET lifecycle_due = ?, lifecycle_cursor = NULL WHERE id = ?',
       params: [due, id],

@@ -54,6 +54,12 @@ async function listed(name: string, principal = owner) {
   return rows.map((row) => `${row.name}${row.blob === null ? '!' : ''}`);
 }
 
+/** As events told it. */
+function removedFrom(name: string): number {
+  const told = events.filter(({ data }) => data.bucket === name);
+  return told.reduce((sum, { data }) => sum + Number(data.removed), 0);
+}
+
 async function counters(name: string) {
   const { object_count, size, version_count, total_size } = await fixture.buckets.describe(owner, name);
   return [object_count, size, version_count, total_size];
@@ -86,11 +92,7 @@ test('a run goes over more versions than a slice has, at whatever version one en
     ['a', 'a', 'a', 'c', 'c', 'c'],
   );
   assert.deepEqual(await counters(name), [4, 20, 12 + 520, 5 * (12 + 520)]);
-  const told = events.filter(({ data }) => data.bucket === name);
-  assert.equal(
-    told.reduce((sum, { data }) => sum + Number(data.removed), 0),
-    697 + 520 + 1,
-  );
+  assert.equal(removedFrom(name), 697 + 520 + 1);
 });
 
 test('a rule is run again at the next midnight only, and at once when it is changed', async () => {
@@ -158,6 +160,7 @@ test('rules that are removed while they run remove no more', async () => {
   const { length } = await listed(name);
   await running;
   assert.ok(length > 0 && (await listed(name)).length === length, `${length}`);
+  assert.equal(removedFrom(name), 600 - length, 'what went is told');
 });
 
 test('rules of a bucket whose row is damaged remove nothing, and keep its account from nothing', async () => {
@@ -171,6 +174,22 @@ test('rules of a bucket whose row is damaged remove nothing, and keep its accoun
   await newRuns().run();
   const { entries } = await fixture.listing.page(owner, damaged, { prefix: '', limit: 9, versions: true });
   assert.deepEqual([entries.length, await listed(name)], [1, []]);
+});
+
+test('what went before a crash is told later, also when the rules are removed meanwhile', async () => {
+  for (const rules of [[rule({ days: 1 })], undefined]) {
+    const name = await newBucket(false, [rule({ days: 1 })]);
+    await fixture.put(owner, name, { name: 'a', bytes: BYTES });
+    const { id } = await fixture.buckets.find(owner, name);
+    // As the commit of a removal leaves it.
+    await fixture.metadata.commit([new LifecycleSql(fixture.metadata).noteRemoved(id, 7)]);
+    await fixture.buckets.configure(by(owner), name, ['lifecycle', rules && { rules }]);
+    await newRuns().run();
+    assert.equal(removedFrom(name), 7);
+    fixture.clock.advance(3 * DAY_MS);
+    await newRuns().run();
+    assert.equal(removedFrom(name), rules === undefined ? 7 : 8);
+  }
 });
 
 test('a bucket that fails keeps others from nothing, and is told', async () => {

@@ -2,7 +2,7 @@
  * Runs the lifecycle rules of all buckets. A run goes over one bucket, a slice of its versions at a time;
  * each account has one slice in a turn, so that a million objects of one do not delay the others. Where it
  * goes on is kept with the bucket: after a crash the last slice is looked at again. What goes is decided
- * once more in the commit that removes it.
+ * once more in the commit that removes it, and counted there; one event for each slice tells the count.
  */
 import { NOBODY, type Principal } from '../../calls/principal.ts';
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
@@ -130,20 +130,33 @@ export class LifecycleRuns {
   }
 
   async #slice(bucket: DueRow): Promise<void> {
-    const { store, changes, clock, announce } = this.#deps;
+    const { store, changes } = this.#deps;
     // The rules of a damaged row remove nothing; the scrub reports the damage.
-    const lifecycle = isSoundBucket(bucket) ? settingsOf(bucket).lifecycle : undefined;
+    const isSound = isSoundBucket(bucket);
+    const lifecycle = isSound ? settingsOf(bucket).lifecycle : undefined;
     const from = bucket.lifecycle_cursor === null ? START : (JSON.parse(bucket.lifecycle_cursor) as Position);
     const slice = lifecycle && (await this.#work(bucket, lifecycle, from));
     const next = slice?.next ?? null;
-    const due = next === null ? this.#nextDue() : bucket.lifecycle_due;
-    const statements = [store.advance(bucket, due, next === null ? null : JSON.stringify(next))];
-    if (slice !== undefined && slice.removed > 0) {
-      const data = { bucket: bucket.name, removed: slice.removed, first: slice.first, last: slice.last };
-      const event = { accountId: bucket.account_id, data, at: clock.now() };
-      statements.push(...announce({ ...event, type: 'bucket.objects_expired' }));
-    }
-    await changes.store(statements, 'skip');
+    const whenDone = isSound && lifecycle === undefined ? null : this.#nextDue();
+    const due = next === null ? whenDone : bucket.lifecycle_due;
+    const advance = store.advance(bucket, due, next === null ? null : JSON.stringify(next));
+    const event = await this.#event(bucket, slice);
+    if (await changes.store([advance, ...event], 'skip')) return;
+    // The rules were changed meanwhile.
+    if (event.length > 0) await changes.store(event, 'skip');
+  }
+
+  /** Tells of all removals since the last event; those before a crash have no names. */
+  async #event(
+    { id, name: bucket, account_id: accountId }: DueRow,
+    names?: { readonly first: string | undefined; readonly last: string | undefined },
+  ): Promise<readonly Statement[]> {
+    const { store, clock, announce } = this.#deps;
+    const removed = await store.untold(id);
+    if (removed === 0) return [];
+    const data = { bucket, removed, first: names?.first, last: names?.last };
+    const type = 'bucket.objects_expired';
+    return [store.noteTold(id, removed), ...announce({ accountId, type, data, at: clock.now() })];
   }
 
   /** The next midnight, as every rule is due at one. */
@@ -157,30 +170,29 @@ export class LifecycleRuns {
     if (from.phase === 'uploads') return this.#abortUploads(bucket, lifecycle, from);
     const { rows, next } = await this.#read(bucket, lifecycle, from);
     const removals = this.#due(lifecycle, rows, from);
-    let removed = 0;
     for (let at = 0; at < removals.length; at += AT_ONCE) {
       const lot = removals.slice(at, at + AT_ONCE);
-      const counts = await Promise.all(lot.map((each) => this.#remove(bucket, each)));
-      removed += counts.reduce((sum, count) => sum + count, 0);
+      await Promise.all(lot.map((each) => this.#remove(bucket, each)));
     }
-    return { next, removed, first: removals[0]?.name, last: removals.at(-1)?.name };
+    return { next, first: removals[0]?.name, last: removals.at(-1)?.name };
   }
 
   async #abortUploads(bucket: DueRow, lifecycle: Lifecycle, from: Position) {
-    const { uploadStore, partUploads, clock, dayMs } = this.#deps;
+    const { store, uploadStore, partUploads, clock, dayMs } = this.#deps;
     const open = await uploadStore.openPage(bucket.id, from, UPLOADS);
     const now = clock.now();
     const due = open.filter((upload) => (uploadExpiry(lifecycle, upload, { dayMs })?.at ?? NEWEST) <= now);
     for (const { name, upload_id: uploadId } of due) {
       const call = { ...BACKGROUND, principal: ownerOf(bucket) };
-      await partUploads.abort(call, bucket, { name, uploadId }).catch(ignore('upload_not_found'));
+      const also = store.noteRemoved(bucket.id, 1);
+      await partUploads.abort(call, bucket, { name, uploadId, also }).catch(ignore('upload_not_found'));
     }
     const last = open.at(-1);
     const isDone = last === undefined || open.length < UPLOADS;
     const next: Position = isDone
       ? { ...START, phase: 'versions', id: NEWEST }
       : { ...START, ...placeOf(last) };
-    return { next, removed: due.length, first: due[0]?.name, last: due.at(-1)?.name };
+    return { next, first: due[0]?.name, last: due.at(-1)?.name };
   }
 
   /**
@@ -231,9 +243,8 @@ export class LifecycleRuns {
     return removals;
   }
 
-  /** The number of versions and markers that went, or were put behind a marker. */
-  async #remove(bucket: BucketRow, { name, kind, versions }: Removal): Promise<number> {
-    const { removals, clock, dayMs } = this.#deps;
+  async #remove(bucket: BucketRow, { name, kind, versions }: Removal): Promise<void> {
+    const { store, removals, clock, dayMs } = this.#deps;
     const places = new Map(versions.map(({ version_id, newer, since }) => [version_id, { newer, since }]));
     // Its tags and the rules may have changed since they were read.
     const isDue: Expired['isDue'] = (now, version) => {
@@ -243,8 +254,9 @@ export class LifecycleRuns {
       const row = { ...version, ...place };
       return (expiryOf(kind, { lifecycle, row, dayMs })?.at ?? NEWEST) <= clock.now();
     };
-    const expired = { kind, ids: [...places.keys()], isDue };
-    return removals
+    const note = (count: number) => store.noteRemoved(bucket.id, count);
+    const expired = { kind, ids: [...places.keys()], isDue, note };
+    await removals
       .expire(ownerOf(bucket), { bucketName: bucket.name, name }, expired)
       .catch(ignore('object_locked', 'bucket_not_found', 'object_not_found'));
   }
@@ -290,8 +302,7 @@ type Code = Parameters<typeof isAppError>[1];
 
 /** Another request was first, or object lock protects the version: nothing was removed. */
 function ignore(...codes: Code[]) {
-  return (error: unknown): number => {
-    if (codes.some((code) => isAppError(error, code))) return 0;
-    throw error;
+  return (error: unknown): void => {
+    if (!codes.some((code) => isAppError(error, code))) throw error;
   };
 }

@@ -62,12 +62,40 @@ export class LifecycleSql {
     );
   }
 
+  /** To be stored with a removal, whose event comes later. */
+  noteRemoved(bucketId: number, count: number): Statement {
+    return {
+      sql: 'UPDATE buckets SET lifecycle_removed = lifecycle_removed + ? WHERE id = ?',
+      params: [count, bucketId],
+      expectChanges: 1,
+    };
+  }
+
+  /** Number of removals that no event has told of. */
+  async untold(bucketId: number): Promise<number> {
+    const found = await this.#reads.get<{ lifecycle_removed: number }>(
+      'SELECT lifecycle_removed FROM buckets WHERE id = ?',
+      bucketId,
+    );
+    return found?.lifecycle_removed ?? 0;
+  }
+
+  /** To be stored with the event. Refuses if another node has told of them. */
+  noteTold(bucketId: number, count: number): Statement {
+    return {
+      sql: `UPDATE buckets SET lifecycle_removed = lifecycle_removed - ?
+            WHERE id = ? AND lifecycle_removed >= ?`,
+      params: [count, bucketId, count],
+      expectChanges: 1,
+    };
+  }
+
   /**
    * Goes on at `cursor`, or at its start when it is null, from `due` on. Refuses if the rules were changed.
    */
   advance(
     { id, lifecycle_due, lifecycle_cursor }: Pick<DueRow, 'id' | 'lifecycle_due' | 'lifecycle_cursor'>,
-    due: number,
+    due: number | null,
     cursor: string | null,
   ): Statement {
     return {

@@ -1,6 +1,7 @@
 /** Removes objects and versions; versioned buckets keep the bytes behind a delete marker. */
 import type { Call, Principal } from '../../calls/principal.ts';
 import { BACKGROUND, type Change } from '../../metadata/change.ts';
+import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
@@ -49,6 +50,8 @@ export interface Expired {
   readonly ids: readonly string[];
   /** Asked again for each version as the commit finds it. */
   readonly isDue: (bucket: BucketRow, version: VersionRow & { readonly name: string }) => boolean;
+  /** Stored in the commit that removes so many. */
+  readonly note: (count: number) => Statement;
 }
 
 interface Removed {
@@ -248,49 +251,48 @@ export class Removals {
 
   /**
    * Removes what rules say, as far as it is still as they found it: a live version like a delete without a
-   * version id, others for good. Resolves to their number. Throws `bucket_not_found`, `object_locked`.
+   * version id, others for good. Throws `bucket_not_found`, `object_locked`.
    */
   async expire(
     principal: Principal,
     { bucketName, name }: { readonly bucketName: string; readonly name: string },
-    { kind, ids, isDue }: Expired,
-  ): Promise<number> {
+    { kind, ids, isDue, note }: Expired,
+  ): Promise<void> {
     const { store, buckets, objectChanges } = this.#deps;
     const { id: bucketId } = await buckets.find(principal, bucketName);
     return objectChanges.inTurn(BACKGROUND, { bucketId, name }, async (change) => {
       const bucket = await buckets.find(principal, bucketName);
       const object = await store.named(bucketId, name);
-      if (object === undefined) return 0;
+      if (object === undefined) return;
       const found = await Promise.all(ids.map((id) => store.versionById(object.id, id)));
       const due = found.filter((version) => version !== undefined && isDue(bucket, { ...version, name }));
       const versions = due as VersionRow[];
       const [first] = versions;
       const newest = await store.newestVersion(object.id, 0);
-      if (first === undefined || newest === undefined) return 0;
+      if (first === undefined || newest === undefined) return;
       objectChanges.forgetAfter(change, object.object_id);
       const removed = { bucket, object, condition: undefined };
       if (kind === 'noncurrent') {
-        return this.#dropOlder(
-          change,
-          removed,
-          versions.filter(({ id }) => id !== newest.id),
-        );
+        const older = versions.filter(({ id }) => id !== newest.id);
+        await this.#dropOlder(change, removed, older);
+        change.add(note(older.length));
+        return;
       }
-      if (first.id !== newest.id) return 0;
+      if (first.id !== newest.id) return;
       if (kind === 'current') {
-        if (object.current !== first.id) return 0;
+        if (object.current !== first.id) return;
         await this.#removeCurrent(change, removed, true);
-        return 1;
+      } else {
+        const isAlone = (await store.newestVersion(object.id, first.id)) === undefined;
+        if (first.blob !== null || !isAlone) return;
+        await this.#removeVersion(change, { ...removed, versionId: first.version_id, bypass: false });
       }
-      const isAlone = (await store.newestVersion(object.id, first.id)) === undefined;
-      if (first.blob !== null || !isAlone) return 0;
-      await this.#removeVersion(change, { ...removed, versionId: first.version_id, bypass: false });
-      return 1;
+      change.add(note(1));
     });
   }
 
   /** Removes older versions, so the live version does not change. */
-  async #dropOlder(change: Change, { bucket }: Removed, versions: readonly VersionRow[]): Promise<number> {
+  async #dropOlder(change: Change, { bucket }: Removed, versions: readonly VersionRow[]): Promise<void> {
     for (const version of versions) this.#deps.objectChanges.dropVersion(change, version);
     await this.#deps.objectChanges.count(change, bucket, {
       objects: 0,
@@ -299,7 +301,6 @@ export class Removals {
       totalBytes: -versions.reduce((sum, version) => sum + version.size_bytes, 0),
       metadataBytes: -versions.reduce((sum, version) => sum + version.metadata_bytes, 0),
     });
-    return versions.length;
   }
 
   async #versionOf(id: number, objectId: string): Promise<VersionRow> {

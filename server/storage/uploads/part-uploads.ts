@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Call, Principal } from '../../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../../metadata/change.ts';
+import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
@@ -279,7 +280,7 @@ export class PartUploads {
   async abort(
     call: Call,
     bucket: BucketRow,
-    named: { name: string; uploadId: string },
+    named: { name: string; uploadId: string; also?: Statement },
   ): Promise<{ readonly upload_id: string }> {
     const { changes, store, objects } = this.#deps;
     return changes.run(call, async (change) => {
@@ -287,6 +288,7 @@ export class PartUploads {
       objects.assertMayWrite(call.principal, bucket, upload.name);
       change.add(store.abort(upload, this.#deps.clock.now()), 'retry');
       await this.#count(change, bucket, -upload.size_bytes - upload.metadata_bytes);
+      if (named.also !== undefined) change.add(named.also);
       return { upload_id: named.uploadId };
     });
   }
