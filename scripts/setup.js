@@ -5,7 +5,15 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, oldBuilds } from './builds.js';
@@ -92,7 +100,22 @@ function installDependencies(lock, withTests) {
   const problem = install([tests, '--include=optional'], `v${version}`);
   if (problem !== undefined) throw new SetupError(problem);
   // Nothing here is compiled against the headers of Node: 67 MB.
-  if (program !== undefined) rmSync(join(dirname(program), '../include'), { recursive: true, force: true });
+  const remove = (path) => rmSync(path, { recursive: true, force: true });
+  if (program !== undefined) remove(join(dirname(program), '../include'));
+  for (const path of unusedOfSqlite()) remove(path);
+}
+
+/** 25 MB of better-sqlite3: the sources of SQLite, and the binaries for other hosts. */
+function unusedOfSqlite() {
+  const folder = join(MODULES, 'better-sqlite3');
+  const binaries = join(folder, 'prebuilds');
+  // `linux-x64.node`, `linuxmusl-x64.node`
+  const isOurs = (name) => name.startsWith(process.platform) && name.endsWith(`-${process.arch}.node`);
+  const names = existsSync(binaries) ? readdirSync(binaries) : [];
+  // Where none is ours npm may compile it.
+  if (!names.some(isOurs)) return [];
+  const others = names.filter((name) => !isOurs(name)).map((name) => join(binaries, name));
+  return [join(folder, 'deps'), ...others];
 }
 
 /** `withTests`: the packages that only tests use, too. Those that are there stay. */

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { noOtherReaders } from '../server/testing/own-ground.ts';
@@ -193,6 +193,27 @@ describe('set-up', () => {
     const { code, output } = clone.setUp('start', { env });
     assert.equal(code, 0, output);
     assert.ok(existsSync(join(clone.directory, 'node_modules/native/binding.gyp')));
+  });
+
+  test('of better-sqlite3 only what this host reads stays: its sources and other binaries are 25 MB', () => {
+    const resolved = 'file:better-sqlite3-1.0.0.tgz';
+    const entry = { version: '1.0.0', resolved };
+    const clone = makeClone({ 'node_modules/better-sqlite3': entry }, { 'better-sqlite3': resolved });
+    const folder = join(clone.directory, 'better-sqlite3');
+    const own = `${process.platform}-${process.arch}.node`;
+    const files = [`prebuilds/${own}`, 'prebuilds/plan9-mips.node', 'deps/sqlite3.c', 'lib/index.js'];
+    for (const file of files) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      writeFileSync(join(folder, file), '');
+    }
+    const manifest = { name: 'better-sqlite3', version: '1.0.0' };
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+    spawnSync('npm', ['pack', './better-sqlite3'], { cwd: clone.directory, env: OUTSIDE });
+    const { code, output } = clone.setUp('start');
+    assert.equal(code, 0, output);
+    const installed = join(clone.directory, 'node_modules/better-sqlite3');
+    const left = files.filter((file) => existsSync(join(installed, file)));
+    assert.deepEqual(left, [`prebuilds/${own}`, 'lib/index.js']);
   });
 
   test('npm fails in a way that is not known: what it said, and where its log is', () => {
