@@ -1,5 +1,5 @@
 /** Reads the command's name and database without creating objects from unauthenticated input. */
-import { Malformed } from '../mongo/index.ts';
+import { BEYOND_LENGTH, FIXED_BYTES, Malformed, REGEX } from '../mongo/index.ts';
 
 export interface CommandScan {
   /** The first field: `find`. */
@@ -11,34 +11,7 @@ export interface CommandScan {
 /** Limits of commands, without their documents. */
 const MAX_FIELDS = 512;
 const MAX_NAME_BYTES = 1024;
-/** Types whose values have that many bytes. */
-const FIXED: Readonly<Record<number, number>> = {
-  1: 8,
-  6: 0,
-  7: 12,
-  8: 1,
-  9: 8,
-  10: 0,
-  16: 4,
-  17: 8,
-  18: 8,
-  19: 16,
-  127: 0,
-  255: 0,
-};
-/** Types with a length prefix, and the bytes that it does not include. */
-const BEYOND_LENGTH: Readonly<Record<number, number>> = {
-  2: 4,
-  3: 0,
-  4: 0,
-  5: 5,
-  12: 16,
-  13: 4,
-  14: 4,
-  15: 0,
-};
 const STRING = 2;
-const REGEX = 11;
 
 /** Throws Malformed. */
 export function scanCommand(document: Buffer): CommandScan {
@@ -68,7 +41,7 @@ function textAt(document: Buffer, at: number): { readonly text: string; readonly
 }
 
 function sizeOf(document: Buffer, type: number, at: number): number {
-  const fixed = FIXED[type];
+  const fixed = FIXED_BYTES[type];
   if (fixed !== undefined) return fixed;
   if (type === REGEX) return textAt(document, textAt(document, at).next).next - at;
   const beyond = BEYOND_LENGTH[type];

@@ -19,3 +19,4 @@ export { SERVER_VERSION } from './server-version.ts';
 export { waits } from './storage/cursors.ts';
 export { TailWaits } from './tail-waits.ts';
 export { decodeCommand, decodeDocument, encodeDocument, encodeReply } from './values/bson-documents.ts';
+export { BEYOND_LENGTH, FIXED_BYTES, REGEX } from './values/value-sizes.ts';

@@ -1,36 +1,10 @@
 /** The field order in a document's bytes. */
 import type { Document } from 'bson';
 import { hasWholeName, setOrder } from './field-order.ts';
+import { BEYOND_LENGTH, FIXED_BYTES, REGEX } from './value-sizes.ts';
 
-/** Types whose values have that many bytes. */
-const FIXED: Readonly<Record<number, number>> = {
-  1: 8,
-  6: 0,
-  7: 12,
-  8: 1,
-  9: 8,
-  10: 0,
-  16: 4,
-  17: 8,
-  18: 8,
-  19: 16,
-  127: 0,
-  255: 0,
-};
-/** Types with a length prefix, and the bytes that it does not include. */
-const BEYOND_LENGTH: Readonly<Record<number, number>> = {
-  2: 4,
-  3: 0,
-  4: 0,
-  5: 5,
-  12: 16,
-  13: 4,
-  14: 4,
-  15: 0,
-};
 const DOCUMENT = 3;
 const ARRAY = 4;
-const REGEX = 11;
 
 /** Gives a decoded document, and nested ones, the field order of its bytes. */
 export function keepStoredOrder(document: Document, bytes: Uint8Array): void {
@@ -57,7 +31,7 @@ function orderAt(value: unknown, bytes: Buffer, start: number): void {
 }
 
 function sizeOf(bytes: Buffer, type: number, at: number): number {
-  const fixed = FIXED[type];
+  const fixed = FIXED_BYTES[type];
   if (fixed !== undefined) return fixed;
   if (type === REGEX) return bytes.indexOf(0, bytes.indexOf(0, at) + 1) + 1 - at;
   return bytes.readInt32LE(at) + (BEYOND_LENGTH[type] ?? 0);
