@@ -16,16 +16,15 @@ import { ALONE, type Membership } from '../platform/membership.ts';
 import type { IdempotencyRow, IdempotencyStore, UncountedIdempotencyRow } from './idempotency-store.ts';
 import { rowBytes } from './idempotency-store.ts';
 import {
+  countEarlier,
   keptForm,
   MAX_ACCOUNT_BYTES,
-  MAX_ANSWER_BYTES,
   type StoredResponse,
   TrimSchedule,
 } from './kept-answers.ts';
 import type { Principal } from './principal.ts';
 
 /** Rows of an earlier version counted per commit. */
-const COUNTED_AT_ONCE = 200;
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
 export interface IdempotencyDeps {
@@ -127,26 +126,11 @@ export class Idempotency {
     await metadata.commit([store.deleteOlderThan(clock.now() - IDEMPOTENCY_TTL_MS)]);
   }
 
-  /**
-   * Counts rows of a version that counted no bytes, shortens those that would not be kept today, and deletes
-   * those beyond the bound, in portions.
-   */
+  /** See countEarlier() of kept-answers.ts. */
   async countEarlier(): Promise<void> {
     const { metadata, store } = this.#deps;
-    const accounts = new Set<number>();
-    for (;;) {
-      const rows = await store.uncounted(COUNTED_AT_ONCE);
-      if (rows.length === 0) break;
-      for (const { account_id } of rows) accounts.add(account_id);
-      const large = rows.filter(({ bytes }) => bytes > MAX_ANSWER_BYTES);
-      for (const row of large) await metadata.commit([await this.#shorten(row)]);
-      const small = rows.filter(({ bytes }) => bytes <= MAX_ANSWER_BYTES);
-      await metadata.commit(small.map((row) => store.count(row)));
-    }
-    for (const accountId of accounts) {
-      const trim = store.deleteBeyondBytes(accountId, maxBytes(this.#deps));
-      while (((await metadata.commit([trim]))[0]?.changes ?? 0) > 0);
-    }
+    const shorten = (row: UncountedIdempotencyRow) => this.#shorten(row);
+    await countEarlier({ metadata, store, shorten, maxBytes: maxBytes(this.#deps) });
   }
 
   async #shorten(row: UncountedIdempotencyRow): Promise<Statement> {

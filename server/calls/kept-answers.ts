@@ -2,6 +2,7 @@
  * Bounds on responses that are kept for 24 h, under an Idempotency-Key or as the outcome of an operation:
  * they are in the one file that every account commits to.
  */
+import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
 
 export interface StoredResponse {
   readonly status: number;
@@ -18,6 +19,7 @@ export const ROW_BYTES = 128;
 export const TRIMMED_AT_ONCE = 2000;
 
 const MAX_DETAIL = 1000;
+const COUNTED_AT_ONCE = 200;
 
 /** Stored instead of a response that is too large. */
 const NOT_KEPT = JSON.stringify({
@@ -62,5 +64,45 @@ export class TrimSchedule {
     const before = isFull ? { rows: 0, bytes: 0 } : added;
     this.#added.set(accountId, { rows: before.rows + 1, bytes: before.bytes + bytes });
     return isFull;
+  }
+}
+
+interface UncountedRow {
+  readonly account_id: number;
+  readonly bytes: number;
+}
+
+/** Rows of one kind of responses, with what countEarlier() asks of their store. */
+export interface EarlierRows<Row extends UncountedRow> {
+  readonly metadata: Pick<Metadata, 'commit'>;
+  readonly store: {
+    uncounted(limit: number): Awaitable<Row[]>;
+    count(row: Row): Statement;
+    deleteBeyondBytes(accountId: number, maxBytes: number): Statement;
+  };
+  readonly shorten: (row: Row) => Promise<Statement>;
+  /** Maximum bytes kept per account. */
+  readonly maxBytes: number;
+}
+
+/**
+ * Counts rows of a version that counted no bytes, shortens those that would not be kept today, and deletes
+ * those beyond the bound, in portions.
+ */
+export async function countEarlier<Row extends UncountedRow>(earlier: EarlierRows<Row>): Promise<void> {
+  const { metadata, store, shorten, maxBytes } = earlier;
+  const accounts = new Set<number>();
+  for (;;) {
+    const rows = await store.uncounted(COUNTED_AT_ONCE);
+    if (rows.length === 0) break;
+    for (const { account_id } of rows) accounts.add(account_id);
+    const large = rows.filter(({ bytes }) => bytes > MAX_ANSWER_BYTES);
+    for (const row of large) await metadata.commit([await shorten(row)]);
+    const small = rows.filter(({ bytes }) => bytes <= MAX_ANSWER_BYTES);
+    await metadata.commit(small.map((row) => store.count(row)));
+  }
+  for (const accountId of accounts) {
+    const trim = store.deleteBeyondBytes(accountId, maxBytes);
+    while (((await metadata.commit([trim]))[0]?.changes ?? 0) > 0);
   }
 }

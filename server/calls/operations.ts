@@ -13,9 +13,9 @@ import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { ALONE, type Membership } from '../platform/membership.ts';
 import {
+  countEarlier,
   keptForm,
   MAX_ACCOUNT_BYTES,
-  MAX_ANSWER_BYTES,
   type StoredResponse,
   TrimSchedule,
 } from './kept-answers.ts';
@@ -30,7 +30,6 @@ const KEPT_MS = 24 * 3600 * 1000;
  */
 const MAX_RUNNING = 100;
 /** Operations of an earlier version counted per commit. */
-const COUNTED_AT_ONCE = 200;
 const BEGUN = { endedAt: null, state: 'running', response: null, progress: null } as const;
 /** Above every id. */
 const LAST_ID = 'op~';
@@ -242,23 +241,11 @@ export class Operations {
     await metadata.commit([store.deleteOlderThan(before, { running, nodes })]);
   }
 
-  /** Like Idempotency.countEarlier(). */
+  /** See countEarlier() of kept-answers.ts. */
   async countEarlier(): Promise<void> {
     const { metadata, store } = this.#deps;
-    const accounts = new Set<number>();
-    for (;;) {
-      const rows = await store.uncounted(COUNTED_AT_ONCE);
-      if (rows.length === 0) break;
-      for (const { account_id } of rows) accounts.add(account_id);
-      const large = rows.filter(({ bytes }) => bytes > MAX_ANSWER_BYTES);
-      for (const row of large) await metadata.commit([await this.#shorten(row)]);
-      const small = rows.filter(({ bytes }) => bytes <= MAX_ANSWER_BYTES);
-      await metadata.commit(small.map((row) => store.count(row)));
-    }
-    for (const accountId of accounts) {
-      const trim = store.deleteBeyondBytes(accountId, maxBytes(this.#deps));
-      while (((await metadata.commit([trim]))[0]?.changes ?? 0) > 0);
-    }
+    const shorten = (row: UncountedOperation) => this.#shorten(row);
+    await countEarlier({ metadata, store, shorten, maxBytes: maxBytes(this.#deps) });
   }
 
   async #shorten(row: UncountedOperation): Promise<Statement> {
