@@ -1,12 +1,11 @@
 /**
- * Sends what the outbox holds, by the loop that webhooks use too. A kill between an attempt and its commit
+ * Sends what the outbox holds, by the loop that webhooks have too. A kill between an attempt and its commit
  * repeats the attempt with the same Message-ID. When the server fails, an alarm says so until it takes a
  * mail.
  */
 import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import { randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { retryDelayMs } from '../resources/retry-schedule.ts';
 import { isDue, SendingLoop } from '../resources/sending-loop.ts';
@@ -38,48 +37,27 @@ const TOO_OLD = 'it was of no use any more';
 const UNREADABLE = 'it cannot be decrypted';
 const MAX_REASON = 300;
 
-export class MailQueue {
+export class MailQueue extends SendingLoop {
   readonly #deps: MailQueueDeps;
-  readonly #loop: SendingLoop;
 
   constructor(deps: MailQueueDeps) {
-    this.#deps = deps;
-    const queue = {
-      name: 'mail',
-      prepare: () => this.#answer(),
-      nextOfEach: () => deps.mailStore.nextOfEach(),
-      attempt: (account: number, signal: AbortSignal) => this.#send(account, signal),
+    const mayBegin = async (isBusy: boolean) => {
+      const may = await deps.mayBegin(isBusy);
+      // The alarm is of the node that sends.
+      if (!may) deps.alarms.clear(MAIL_ALARM);
+      return may;
     };
-    this.#loop = new SendingLoop({ ...deps, mayBegin: (isBusy) => this.#mayBegin(isBusy), queue });
+    super('mail', { ...deps, mayBegin });
+    this.#deps = deps;
   }
 
-  /** Starts sending; before, `wake` does nothing. Without a mail server it does nothing either. */
-  start(): void {
-    if (this.#deps.mailer !== null) this.#loop.start();
-  }
-
-  wake(): void {
-    this.#loop.wake();
-  }
-
-  /** Sends what is due, and resolves when those attempts and those that follow have ended. */
-  whenIdle(): Promise<void> {
-    return this.#loop.whenIdle();
-  }
-
-  close(): Promise<void> {
-    return this.#loop.close();
-  }
-
-  /** The alarm is of the node that sends. */
-  async #mayBegin(isBusy: boolean): Promise<boolean> {
-    const may = await this.#deps.mayBegin(isBusy);
-    if (!may) this.#deps.alarms.clear(MAIL_ALARM);
-    return may;
+  /** Does nothing without a mail server. */
+  override start(): void {
+    if (this.#deps.mailer !== null) super.start();
   }
 
   /** Finds out what to send to those who asked by an address; false: nobody asked. */
-  async #answer(): Promise<boolean> {
+  protected override async prepare(): Promise<boolean> {
     const { changes, mailStore, outbox, clock, sealer } = this.#deps;
     const rows = await mailStore.asked(ASKED_BATCH);
     for (const row of rows) {
@@ -98,18 +76,22 @@ export class MailQueue {
     return rows.length > 0;
   }
 
-  async #send(account: number, signal: AbortSignal): Promise<number> {
+  protected override nextOfEach() {
+    return this.#deps.mailStore.nextOfEach();
+  }
+
+  protected override async attempt(account: number, signal: AbortSignal): Promise<number> {
     const { mailStore, changes, clock, mailer } = this.#deps;
     const row = await mailStore.nextOf(account);
     if (mailer === null || row === undefined || !isDue(row.next_at ?? 0, clock.now())) return 0;
-    const after = await this.#attempt(mailer, row, signal);
+    const after = await this.#send(mailer, row, signal);
     // It may have been given up meanwhile.
     await changes.store([after], 'skip');
     return 0;
   }
 
   /** The statement that stores the result. Rejects only when `signal` was aborted. */
-  async #attempt(mailer: Mailer, row: MailRow, signal: AbortSignal) {
+  async #send(mailer: Mailer, row: MailRow, signal: AbortSignal) {
     const { mailStore, clock, domain } = this.#deps;
     const failed = (reason: string) =>
       mailStore.end(row.id, { state: 'failed', reason: reason.slice(0, MAX_REASON), at: clock.now() });
@@ -126,8 +108,7 @@ export class MailQueue {
       // It talks to us, and knows the address better than we do.
       if (error instanceof MailRefused) return failed(said);
       this.#raise(mailer, said);
-      const chance = randomSecret(4).readUInt32BE() / 2 ** 32;
-      const delay = retryDelayMs({ tries: row.tries + 1, chance, retryAfterMs: null });
+      const delay = retryDelayMs({ tries: row.tries + 1, retryAfterMs: null });
       if (delay === null) return failed(said);
       return mailStore.putOff(row, { at: clock.now() + delay, reason: said.slice(0, MAX_REASON) });
     }

@@ -1,4 +1,6 @@
 /** The retry schedule of outgoing deliveries: webhook events and mail. */
+import { randomSecret } from '../platform/ids.ts';
+
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -20,18 +22,22 @@ export const MAX_TRIES = DELAYS_MS.length + 1;
 export interface Retry {
   /** Attempts so far, 1 or more. */
   readonly tries: number;
-  /** A random number from 0 to 1. */
-  readonly chance: number;
+  /** From 0 to 1; default: random. */
+  readonly chance?: number;
   /** Delay that the receiver asked for, ms; null: none. */
   readonly retryAfterMs: number | null;
 }
 
 /** Delay before the next attempt, ms; null: it was the last. */
-export function retryDelayMs({ tries, chance, retryAfterMs }: Retry): number | null {
+export function retryDelayMs({ tries, chance = randomShare(), retryAfterMs }: Retry): number | null {
   const delay = DELAYS_MS[tries - 1];
   if (delay === undefined) return null;
   const asked = Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
   return Math.max(Math.round(delay * (1 + JITTER * chance)), asked);
+}
+
+function randomShare(): number {
+  return randomSecret(4).readUInt32BE() / 2 ** 32;
 }
 
 /** A `Retry-After` header, in seconds or as a date, as ms from `now`; null when it is neither. */

@@ -1,7 +1,7 @@
 /**
  * Sends queued items in the database to their receivers: one attempt at a time per receiver, several
  * receivers at once, in a fair order (ServingOrder). Items and outcomes are rows, so that a kill loses
- * nothing. Webhooks and mail are such queues.
+ * nothing. The queues of webhooks and of mail are such loops.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Awaitable } from '../metadata/metadata.ts';
@@ -9,23 +9,7 @@ import type { Clock } from '../platform/clock.ts';
 import { MAX_DELAY_MS } from './retry-schedule.ts';
 import { type DueRow, ServingOrder } from './serving-order.ts';
 
-/** A queue of deliveries. */
-export interface SendingQueue {
-  /** Name for the log, such as `webhook delivery`. */
-  readonly name: string;
-  /** Prepares one batch of new deliveries; false: there was none. */
-  readonly prepare: () => Promise<boolean>;
-  /** The next delivery of each receiver that has any. */
-  readonly nextOfEach: () => Awaitable<DueRow[]>;
-  /**
-   * Makes the next attempt for this receiver, if it is due, and stores its result. Resolves with a pause of
-   * the receiver, ms. Rejects when the result could not be stored.
-   */
-  readonly attempt: (receiver: number, signal: AbortSignal) => Promise<number>;
-}
-
 export interface SendingLoopDeps {
-  readonly queue: SendingQueue;
   readonly clock: Clock;
   /** Whether this node of a cluster sends; `isBusy`: it has attempts in progress. */
   readonly mayBegin: (isBusy: boolean) => Promise<boolean>;
@@ -40,7 +24,8 @@ const PAUSE_MS = 60_000;
 const REST_FACTOR = 9;
 const MAX_PASS_REST_MS = 1000;
 
-export class SendingLoop {
+export abstract class SendingLoop {
+  readonly #name: string;
   readonly #deps: SendingLoopDeps;
   readonly #busy = new Map<number, Promise<void>>();
   readonly #order: ServingOrder;
@@ -51,10 +36,24 @@ export class SendingLoop {
   #pass: Promise<void> | null = null;
   #isWanted = false;
 
-  constructor(deps: SendingLoopDeps) {
+  /** `name`: of a delivery, for the log, such as `webhook delivery`. */
+  constructor(name: string, deps: SendingLoopDeps) {
+    this.#name = name;
     this.#deps = deps;
     this.#order = new ServingOrder(deps.clock);
   }
+
+  /** Prepares one batch of new deliveries; false: there was none. */
+  protected abstract prepare(): Promise<boolean>;
+
+  /** The next delivery of each receiver that has any. */
+  protected abstract nextOfEach(): Awaitable<DueRow[]>;
+
+  /**
+   * Makes the next attempt for this receiver, if it is due, and stores its result. Resolves with a pause of
+   * the receiver, ms. Rejects when the result could not be stored.
+   */
+  protected abstract attempt(receiver: number, signal: AbortSignal): Promise<number>;
 
   /** Starts making attempts; before, `wake` does nothing. */
   start(): void {
@@ -90,14 +89,14 @@ export class SendingLoop {
       while (this.#isWanted && this.#isOpen) {
         this.#isWanted = false;
         if (!(await this.#deps.mayBegin(this.#busy.size > 0))) return;
-        await this.#prepare();
+        await this.#prepareBatches();
         const began = this.#deps.clock.monotonic();
         await this.#serve();
         await this.#rest(this.#deps.clock.monotonic() - began);
       }
     } catch (error) {
       // The next tick tries again.
-      this.#deps.onError(`making the next ${this.#deps.queue.name} failed`, error);
+      this.#deps.onError(`making the next ${this.#name} failed`, error);
     } finally {
       this.#pass = null;
     }
@@ -109,20 +108,20 @@ export class SendingLoop {
     if (restMs >= 1) await sleep(restMs, undefined, { signal: this.#end.signal }).catch(() => {});
   }
 
-  async #prepare(): Promise<void> {
+  async #prepareBatches(): Promise<void> {
     for (let batches = 0; this.#isOpen; batches++) {
       if (batches === MAX_BATCHES) {
         this.#isWanted = true;
         return;
       }
-      if (!(await this.#deps.queue.prepare())) return;
+      if (!(await this.prepare())) return;
     }
   }
 
   /** Starts an attempt for each receiver that is next. */
   async #serve(): Promise<void> {
-    const { queue, clock } = this.#deps;
-    const rows = await queue.nextOfEach();
+    const { clock } = this.#deps;
+    const rows = await this.nextOfEach();
     const due = rows.filter(({ receiver, next_at }) => isDue(next_at, clock.now()) && this.#isFree(receiver));
     if (due.length === 0) return;
     for (const [receiver, until] of this.#paused) {
@@ -131,7 +130,7 @@ export class SendingLoop {
     for (const row of this.#order.next(rows, due)) {
       const { receiver } = row;
       const end = this.#order.begin(row);
-      const done = this.#attempt(receiver).finally(() => {
+      const done = this.#serveOne(receiver).finally(() => {
         end();
         this.#busy.delete(receiver);
         this.wake();
@@ -146,15 +145,15 @@ export class SendingLoop {
   }
 
   /** Never rejects. */
-  async #attempt(receiver: number): Promise<void> {
-    const { queue, clock, onError } = this.#deps;
+  async #serveOne(receiver: number): Promise<void> {
+    const { clock, onError } = this.#deps;
     try {
-      const pauseMs = await queue.attempt(receiver, this.#end.signal);
+      const pauseMs = await this.attempt(receiver, this.#end.signal);
       if (pauseMs > 0) this.#paused.set(receiver, clock.monotonic() + pauseMs);
     } catch (error) {
       if (this.#end.signal.aborted) return;
       this.#paused.set(receiver, clock.monotonic() + PAUSE_MS);
-      onError(`storing the result of a ${queue.name} failed; it will be repeated`, error);
+      onError(`storing the result of a ${this.#name} failed; it will be repeated`, error);
     }
   }
 }

@@ -8,7 +8,7 @@
 import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import { newId, randomSecret } from '../platform/ids.ts';
+import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import { retryDelayMs } from '../resources/retry-schedule.ts';
@@ -47,43 +47,16 @@ const GONE = 410;
 
 const DISABLED = 'the webhook was disabled';
 
-export class Dispatcher {
+export class Dispatcher extends SendingLoop {
   readonly #deps: DispatcherDeps;
-  readonly #loop: SendingLoop;
 
   constructor(deps: DispatcherDeps) {
+    super('webhook delivery', deps);
     this.#deps = deps;
-    const queue = {
-      name: 'webhook delivery',
-      prepare: () => this.#fanOut(),
-      nextOfEach: () => deps.deliveryStore.nextOfEach(),
-      attempt: (webhook: number, signal: AbortSignal) => this.#deliver(webhook, signal),
-    };
-    this.#loop = new SendingLoop({ ...deps, queue });
-  }
-
-  /** Starts making attempts; before, `wake` does nothing. */
-  start(): void {
-    this.#loop.start();
-  }
-
-  /** Call when something may be due. */
-  wake(): void {
-    this.#loop.wake();
-  }
-
-  /** Makes the attempts that are due, and resolves when they and those that follow have ended. */
-  whenIdle(): Promise<void> {
-    return this.#loop.whenIdle();
-  }
-
-  /** Aborts running attempts, which are repeated at the next start. */
-  close(): Promise<void> {
-    return this.#loop.close();
   }
 
   /** Creates the deliveries of new events, each event exactly once; false: there were none. */
-  async #fanOut(): Promise<boolean> {
+  protected override async prepare(): Promise<boolean> {
     const { changes, deliveryStore, retention } = this.#deps;
     const added = await changes.run(BACKGROUND, async (change) => {
       const events = await deliveryStore.pendingEvents(EVENT_BATCH);
@@ -124,15 +97,18 @@ export class Dispatcher {
     return { statements, counts };
   }
 
-  /** Resolves with a pause of the webhook, ms. */
-  async #deliver(webhook: number, signal: AbortSignal): Promise<number> {
+  protected override nextOfEach() {
+    return this.#deps.deliveryStore.nextOfEach();
+  }
+
+  protected override async attempt(webhook: number, signal: AbortSignal): Promise<number> {
     const { deliveryStore, clock } = this.#deps;
     const row = await deliveryStore.nextOf(webhook);
     if (row === undefined || !isDue(row.next_at ?? 0, clock.now())) return 0;
-    return await this.#attempt(row, signal);
+    return await this.#send(row, signal);
   }
 
-  async #attempt(row: OutgoingRow, signal: AbortSignal): Promise<number> {
+  async #send(row: OutgoingRow, signal: AbortSignal): Promise<number> {
     const { changes, deliveryStore, clock, retention } = this.#deps;
     if (row.account_closed === 1) {
       await changes.store([deliveryStore.giveUpOn(row.webhook, 'the account was closed')]);
@@ -182,10 +158,7 @@ export class Dispatcher {
     }
     const now = clock.now();
     const over = whyOver(row, { status, now });
-    const chance = randomSecret(4).readUInt32BE() / 2 ** 32;
-    const delay = over
-      ? null
-      : retryDelayMs({ tries: row.tries + 1, chance, retryAfterMs: result.retryAfterMs });
+    const delay = over ? null : retryDelayMs({ tries: row.tries + 1, retryAfterMs: result.retryAfterMs });
     const after =
       delay === null
         ? ({ state: 'failed', reason: over === null ? null : DISABLED, next_at: null } as const)
