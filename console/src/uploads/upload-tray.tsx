@@ -159,46 +159,40 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
         </Text>
       </div>
       {(state === 'failed' || state === 'cancelled') && (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label={text.uploads.retry(name)}
+        <RowButton
+          label={text.uploads.retry(name)}
+          icon={ArrowPathIcon}
           onClick={() => uploadQueue.retry([id])}
-        >
-          <ArrowPathIcon width={16} />
-        </ActionIcon>
+        />
       )}
       {state === 'sending' && sizeBytes >= LARGE_BYTES && (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label={text.uploads.pause(name)}
-          onClick={() => uploadQueue.pause(id)}
-        >
-          <PauseIcon width={16} />
-        </ActionIcon>
+        <RowButton label={text.uploads.pause(name)} icon={PauseIcon} onClick={() => uploadQueue.pause(id)} />
       )}
       {state === 'paused' && (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label={text.uploads.resume(name)}
-          onClick={() => uploadQueue.resume(id)}
-        >
-          <PlayIcon width={16} />
-        </ActionIcon>
+        <RowButton label={text.uploads.resume(name)} icon={PlayIcon} onClick={() => uploadQueue.resume(id)} />
       )}
       {isOpen(item) && (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label={text.uploads.cancel(name)}
+        <RowButton
+          label={text.uploads.cancel(name)}
+          icon={XMarkIcon}
           onClick={() => uploadQueue.cancel(id)}
-        >
-          <XMarkIcon width={16} />
-        </ActionIcon>
+        />
       )}
     </li>
+  );
+}
+
+interface RowButtonProps {
+  readonly label: string;
+  readonly icon: typeof XMarkIcon;
+  readonly onClick: () => void;
+}
+
+function RowButton({ label, icon: Icon, onClick }: RowButtonProps) {
+  return (
+    <ActionIcon variant="subtle" color="gray" aria-label={label} onClick={onClick}>
+      <Icon width={16} />
+    </ActionIcon>
   );
 }
 

@@ -101,9 +101,27 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
       {terms.data !== undefined && (
         <TermsForm account={account} present={terms.data} onClose={() => terms.reset()} />
       )}
-      <SuspendForm {...shared} isOpen={form === 'suspend'} />
+      <ReasonForm
+        {...shared}
+        isOpen={form === 'suspend'}
+        words={{
+          title: administration.suspendAsk(account.username),
+          action: administration.suspend,
+          lead: administration.suspendLead,
+        }}
+        operation="adminSuspendAccount"
+      />
       {form === 'rights' && <AccountRights {...shared} />}
-      <RemoveForm {...shared} isOpen={form === 'remove'} />
+      <ReasonForm
+        {...shared}
+        isOpen={form === 'remove'}
+        words={{
+          title: administration.removeAsk(account.username),
+          action: administration.remove,
+          lead: administration.removeLead,
+        }}
+        operation="adminRemoveAccount"
+      />
       {form === 'statement' && <AccountStatement {...shared} />}
       <ShownKey made={showKey.data} onClose={() => showKey.reset()} />
       <ShownLink username={account.username} made={resetLink.data} onClose={() => resetLink.reset()} />
@@ -145,29 +163,29 @@ function CreditsForm({ account: { id, username }, isOpen, onClose }: FormProps) 
   );
 }
 
-function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) {
+interface ReasonFormProps extends FormProps {
+  readonly words: { readonly title: string; readonly action: string; readonly lead: string };
+  readonly operation: 'adminSuspendAccount' | 'adminRemoveAccount';
+}
+
+/** Asks why before it changes the account. */
+function ReasonForm({ account: { id }, isOpen, onClose, words, operation }: ReasonFormProps) {
   const form = useCloudForm({
     values: { reason: '' },
-    send: (values) => cloud.adminSuspendAccount(id, values),
+    send: (values) => cloud[operation](id, values),
     invalidates: [accountsQuery],
     onDone: onClose,
   });
   return (
-    <FormModal
-      isOpen={isOpen}
-      title={administration.suspendAsk(username)}
-      action={administration.suspend}
-      form={form}
-      onClose={onClose}
-    >
+    <FormModal isOpen={isOpen} title={words.title} action={words.action} form={form} onClose={onClose}>
       <TextInput
         label={administration.reason}
-        description={administration.suspendLead}
+        description={words.lead}
         required
         withAsterisk={false}
         {...form.text('reason')}
       />
-      <CallSample operation="adminSuspendAccount" args={[id, form.values]} />
+      <CallSample operation={operation} args={[id, form.values]} />
     </FormModal>
   );
 }
@@ -175,33 +193,6 @@ function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) 
 function AccountRights({ account: { id, username }, onClose }: Omit<FormProps, 'isOpen'>) {
   const rights = useQuery(rightsQuery(id));
   return <RightsDialog title={text.account.rights.of(username)} rights={rights} onClose={onClose} />;
-}
-
-function RemoveForm({ account: { id, username }, isOpen, onClose }: FormProps) {
-  const form = useCloudForm({
-    values: { reason: '' },
-    send: (values) => cloud.adminRemoveAccount(id, values),
-    invalidates: [accountsQuery],
-    onDone: onClose,
-  });
-  return (
-    <FormModal
-      isOpen={isOpen}
-      title={administration.removeAsk(username)}
-      action={administration.remove}
-      form={form}
-      onClose={onClose}
-    >
-      <TextInput
-        label={administration.reason}
-        description={administration.removeLead}
-        required
-        withAsterisk={false}
-        {...form.text('reason')}
-      />
-      <CallSample operation="adminRemoveAccount" args={[id, form.values]} />
-    </FormModal>
-  );
 }
 
 /** Ledger entries of one account in a month. */

@@ -1,9 +1,9 @@
 /** Object ownership and the access control list of a bucket. */
-import { Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Group, Select, TextInput } from '@mantine/core';
 import type { BucketGrant } from '../../../../../sdk/index.ts';
 import { Choices } from '../../../parts/forms/choices.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
-import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
+import { type SettingProps, SettingSection, useSettingForm } from './setting-form.tsx';
 import { RuleFrame, rowsOf, rulesOf, SettingRows } from './setting-rows.tsx';
 
 const words = s3Text.lists;
@@ -21,23 +21,17 @@ export function OwnershipForm({ bucket, value }: SettingProps<'ownership'>) {
     saved: words.ownershipSaved,
   });
   return (
-    <Stack component="section" gap="xs" aria-labelledby="ownership">
-      <Title order={2} id="ownership">
-        {words.ownership}
-      </Title>
-      <Text c="dimmed">{words.ownershipLead}</Text>
-      <SettingForm form={form}>
-        <Choices
-          label={words.ownership}
-          value={form.values.ownership}
-          options={OWNERSHIPS.map((value) => {
-            const [title = '', lead = ''] = words.ownerships[value];
-            return { value, title, notes: [lead] };
-          })}
-          onChange={(value) => form.set({ ownership: value as Ownership })}
-        />
-      </SettingForm>
-    </Stack>
+    <SettingSection id="ownership" title={words.ownership} lead={words.ownershipLead} form={form}>
+      <Choices
+        label={words.ownership}
+        value={form.values.ownership}
+        options={OWNERSHIPS.map((value) => {
+          const [title = '', lead = ''] = words.ownerships[value];
+          return { value, title, notes: [lead] };
+        })}
+        onChange={(value) => form.set({ ownership: value as Ownership })}
+      />
+    </SettingSection>
   );
 }
 
@@ -49,22 +43,16 @@ export function ListForm({ bucket, value }: SettingProps<'acl'>) {
     saved: words.saved,
   });
   return (
-    <Stack component="section" gap="xs" aria-labelledby="list">
-      <Title order={2} id="list">
-        {words.title}
-      </Title>
-      <Text c="dimmed">{words.lead}</Text>
-      <SettingForm form={form}>
-        <SettingRows
-          rows={form.values.rows}
-          words={words}
-          newRule={{ account: '', permission: 'READ' }}
-          onChange={(next) => form.set({ rows: next })}
-        >
-          {(editor) => <GrantRow {...editor} />}
-        </SettingRows>
-      </SettingForm>
-    </Stack>
+    <SettingSection id="list" title={words.title} lead={words.lead} form={form}>
+      <SettingRows
+        rows={form.values.rows}
+        words={words}
+        newRule={{ account: '', permission: 'READ' }}
+        onChange={(next) => form.set({ rows: next })}
+      >
+        {(editor) => <GrantRow {...editor} />}
+      </SettingRows>
+    </SettingSection>
   );
 }
 

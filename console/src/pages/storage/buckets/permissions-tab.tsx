@@ -9,7 +9,7 @@ import { Loaded } from '../../../parts/page.tsx';
 import { type Column, DataTable } from '../../../parts/tables/data-table.tsx';
 import { s3Text } from '../../../texts/s3-text.ts';
 import { accessQuery } from '../queries.ts';
-import { SettingForm, type SettingProps, useSettingForm } from './setting-form.tsx';
+import { type SettingProps, SettingSection, useSettingForm } from './setting-form.tsx';
 
 const words = s3Text.access;
 const ASKED_AFTER_MS = 300;
@@ -82,17 +82,11 @@ export function BlockForm({ bucket, value }: SettingProps<'public_access'>) {
     saved: words.blockSaved,
   });
   return (
-    <Stack component="section" gap="xs" aria-labelledby="public-access">
-      <Title order={2} id="public-access">
-        {words.block}
-      </Title>
-      <Text c="dimmed">{words.blockLead}</Text>
-      <SettingForm form={form}>
-        {SWITCHES.map((name) => {
-          const [label = '', description = ''] = words.switches[name];
-          return <Switch key={name} label={label} description={description} {...form.check(name)} />;
-        })}
-      </SettingForm>
-    </Stack>
+    <SettingSection id="public-access" title={words.block} lead={words.blockLead} form={form}>
+      {SWITCHES.map((name) => {
+        const [label = '', description = ''] = words.switches[name];
+        return <Switch key={name} label={label} description={description} {...form.check(name)} />;
+      })}
+    </SettingSection>
   );
 }

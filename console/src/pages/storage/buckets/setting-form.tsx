@@ -1,5 +1,5 @@
 /** The form of one bucket setting, which is saved as a whole. */
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { BucketSettings, BucketSettingsChange } from '../../../../../sdk/index.ts';
 import { cloud } from '../../../cloud.ts';
@@ -72,5 +72,27 @@ export function SettingForm({ form, isWrong = false, children }: SettingFormProp
         <CallSample operation="changeBucketSettings" args={[form.bucket, form.change]} />
       </Stack>
     </form>
+  );
+}
+
+interface SettingSectionProps {
+  /** Id of the title in the page. */
+  readonly id: string;
+  readonly title: string;
+  readonly lead: string;
+  readonly form: SettingFormProps['form'];
+  readonly children: ReactNode;
+}
+
+/** A form with a title of its own, on a page of several. */
+export function SettingSection({ id, title, lead, form, children }: SettingSectionProps) {
+  return (
+    <Stack component="section" gap="xs" aria-labelledby={id}>
+      <Title order={2} id={id}>
+        {title}
+      </Title>
+      <Text c="dimmed">{lead}</Text>
+      <SettingForm form={form}>{children}</SettingForm>
+    </Stack>
   );
 }
