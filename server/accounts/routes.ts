@@ -107,12 +107,15 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
   ];
 }
 
+/** Of a session; there may have been none. */
+const isEnd = (answer: unknown) => typeof answer === 'object' && answer !== null && 'account_id' in answer;
+
 function logoutRoute({ sessions, secureCookies, publicUrl }: AccountRoutesDeps): Route {
   return defineRoute({
     method: 'POST',
     path: '/api/logout',
     name: 'logout',
-    audit: 'none',
+    audit: { kind: 'sign-in', account: 'answer.account_id', hasEntry: (_, answer) => isEnd(answer) },
     isRepeatable: true,
     tag: 'accounts',
     summary: 'Log out: end the session of the token in Cloudlet-Session, and clear the cookie',
@@ -126,9 +129,9 @@ function logoutRoute({ sessions, secureCookies, publicUrl }: AccountRoutesDeps):
       const isOfBrowser = token !== undefined || readSessionCookies(request.headers.cookie).length > 0;
       if (isOfBrowser) assertOwnPage(request.raw, publicUrl);
       else assertSameSite(request.raw, publicUrl);
-      const response = await sessions.logout(call, token);
+      await sessions.logout(call, token);
       setCookie(request, renderEndedSessionCookie(secureCookies));
-      return response;
+      return {};
     },
   });
 }
@@ -139,7 +142,7 @@ function ownAccountRoutes({ accounts, closings, secureCookies }: AccountRoutesDe
       method: 'GET',
       path,
       name,
-      audit: { kind: 'secret', isShown: showsKeyToSession },
+      audit: { kind: 'secret', hasEntry: showsKeyToSession },
       tag: 'accounts',
       summary: 'Show your account',
       description:

@@ -22,8 +22,8 @@ export interface AuditRule {
   readonly account?: AuditMember;
   /** Members of the body that are kept: never a secret, nor what users write for themselves. */
   readonly detail?: readonly string[];
-  /** False: this answer of a `secret` shows none. */
-  readonly isShown?: (principal: Principal, answer: unknown) => boolean;
+  /** False: a call with this answer has no entry, such as of a `secret` that shows none. */
+  readonly hasEntry?: (principal: Principal, answer: unknown) => boolean;
 }
 
 /**

@@ -96,15 +96,20 @@ export class AuditedCall {
   recorder(record: Recorder['record'], status: number): Recorder['record'] {
     return (response) => {
       this.#isRecorded = true;
+      if (!this.#hasEntry(response)) return record(response);
       return [...record(response), ...this.#trail.statements(this.#entry('done', status, response))];
     };
+  }
+
+  #hasEntry(answer: unknown): boolean {
+    return this.#rule.hasEntry?.(this.#request.principal, answer) ?? true;
   }
 
   /** The call is done; `answer`: its answer, unless streamed. */
   async answered(status: number, answer: unknown): Promise<void> {
     if (this.#isRecorded) return;
-    const { kind, isShown = () => true } = this.#rule;
-    if (kind === 'secret' && !isShown(this.#request.principal, answer)) return;
+    const { kind } = this.#rule;
+    if (!this.#hasEntry(answer)) return;
     const entry = this.#entry('done', status, answer);
     // A secret is sent only after its audit entry is stored.
     if (kind === 'secret') await this.#trail.write(entry);

@@ -79,6 +79,14 @@ describe('an entry', () => {
     const signedIn = await session.call('/api/login', { json });
     const row = await entryOf(admin, 'login', `&account_id=all&actor=${id}`);
     assert.deepEqual([row.actor, row.account_id, row.outcome], [username, id, 'done']);
+    const other = sessionOf(await session.call('/api/login', { json }));
+    await session.expect(200, '/api/logout', { method: 'POST', headers: other });
+    await session.expect(200, '/api/logout', { method: 'POST', headers: other });
+    await session.expect(200, '/api/logout', { method: 'POST' });
+    const out = await entryOf(admin, 'logout', `&account_id=${id}`);
+    assert.deepEqual([out.actor_id, out.account_id, out.outcome], [id, id, 'done']);
+    const ends = await rowsOf(admin, `?action=logout&account_id=all&actor=${id}`);
+    assert.equal(ends.length, 1, 'only of a session that was one');
     const shown = await session.call('/api/account', { headers: sessionOf(signedIn) });
     assert.notEqual(shown.body.api_key, null);
     const secret = await entryOf(admin, 'getAccount', `&account_id=${id}`);

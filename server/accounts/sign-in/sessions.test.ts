@@ -177,13 +177,13 @@ test('last use outlives the cache once flushed, and sweep removes what is over',
 });
 
 test('logout ends that session only; again, or with nonsense, is no error', async () => {
-  const { username } = await register();
+  const { id, username } = await register();
   const [one, two] = [await login(username), await login(username)];
   await bySession(one);
-  assert.deepEqual(await fixture.sessions.logout(BACKGROUND, one.token), {});
+  assert.deepEqual(await fixture.sessions.logout(BACKGROUND, one.token), { account_id: id });
   await assert.rejects(bySession(one), code('invalid_session'));
   await bySession(two);
-  await fixture.sessions.logout(BACKGROUND, one.token);
+  assert.deepEqual(await fixture.sessions.logout(BACKGROUND, one.token), {});
   await fixture.sessions.logout(BACKGROUND, undefined);
 });
 

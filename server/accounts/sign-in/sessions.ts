@@ -139,14 +139,15 @@ export class Sessions {
 
   /**
    * Ends the session of `token`, whatever its cookie has become; one that is unknown or over is no error.
-   * The cookie alone ends nothing.
+   * The cookie alone ends nothing. What is recorded names the account of the session, if there was one.
    */
-  async logout(recorder: Recorder, token: string | undefined): Promise<Record<string, never>> {
+  async logout(recorder: Recorder, token: string | undefined): Promise<{ readonly account_id?: number }> {
     const { sessionStore, changes } = this.#deps;
     const row = token === undefined ? undefined : await sessionStore.sessionOfPage(hashSecret(token));
     return changes.run(recorder, (change) => {
-      if (row !== undefined) this.#end(change, row.token_hash);
-      return {};
+      if (row === undefined) return {};
+      this.#end(change, row.token_hash);
+      return { account_id: row.account_id };
     });
   }
 
