@@ -145,6 +145,7 @@ describe('data alone into MariaDB', { skip: noMysql }, () => {
       ['ROLLBACK;', /^line 2: .*takes itself back/],
       ["INSERT INTO goods VALUES (5, 'cut", /cut off: its last statement/],
       ['INSERT INTO goods VALUES (5', /cut off: its last statement/],
+      [`INSERT INTO goods VALUES (5, '${'cut '.repeat(100_000)}`, /cut off: its last statement/],
     ] as const) {
       await assert.rejects(load(again + end), (error: Error) => {
         assert.ok(error instanceof LoadFailed);

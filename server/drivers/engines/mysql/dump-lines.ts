@@ -85,8 +85,8 @@ export class DumpLines extends Transform {
       all = all.subarray(end + 1);
     }
     if (this.#isPassing || all.length > MAX_LINE) {
+      this.#pass(this.#isPassing ? all : this.#begun(all));
       this.#isPassing = true;
-      this.#pass(all);
       all = Buffer.alloc(0);
     }
     this.#rest = Buffer.from(all);
@@ -95,6 +95,7 @@ export class DumpLines extends Transform {
   override _flush(done: TransformCallback): void {
     try {
       if (this.#rest.length > 0) this.#line(this.#rest);
+      else if (this.#isPassing) this.#note(true);
     } catch (error) {
       done(error as Error);
       return;
@@ -121,11 +122,18 @@ export class DumpLines extends Transform {
     this.push(bytes);
   }
 
-  #line(given: Buffer): void {
-    const bytes =
-      this.#isEmpty && this.#isLoad ? textStart(given, 'mysqldump --result-file=dump.sql NAME') : given;
-    if (this.#isEmpty && this.#one !== null) this.push('START TRANSACTION; ');
+  /** The first bytes of a line. */
+  #begun(line: Buffer): Buffer {
+    if (!this.#isEmpty || !this.#isLoad) return line;
     this.#isEmpty = false;
+    const text = textStart(line, 'mysqldump --result-file=dump.sql NAME');
+    if (text.includes(0)) throw new LoadFailed('The file is not SQL: it has bytes that are 0');
+    if (this.#one !== null) this.push('START TRANSACTION; ');
+    return text;
+  }
+
+  #line(given: Buffer): void {
+    const bytes = this.#isPassing ? given : this.#begun(given);
     this.#number++;
     const isLong = this.#isPassing || bytes.length > MAX_LINE;
     this.#isPassing = false;

@@ -154,6 +154,14 @@ describe('a load into MariaDB', { skip: noMysql }, () => {
     await client.query('CALL p()');
   });
 
+  test('takes one long line without its end, and no file of zeros', async () => {
+    await load(`CREATE TABLE t (a int) AS SELECT 1 AS a${' UNION ALL SELECT 1'.repeat(20_000)}`);
+    assert.deepEqual(await rows('SELECT sum(a) AS n FROM t'), [{ n: '20001' }]);
+    await assert.rejects(load(Buffer.alloc(5000)), /not SQL: it has bytes that are 0/);
+    await assert.rejects(load(Buffer.alloc(500_000), { pieceBytes: 400_000 }), /not SQL/);
+    assert.deepEqual(await rows('SELECT sum(a) AS n FROM t'), [{ n: '20001' }]);
+  });
+
   test('of MySQL 8 leaves out indexes of expressions and compression, wherever they stand', async () => {
     const begin = '-- MySQL dump 10.13  Distrib 8.4.3, for Linux (x86_64)\n';
     const keys = {

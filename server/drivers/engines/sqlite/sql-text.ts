@@ -104,7 +104,7 @@ async function runAll(database: DatabaseSync, path: string, passedOver: RegExp):
     rest += isFirst ? text.replace(/^\ufeff/, '') : text;
     isFirst = false;
     // Otherwise, a long statement would be parsed again with each piece.
-    if (text.includes(';')) run(false);
+    if (text.includes(';') || rest.length > MOST_CHARACTERS) run(false);
     await turn();
   }
   rest += decoder.end();

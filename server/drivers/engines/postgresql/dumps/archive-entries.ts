@@ -106,6 +106,8 @@ export async function readContents(reader: ByteReader): Promise<ArchiveContents>
   for (let field = 0; field < 7; field++) await reader.integer();
   for (let field = 0; field < 3; field++) await reader.text();
   const count = await reader.integer();
+  // The encoding is always there.
+  if (count <= 0) throw damaged('it has no table of contents');
   const entries: ArchiveEntry[] = [];
   let size = 0;
   for (let at = 0; at < count; at++) {

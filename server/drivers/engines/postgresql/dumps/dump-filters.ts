@@ -13,6 +13,8 @@ const HEAD_BYTES = 512;
 const TAIL_BYTES = 1024;
 /** The first statement of every dump of pg_dump, preceded by comments. */
 const FIRST_STATEMENT = Buffer.from('\nSET statement_timeout');
+const NO_TEXT =
+  'The file is neither SQL nor an archive of pg_dump, or it is damaged: it has bytes that are 0';
 const RESTRICT = /^\\(?:un)?restrict\b/;
 const CONNECT = /^\\c(?:onnect)?\s+([\s\S]*)$/;
 const TEMPLATE = /^template[01]$/;
@@ -85,6 +87,7 @@ export class DumpFilter extends Transform implements StatementJudge {
       for (const piece of this.#statements.end()) this.push(piece);
       if (this.#isDump && !END_OF_DUMP.test(this.#tail.toString('latin1')))
         throw new LoadFailed(cutOff({ last: '-- PostgreSQL database dump complete', by: 'pg_dump' }));
+      if (this.#statements.isWithinComment) throw new LoadFailed('The dump is cut off within a comment');
       if (this.#statements.isWithinCopy) throw new LoadFailed(cutOff({ last: '\\.', by: 'pg_dump' }));
       // Without a final line break, psql would not send the last statement.
       this.push(this.#options.isOneTransaction === true ? '\nCOMMIT;\n' : '\n');
@@ -161,6 +164,8 @@ export class DumpFilter extends Transform implements StatementJudge {
   }
 
   #take(chunk: Buffer): void {
+    // psql passes them over.
+    if (chunk.includes(0)) throw new LoadFailed(NO_TEXT);
     for (const piece of this.#statements.take(chunk)) this.push(piece);
   }
 }

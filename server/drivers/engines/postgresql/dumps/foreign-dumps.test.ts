@@ -171,6 +171,15 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     const bare = 'CREATE TABLE t (a int);\nCOPY t (a) FROM stdin;\n1\n2';
     for (const cut of [bare, `${bare}\n`])
       await assert.rejects(load(cut), /cut off: .*`\\\.`.*Make it again/);
+    // Whatever psql would pass over must not replace the database by an empty one.
+    for (const [bad, reason] of [
+      [Buffer.alloc(5000), /neither SQL nor an archive/],
+      [`${FOREIGN_TEXT}\0`, /neither SQL nor an archive/],
+      ['CREATE TABLE t (a int); /* never ended\n', /cut off within a comment/],
+      [`SELECT 1;\n${'/*'.repeat(100_000)}`, /: line 2: comments are nested too deeply/],
+      [Buffer.from(`PGDMP\x01\x0e\0\x04\x08\x01${'\x01\xff\xff\xff\x7f'.repeat(20)}`, 'latin1'), /damaged/],
+    ] as const)
+      await assert.rejects(load(bad), reason);
     assert.deepEqual(await goods(), GOODS);
     await load(`${bare}\n\\.`);
     await load(FOREIGN_TEXT);

@@ -3,10 +3,14 @@
  * strings, quoted names, dollar quotes, comments and the data of COPY pass untouched. A statement beyond
  * MAX_STATEMENT bytes passes without being asked about.
  */
+import { LoadFailed } from '../../../../databases/engine.ts';
 
 const MAX_STATEMENT = 65_536;
 /** Longer words are neither dollar-quote tags nor names. */
 const MAX_WORD = 256;
+const TOO_DEEP = 'comments are nested too deeply';
+/** psql reads the rest of a line again for each comment within a comment. */
+const MOST_NESTED = 200;
 const [LF, CR, QUOTE, NAME, DOLLAR, BACKSLASH] = [10, 13, 39, 34, 36, 92];
 const [OPEN, CLOSE, STAR, DASH, DOT, SLASH, SEMICOLON] = [40, 41, 42, 45, 46, 47, 59];
 /** 1: a word may contain it. */
@@ -97,6 +101,11 @@ export class SqlStatements {
     else if (this.#begin >= 0 && this.#state === 'sql') this.#endStatement();
     this.#passTo(this.#all.length);
     return this.#taken();
+  }
+
+  /** Whether the text so far ends within a comment, which psql does not require to end. */
+  get isWithinComment(): boolean {
+    return this.#state === 'block';
   }
 
   /** The first word of a statement whose end has not come yet, in lower case. */
@@ -281,6 +290,7 @@ export class SqlStatements {
       const change = byte === STAR && next === SLASH ? -1 : byte === SLASH && next === STAR ? 1 : 0;
       if (change === 0) continue;
       this.#comments += change;
+      if (this.#comments > MOST_NESTED) throw new LoadFailed(`line ${this.#lineAt(this.#at)}: ${TOO_DEEP}`);
       this.#at++;
       if (this.#comments === 0) return this.#enter('sql', 1);
     }
