@@ -15,6 +15,7 @@ import { WEBHOOK_COMMANDS } from './commands/webhook-commands.ts';
 import { BROWSE_COMMANDS } from './files/browse-commands.ts';
 import { COPY_COMMANDS } from './files/copy-commands.ts';
 import { REMOVE_COMMAND } from './files/remove-command.ts';
+import { SHARE_COMMANDS } from './files/share-commands.ts';
 import { SYNC_COMMAND } from './files/sync-command.ts';
 import { VERSION_COMMANDS } from './files/version-commands.ts';
 import type { Topic } from './help.ts';
@@ -25,7 +26,14 @@ export const TOPICS: readonly Topic[] = [
   { title: 'Account', commands: ACCOUNT_COMMANDS },
   {
     title: 'Files',
-    commands: [...COPY_COMMANDS, REMOVE_COMMAND, SYNC_COMMAND, ...BROWSE_COMMANDS, ...VERSION_COMMANDS],
+    commands: [
+      ...COPY_COMMANDS,
+      REMOVE_COMMAND,
+      SYNC_COMMAND,
+      ...BROWSE_COMMANDS,
+      ...VERSION_COMMANDS,
+      ...SHARE_COMMANDS,
+    ],
   },
   {
     title: 'Machines, databases, buckets and keys',

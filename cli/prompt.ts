@@ -21,7 +21,10 @@ const [ENTER, LINE_FEED, INTERRUPT, END, BACKSPACE, DELETE] = [
 export function askSecret(question: string): Promise<string> {
   const { stdin } = process;
   if (!isTerminal(stdin))
-    throw new UsageError('cannot ask for the key: no terminal', 'Use --key - or --key-file');
+    throw new UsageError(
+      'cannot ask for a secret: no terminal',
+      'Use --key -, --key-file or --password-file',
+    );
   // First, because the terminal would echo text pasted earlier.
   stdin.setRawMode(true).setEncoding('utf8').resume();
   process.stderr.write(question);
@@ -67,9 +70,10 @@ export async function confirm(question: string): Promise<boolean> {
 }
 
 /** The first line of a file; `-`: of standard input. */
-export function readSecret(path: string): string {
+export function readSecret(path: string, kind: 'key' | 'password' = 'key'): string {
   const text = readTextFile(path);
   const [line = ''] = text.split('\n');
-  if (line.trim() === '') throw new UsageError(`${path === '-' ? 'standard input' : path} contains no key`);
+  if (line.trim() === '')
+    throw new UsageError(`${path === '-' ? 'standard input' : path} contains no ${kind}`);
   return line.trim();
 }

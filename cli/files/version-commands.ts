@@ -1,4 +1,4 @@
-/** Earlier versions, and links. */
+/** Earlier versions, and presigned URLs. */
 
 import { pathOf, presignedUrl } from '../../libs/s3-wire/index.ts';
 import type { Cloud, StorageObject } from '../../sdk/index.ts';
@@ -47,19 +47,6 @@ export const VERSION_COMMANDS: readonly Command[] = [
       const keys = await call.session().s3Keys();
       const url = presignedUrl(asked, { origin: keys.endpoint, seconds }, signerWith(keys));
       call.output.one({ url, method, expires_in: seconds }, () => [url]);
-    },
-  },
-  {
-    name: 'share',
-    words: 'OBJECT',
-    summary: 'print a download link for browsers, which keeps the file name',
-    options: { expires: EXPIRES },
-    run: async (call) => {
-      const { cloud } = call.session();
-      const { id } = await find(cloud, remoteObject(call.words[0] ?? ''));
-      const seconds = secondsOf(call.options.text('expires') ?? '1h');
-      const link = await cloud.getCdnUrl(id, { expires_in: seconds });
-      call.output.one(link, () => [link.cdn_url]);
     },
   },
 ];

@@ -38,6 +38,7 @@ import { type AccountRoutesDeps, accountRoutes } from './routes.ts';
 import { Authenticator } from './sign-in/authenticator.ts';
 import { clientLoginRoutes } from './sign-in/client-login-routes.ts';
 import { ClientLogins } from './sign-in/client-logins.ts';
+import { GuardedPasswords } from './sign-in/guarded-passwords.ts';
 import { LoginThrottle } from './sign-in/login-throttle.ts';
 import { PasswordChecks } from './sign-in/password-checks.ts';
 import { Passwords, readBlocklist } from './sign-in/passwords.ts';
@@ -155,6 +156,7 @@ export async function accountsPart({
     setupLinks: byLink.setupLinks,
     authenticator,
     linkKeys: linkKeysOf(apiKeys, authenticator),
+    sharePasswords: new GuardedPasswords({ passwords, throttle }),
     rightsHolders: new RightsHolders({ store, clock, apiKeys }),
     directory: new AccountDirectory({ store }),
     routes: accountsRoutes({

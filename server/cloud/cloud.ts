@@ -47,7 +47,7 @@ import { openedPoints, type RecoveryDeps, recoveryHold } from '../recovery/part.
 import { s3Part } from '../s3/part.ts';
 import { computeElsewhere, databasesElsewhere } from '../status/elsewhere.ts';
 import { systemPart } from '../status/part.ts';
-import { storagePart } from '../storage/part.ts';
+import { type StorageDeps, storagePart } from '../storage/part.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { webhooksPart } from '../webhooks/part.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
@@ -259,7 +259,7 @@ async function buildDomains(
     billing: billing.storageCharges,
     steady: billing.steady,
     announce: eventStatements,
-    linkKeys: linkKeysBy(() => accounts),
+    ...linksBy(() => accounts),
     addresses,
   });
   const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
@@ -330,11 +330,12 @@ function openKept({ dataDir }: Config, { assertSpace }: Foundations) {
   return KeptDumpFiles.open({ directory: join(dataDir, 'databases', 'kept'), assertSpace });
 }
 
-/** API keys that signed links depend on. Accounts are created after storage. */
-function linkKeysBy(accounts: () => Pick<AccountsPart, 'linkKeys'>): AccountsPart['linkKeys'] {
+/** API keys and passwords that links to objects depend on. Accounts are created after storage. */
+function linksBy(accounts: () => AccountsPart): Pick<StorageDeps, 'linkKeys' | 'sharePasswords'> {
+  const [keys, passwords] = [() => accounts().linkKeys, () => accounts().sharePasswords];
   return {
-    currentId: (accountId) => accounts().linkKeys.currentId(accountId),
-    holderOf: (keyId) => accounts().linkKeys.holderOf(keyId),
+    linkKeys: { currentId: (of) => keys().currentId(of), holderOf: (keyId) => keys().holderOf(keyId) },
+    sharePasswords: { hash: (...of) => passwords().hash(...of), check: (...of) => passwords().check(...of) },
   };
 }
 

@@ -126,6 +126,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   session_not_found: help(NOT_YOURS, 'List the sessions.'),
   bucket_not_found: help(NOT_YOURS, 'List the buckets; create it first.'),
   object_not_found: help(NOT_YOURS, 'List the files of the bucket. Paths take ids, not names.'),
+  share_not_found: help('You have no shared link with this id, or it was ended.', 'See GET /api/shares.'),
+  share_password_required: help(
+    'The shared link has a password, and the request has none or another one.',
+    'Send it as the password of HTTP Basic authentication, with any user name: curl -u :PASSWORD.',
+  ),
   encryption_key_not_found: help(
     'You have no encryption key with that name.',
     'List the keys; create it first.',

@@ -92,7 +92,8 @@ async function answer({ config, needsSetup, apiUrl }: IndexRoutesDeps, { request
   };
   varyOn(responseHeaders, 'Accept');
   if (headers.accept?.includes('text/html') !== true) return index;
-  sendPage(request, reply, indexPage({ url: apiUrl(), registration, needsSetup: index.needs_setup }));
+  const html = indexPage({ url: apiUrl(), registration, needsSetup: index.needs_setup });
+  sendPage(request, reply, { html, status: 200 });
   return undefined;
 }
 

@@ -29,18 +29,18 @@ export function pageHeaders(html: string): Record<string, string> {
 /** Without an icon Firefox requests `/favicon.ico` and reports that the policy blocks it. */
 export const PAGE_ICON = '<link rel="icon" href="/icon.svg" type="image/svg+xml">';
 
-/** Sends a page instead of a route's usual response. */
+/** Sends a page instead of a route's usual response. `status`: 200, or of an error that people see. */
 export function sendPage(
   { responseHeaders, method }: FastifyRequest,
   reply: FastifyReply,
-  html: string,
+  { html, status }: { readonly html: string; readonly status: number },
 ): void {
   Object.assign(responseHeaders, pageHeaders(html), {
     'content-type': 'text/html; charset=utf-8',
     'content-length': String(Buffer.byteLength(html)),
   });
   reply.hijack();
-  reply.raw.writeHead(200, responseHeaders);
+  reply.raw.writeHead(status, responseHeaders);
   reply.raw.end(method === 'HEAD' ? undefined : html);
 }
 

@@ -67,7 +67,7 @@ export function problemHeaders(error: AppError): Record<string, string> {
   const { http } = ERRORS[error.code];
   const retryAfter = error.retryAfterSeconds ?? (http === 429 || http === 503 ? 5 : undefined);
   if (retryAfter !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfter)));
-  if (http === 401) headers['www-authenticate'] = 'Bearer realm="cloudlet"';
+  if (http === 401) headers['www-authenticate'] ??= 'Bearer realm="cloudlet"';
   return headers;
 }
 

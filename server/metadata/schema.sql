@@ -374,6 +374,21 @@ CREATE TABLE setup_links (
   expires_at INTEGER NOT NULL
 , account_id INTEGER REFERENCES accounts(id), host TEXT NOT NULL DEFAULT '', purpose TEXT NOT NULL DEFAULT 'password' CHECK (purpose IN ('password', 'email')), email TEXT) STRICT, WITHOUT ROWID;
 
+CREATE TABLE shares (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  share_id TEXT NOT NULL UNIQUE,
+  account_id INTEGER NOT NULL,            -- its owner; sets what each account may have
+  bucket_id INTEGER NOT NULL REFERENCES buckets(id) ON DELETE CASCADE,
+  name TEXT NOT NULL,                     -- of an object; ends with "/" or empty: all below
+  key_id TEXT,                            -- the access key that made it, with which it ends; null: the owner
+  password_hash TEXT,                     -- argon2id; null: none is asked for
+  expires_at INTEGER,                     -- null: until it is ended
+  max_downloads INTEGER,                  -- null: no limit
+  downloads INTEGER NOT NULL DEFAULT 0,
+  last_at INTEGER,                        -- of the last download
+  created_at INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE short_tokens (
   id INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,                     -- 'device' or 'code': log-ins; 'ticket': a used one
@@ -675,6 +690,12 @@ CREATE INDEX sessions_account ON sessions(account_id);
 CREATE UNIQUE INDEX sessions_id ON sessions(session_id);
 
 CREATE UNIQUE INDEX sessions_page_token ON sessions(page_token_hash);
+
+CREATE INDEX shares_account ON shares(account_id, id);
+
+CREATE INDEX shares_bucket ON shares(bucket_id, id);
+
+CREATE INDEX shares_end ON shares(expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE INDEX short_tokens_ends ON short_tokens(ends_at);
 

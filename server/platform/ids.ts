@@ -23,7 +23,8 @@ export type IdPrefix =
   | 'nod'
   | 'evt'
   | 'dlv'
-  | 'sel';
+  | 'sel'
+  | 'shr';
 
 // Crockford's alphabet in lower case: its ASCII order is its numeric order, so ids sort by time.
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -18,6 +18,8 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   authorization_pending: 'AccessDenied',
   slow_down: 'AccessDenied',
   missing_api_key: 'AccessDenied',
+  share_password_required: 'AccessDenied',
+  share_not_found: 'NoSuchKey',
   invalid_api_key: 'InvalidAccessKeyId',
   invalid_session: 'AccessDenied',
   incomplete_session: 'AccessDenied',

@@ -39,6 +39,10 @@ import { type ObjectRoutesDeps, objectRoutes } from './objects/object-routes.ts'
 import { type ObjectServices, objectServices } from './objects/object-services.ts';
 import { PointRestores } from './points/point-restores.ts';
 import type { StoragePoints } from './points/point-steps.ts';
+import { type ShareRoutesDeps, shareRoutes } from './shares/share-routes.ts';
+import { ShareSql } from './shares/share-sql.ts';
+import { type SharedRoutesDeps, sharedRoutes } from './shares/shared-routes.ts';
+import { type SharePasswords, Shares } from './shares/shares.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { meterStorage } from './storage-metrics.ts';
 import { openUploadRoutes } from './uploads/open-upload-routes.ts';
@@ -72,6 +76,7 @@ export interface StorageDeps {
   readonly isHeld: () => Promise<boolean>;
   /** API keys that signed links depend on. */
   readonly linkKeys: LinksDeps['keys'];
+  readonly sharePasswords: SharePasswords;
   readonly points: StoragePoints;
   /** URLs of the origins, `http://host:port`. */
   readonly addresses: { readonly apiUrl: string; readonly dataUrl: string };
@@ -82,7 +87,8 @@ export function storageRoutes(
     ObjectRoutesDeps &
     ContentRoutesDeps &
     ArchiveRoutesDeps &
-    EncryptionKeyRoutesDeps & { readonly openUploads: OpenUploads; readonly restUploads: RestUploads },
+    EncryptionKeyRoutesDeps &
+    ShareRoutesDeps & { readonly openUploads: OpenUploads; readonly restUploads: RestUploads },
 ) {
   return [
     ...bucketRoutes(deps),
@@ -92,6 +98,7 @@ export function storageRoutes(
     ...objectRoutes(deps),
     ...contentRoutes(deps),
     ...archiveRoutes(deps),
+    ...shareRoutes(deps),
     ...encryptionKeyRoutes(deps),
   ];
 }
@@ -144,11 +151,6 @@ export async function storagePart(deps: StorageDeps) {
   });
   const lifecycle = lifecycleJob(deps, { changes, services });
   await scrubber.start();
-  const scrub = async () => {
-    const finishedAt = await scrubber.lastFinishedAt();
-    if (finishedAt !== null && clock.now() - finishedAt < config.scrubDays * 24 * HOUR_MS) return;
-    await scrubber.run({ bytesPerSecond: config.scrubBytesPerSecond, fresh: false });
-  };
   const sweepMs = Math.min(garbageGraceMs, MINUTE_MS);
   const jobs: Job[] = [
     { name: 'flush access times', everyMs: FLUSH_MS, per: 'node', run: () => accessTimes.flush() },
@@ -160,10 +162,12 @@ export async function storagePart(deps: StorageDeps) {
     { name: 'sweep uploads', everyMs: sweepMs, per: 'cluster', run: () => partUploads.sweep() },
     orphansJob(sweeper, Math.max(garbageGraceMs * 6, blobs.minOrphanAgeMs / 6)),
   ];
-  if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'host', run: scrub });
+  if (config.scrubDays !== 0) jobs.push(scrubJob(deps, scrubber));
   const pointRestores = new PointRestores({ ...deps, ...base, ...services });
-  const figures = { totals: () => services.buckets.totals(), scrub: () => scrubber.status() };
   const links = new Links({ secret: base.linkSecret, clock, keys: linkKeys });
+  const browsing = new Browsing({ store: browseSql, listing, accessTimes });
+  const archives = archiveServices(deps, browseSql, services);
+  const shared = shareServices(deps, { changes, listing, downloads, browsing, archives: archives.archives });
   return {
     scrubber,
     services,
@@ -173,15 +177,17 @@ export async function storagePart(deps: StorageDeps) {
       ...services,
       pointRestores,
       ...uploadServices(services, clock),
-      browsing: new Browsing({ store: browseSql, listing, accessTimes }),
+      browsing,
       objectInspector: new ObjectInspector({ objects, store, accessTimes }),
-      ...archiveServices(deps, browseSql, services),
+      ...archives,
       links,
+      shares: shared.shares,
       dataUrl: () => addresses.dataUrl,
     }),
-    dataRoutes: cdnRoutes({ downloads, links, apiUrl: () => addresses.apiUrl }),
-    jobs,
-    gauges: (meters: Meters) => meterStorage(meters, figures),
+    dataRoutes: [...cdnRoutes({ downloads, links, apiUrl: () => addresses.apiUrl }), ...shared.dataRoutes],
+    jobs: [...jobs, shared.job],
+    gauges: (meters: Meters) =>
+      meterStorage(meters, { totals: () => services.buckets.totals(), scrub: () => scrubber.status() }),
     stop: () => {
       pointRestores.stop();
       lifecycle.runs.stop();
@@ -195,9 +201,37 @@ export async function storagePart(deps: StorageDeps) {
   };
 }
 
+function scrubJob({ config, clock }: StorageDeps, scrubber: Scrubber): Job {
+  const run = async () => {
+    const finishedAt = await scrubber.lastFinishedAt();
+    if (finishedAt !== null && clock.now() - finishedAt < config.scrubDays * 24 * HOUR_MS) return;
+    await scrubber.run({ bytesPerSecond: config.scrubBytesPerSecond, fresh: false });
+  };
+  return { name: 'scrub', everyMs: HOUR_MS, per: 'host', run };
+}
+
 function uploadServices(services: ObjectServices, clock: Pick<Clock, 'now'>) {
   const now = () => clock.now();
   return { openUploads: new OpenUploads(services), restUploads: new RestUploads({ ...services, now }) };
+}
+
+/** Links that owners see and end, and the routes of their visitors. */
+function shareServices(
+  { clock, base, linkKeys, sharePasswords, addresses }: StorageDeps,
+  visits: Omit<SharedRoutesDeps, 'shares'> & { readonly changes: Changes },
+) {
+  const shares = new Shares({
+    ...visits,
+    store: new ShareSql(base.metadata),
+    clock,
+    secret: base.linkSecret,
+    keys: linkKeys,
+    passwords: sharePasswords,
+    dataUrl: () => addresses.dataUrl,
+  });
+  const run = () => shares.sweep();
+  const job: Job = { name: 'sweep shared links', everyMs: HOUR_MS, per: 'cluster', run };
+  return { shares, job, dataRoutes: sharedRoutes({ ...visits, shares }) };
 }
 
 function archiveServices(

@@ -65,6 +65,43 @@ export const EncryptionKey = namedObject('EncryptionKey', {
 });
 export type EncryptionKey = Static<typeof EncryptionKey>;
 
+const SHARE_YEARS_SECONDS = 10 * 365 * 24 * 3600;
+
+export const NewShare = namedObject('NewShare', {
+  bucket: Type.String(),
+  name: Type.String({
+    description:
+      'Name of an object, whose current bytes are shared; ends with "/": a folder; empty: the bucket',
+  }),
+  expires_in: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: SHARE_YEARS_SECONDS,
+      description: 'Seconds; default: until it is ended',
+    }),
+  ),
+  password: Type.Optional(
+    Type.String({ minLength: 4, maxLength: 200, description: 'Asked of whoever opens the link' }),
+  ),
+  max_downloads: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+});
+export type NewShare = Static<typeof NewShare>;
+
+export const Share = namedObject('Share', {
+  share_id: Type.String(),
+  bucket: Type.String(),
+  name: Type.String({ description: 'As in NewShare' }),
+  url: Type.String({ description: 'The link, on the data origin' }),
+  state: Type.Union([Type.Literal('active'), Type.Literal('expired'), Type.Literal('used_up')]),
+  has_password: Type.Boolean(),
+  expires_at: Type.Union([Type.String(), Type.Null()], { description: 'null: until it is ended' }),
+  max_downloads: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no limit' }),
+  downloads: Type.Integer({ description: 'So far' }),
+  last_download_at: Type.Union([Type.String(), Type.Null()]),
+  created_at: Type.String(),
+});
+export type Share = Static<typeof Share>;
+
 const Metadata = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]);
 
 /** Only with `versions`, and only if a lock was ever set. */

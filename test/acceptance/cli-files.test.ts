@@ -178,6 +178,21 @@ describe('versions', () => {
     assert.equal(await user.ok(['cat', 's3://photos/p.txt']), 'put');
   });
 
+  test('shared links are made, listed and ended', async () => {
+    await user.ok(['cp', '-', 's3://photos/trip/day.txt'], { input: 'sunny' });
+    const words = ['share', 's3://photos/trip/', '--expires', 'never', '--password-file', '-'];
+    const url = (await user.ok(words, { input: 'open sesame\n' })).trim();
+    assert.equal((await fetch(url)).status, 401);
+    const authorization = `Basic ${btoa('anybody:open sesame')}`;
+    assert.match(await (await fetch(url, { headers: { authorization } })).text(), /day\.txt/);
+    assert.match(await user.ok(['shares']), /s3:\/\/photos\/trip\/ +active +never +0 +http/);
+    assert.equal(await user.ok(['unshare', url]), 'ended: s3://photos/trip/\n');
+    assert.equal((await fetch(url, { headers: { authorization } })).status, 403);
+    await user.fails(5, ['unshare', url]);
+    await user.fails(5, ['share', 's3://photos/trip']);
+    await user.fails(2, ['share', 's3://photos/trip/', '--max-downloads', 'many']);
+  });
+
   test('mv, tree, du, stat and rb', async () => {
     writeFileSync(path('moved'), 'moved');
     await user.ok(['mb', 'moving']);

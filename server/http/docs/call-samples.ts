@@ -63,6 +63,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   createTicket: { body: { path: '/api/account' } },
   rotateApiKey: { body: { overlap_seconds: 3600 } },
   createAccessKey: { body: { name: 'backup', scopes: ['storage:read'] } },
+  createShare: { body: { bucket: 'photos', name: '2026/', expires_in: 604_800 } },
   createEncryptionKey: { body: { id: 'photos-2026' } },
   changeEncryptionKey: { body: { enabled: false } },
   createBucket: { body: { name: 'photos', versioning: true } },

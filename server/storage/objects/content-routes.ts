@@ -68,9 +68,9 @@ export function cdnRoutes({ downloads, links, apiUrl }: CdnRoutesDeps): Route[] 
         query.version_id === undefined
           ? `public, max-age=${Math.min(CURRENT_MAX_AGE_SECONDS, secondsLeft)}`
           : `public, max-age=${Math.min(VERSION_MAX_AGE_SECONDS, secondsLeft)}, immutable`;
-      const kind = SHOWN.test(content.mimeType) ? 'inline' : 'attachment';
+      const kind = kindOf(content.mimeType);
       if (content.mimeType === PDF) allowFrame(request.responseHeaders, apiUrl());
-      await send(input, { downloads, content, caching, kind });
+      await sendDownload(input, { downloads, content, caching, kind });
     },
   });
   return [route];
@@ -107,7 +107,7 @@ function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
       const reader = byLink ? (await links.check(params.id, query)).holder : principal;
       ownResponse(reply.raw, reader.accountId);
       const content = await downloads.find(reader, params.id, query.version_id);
-      await send(input, { downloads, content, caching: 'private, no-cache', kind: 'attachment' });
+      await sendDownload(input, { downloads, content, caching: 'private, no-cache', kind: 'attachment' });
     },
   });
 }
@@ -154,6 +154,10 @@ interface Download {
   readonly kind: 'attachment' | 'inline';
 }
 
+/** How a browser treats an object that it opens. */
+export const kindOf = (mimeType: string): Download['kind'] =>
+  SHOWN.test(mimeType) ? 'inline' : 'attachment';
+
 const PDF = 'application/pdf';
 /** Types that a browser displays without running anything; all others are downloaded. */
 const SHOWN =
@@ -167,7 +171,8 @@ function allowFrame(headers: Record<string, string>, apiUrl: string): void {
   headers['content-security-policy'] = policy.replace(/frame-ancestors [^;]*/, `frame-ancestors ${framers}`);
 }
 
-async function send(
+/** Sends the bytes of a version, or of a range. */
+export async function sendDownload(
   { request, reply, data }: Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply' | 'data'>,
   { downloads, content, caching, kind }: Download,
 ): Promise<void> {
