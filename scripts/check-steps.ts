@@ -247,6 +247,7 @@ const JOURNEYS: ReadonlySet<string> = new Set(
   [
     'acceptance/accounts-login',
     'acceptance/billing-report',
+    'acceptance/console-rows',
     'acceptance/console-storage',
     'acceptance/databases-libsql',
     'acceptance/databases-life',

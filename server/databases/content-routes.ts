@@ -180,7 +180,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
 type Input<Q = unknown> = RouteInput<{ database_id: string }, Q, unknown>;
 
 /** Aborts when the client disconnects before the response, unless it asked for an asynchronous one. */
-function closeOf({ raw }: Input['reply']): AbortSignal {
+export function closeOf({ raw }: Input['reply']): AbortSignal {
   const controller = new AbortController();
   raw.once('close', () => {
     if (!raw.writableFinished) controller.abort();

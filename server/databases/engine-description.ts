@@ -3,6 +3,7 @@
  * name of an engine: what differs by engine is written in the engine's own folder.
  */
 import type { EngineName } from './engine.ts';
+import type { RowLanguage } from './rows/row-language.ts';
 
 /** Common SQL grammars, named after a well-known system; `standard`: only the standard. */
 export const SQL_DIALECTS = ['standard', 'sqlite', 'postgresql', 'mysql'] as const;
@@ -49,6 +50,8 @@ export interface EngineDescription {
   readonly client: EngineClient | null;
   /** Codes of its errors (QueryFailed.engineCode) that mean damaged data. */
   readonly damageCodes: readonly string[];
+  /** How rows of its tables are read and changed; missing: by statements of the tenant only. */
+  readonly rows?: RowLanguage;
   /** How a dump differs from the one before: in the same places, or by bytes that were inserted. */
   readonly dumpChanges: 'in_place' | 'by_insertion';
   /** Sample code that connects. */

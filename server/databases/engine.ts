@@ -119,6 +119,13 @@ export interface QueryResult {
   readonly truncated: boolean;
 }
 
+/** Statements that each change exactly one row, or document, and all or none of them. */
+export interface RowChanges {
+  readonly statements: readonly Pick<Query, 'statement' | 'params'>[];
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
 export interface Table {
   readonly name: string;
   /** The table's schema; null if the engine has none. */
@@ -220,6 +227,11 @@ export interface Engine {
   /** Throws QueryFailed, AppError `query_timeout`. */
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
   tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>>;
+  /**
+   * Runs all statements in one transaction, in order. Throws RowNotChanged, as well as QueryFailed and
+   * `query_timeout`; nothing is changed then. Missing: rows are changed by query() only.
+   */
+  change?(database: EngineDatabase, changes: RowChanges): Promise<void>;
   /** Dumps one consistent snapshot, concurrently with writes, in any access mode. Throws DumpsMissing. */
   dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
   /**
@@ -269,6 +281,20 @@ export class QueryFailed extends Error {
     this.engineCode = engineCode;
     this.position = position;
     this.hint = hint;
+  }
+}
+
+/** A statement of RowChanges changed another number of rows than one, and everything was rolled back. */
+export class RowNotChanged extends Error {
+  /** Which of the statements, from 0. */
+  readonly at: number;
+  readonly rows: number;
+
+  constructor({ at, rows }: { readonly at: number; readonly rows: number }) {
+    super(`statement ${at + 1} changed ${rows} rows`);
+    this.name = 'RowNotChanged';
+    this.at = at;
+    this.rows = rows;
   }
 }
 

@@ -37,6 +37,7 @@ import { Moments } from './points/moments.ts';
 import { databaseSource } from './points/point-dumps.ts';
 import { Queries } from './queries.ts';
 import { databaseRoutes } from './routes.ts';
+import { Rows } from './rows/rows.ts';
 import { DatabaseSecrets } from './secrets.ts';
 import { DatabaseStore } from './store.ts';
 import { databaseTunnelSocket } from './tunnel-routes.ts';
@@ -108,6 +109,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
   const sampler = new Sampler({ ...parts, samples });
   const metrics = new Metrics({ ...parts, samples, sampler });
   const queries = new Queries(parts);
+  const rows = new Rows({ ...parts, queries });
   const dumps = new Dumps(parts);
   const routes = {
     databases,
@@ -119,6 +121,7 @@ export function assembleDatabases({ engines: list, abouts, sealer, ...given }: D
     serverConnections,
     maxSizeMb,
     queries,
+    rows,
     dumps,
     metrics,
   };

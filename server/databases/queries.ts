@@ -4,7 +4,14 @@ import type { Clock } from '../platform/clock.ts';
 import { KeyedSemaphore } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { JsonText } from '../platform/json/json.ts';
-import { type Query, QueryFailed, type QueryResult, type Table } from './engine.ts';
+import {
+  type EngineName,
+  type Query,
+  QueryFailed,
+  type QueryResult,
+  RowNotChanged,
+  type Table,
+} from './engine.ts';
 import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import type { DataFaults } from './life/data-faults.ts';
@@ -22,6 +29,13 @@ const AT_ONCE = 8;
 
 interface QueryCall {
   readonly input: NewQuery;
+  /** Limit of the rows as JSON; default: 4 MiB. */
+  readonly maxBytes?: number;
+  readonly signal: AbortSignal;
+}
+
+interface ChangeCall {
+  readonly statements: readonly Pick<Query, 'statement' | 'params'>[];
   readonly signal: AbortSignal;
 }
 
@@ -53,9 +67,9 @@ export class Queries {
   async #run(
     principal: Principal,
     databaseId: string,
-    { input, signal }: QueryCall,
+    { input, maxBytes = MAX_BYTES, signal }: QueryCall,
   ): Promise<JsonText<QueryResponse>> {
-    const { owned, engines, lifecycle, clock, faults } = this.#deps;
+    const { owned, engines, lifecycle, clock } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;
     if (readOnly) assertReadable(row);
@@ -65,7 +79,7 @@ export class Queries {
       params: input.params ?? [],
       readOnly,
       maxRows: input.max_rows ?? MAX_ROWS,
-      maxBytes: MAX_BYTES,
+      maxBytes,
       timeoutMs: TIMEOUT_MS,
       signal,
     };
@@ -74,11 +88,37 @@ export class Queries {
       const result = await engines.get(row.engine).query(lifecycle.inEngine(row), query);
       return responseOf(result, Math.round((clock.monotonic() - began) * 10) / 10);
     } catch (error) {
-      if (!(error instanceof QueryFailed)) throw error;
-      if (!engines.about(row.engine).damageCodes.includes(error.engineCode)) throw queryFailed(error);
-      faults?.noteMet(databaseId, error.message);
-      throw dataDamaged(error);
+      throw this.#asError(error, { databaseId, engine: row.engine });
     }
+  }
+
+  /**
+   * Runs statements that change one row each, all or none. Throws what run() throws, and `write_conflict`
+   * when one did not find its row as it was read.
+   */
+  change(principal: Principal, databaseId: string, { statements, signal }: ChangeCall): Promise<void> {
+    return this.#turns.run(principal.accountId, signal, async () => {
+      const { owned, engines, lifecycle } = this.#deps;
+      const row = await owned.findLive(principal, databaseId);
+      assertReady(row);
+      const { engine: name } = row;
+      const engine = engines.get(name);
+      if (engine.change === undefined) throw invalidField('changes', `are not supported by ${name}`);
+      try {
+        await engine.change(lifecycle.inEngine(row), { statements, timeoutMs: TIMEOUT_MS, signal });
+      } catch (error) {
+        throw this.#asError(error, { databaseId, engine: name });
+      }
+    });
+  }
+
+  #asError(error: unknown, { databaseId, engine }: { databaseId: string; engine: EngineName }): unknown {
+    const { engines, faults } = this.#deps;
+    if (error instanceof RowNotChanged) return rowChanged(error);
+    if (!(error instanceof QueryFailed)) return error;
+    if (!engines.about(engine).damageCodes.includes(error.engineCode)) return queryFailed(error);
+    faults?.noteMet(databaseId, error.message);
+    return dataDamaged(error);
   }
 
   async tables(
@@ -139,6 +179,15 @@ function statementOf(
   if (!isSql && command !== undefined) return command as Readonly<Record<string, unknown>>;
   if (isSql && statement !== undefined) return statement;
   throw invalidField(isSql ? 'statement' : 'command', `is required for ${name}`);
+}
+
+function rowChanged({ at, rows }: RowNotChanged): AppError {
+  const detail =
+    rows === 0
+      ? `Change ${at + 1} found no row as it was read: it was changed or deleted meanwhile. Nothing was changed`
+      : `Change ${at + 1} would have changed ${rows} rows instead of one. Nothing was changed`;
+  const hint = 'Read the rows again, look at what is different, and repeat the change';
+  return new AppError('write_conflict', detail, { hint, extra: { index: at } });
 }
 
 function dataDamaged(error: QueryFailed): AppError {

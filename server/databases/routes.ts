@@ -12,6 +12,8 @@ import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import { DatabaseMetrics, type Metrics } from './life/metrics.ts';
 import type { DatabasePoints } from './points/database-points.ts';
+import { rowRoutes } from './rows/row-routes.ts';
+import type { Rows } from './rows/rows.ts';
 import {
   Credentials,
   CredentialsQuery,
@@ -33,6 +35,7 @@ export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseM
   readonly creation: Creation;
   readonly deleter: DatabaseDeleter;
   readonly points: DatabasePoints;
+  readonly rows: Rows;
   readonly engines: Engines;
   readonly limits: EngineLimits;
   /** Connections of the server of an account. */
@@ -50,6 +53,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
     ...changeRoutes(deps),
     ...removalRoutes(deps),
     ...databaseContentRoutes(deps),
+    ...rowRoutes(deps),
     ...databaseMetricsRoutes(deps),
     databaseTunnelRoute(deps),
   ];

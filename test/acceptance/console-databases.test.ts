@@ -131,10 +131,11 @@ step('tables, charts and what can be done with it are shown', async () => {
   const { page } = ada;
   await tab('Tables');
   await page.getByRole('heading', { name: 'people' }).waitFor();
-  await assertAccessible(page, 'the tables');
-  await page.getByText('Rows', { exact: true }).click();
-  await cell(MARKUP).waitFor();
+  await page.getByRole('gridcell', { name: MARKUP, exact: true }).waitFor();
   await assertAccessible(page, 'the rows of a table');
+  await page.getByText('Structure', { exact: true }).click();
+  await cell('INTEGER').waitFor();
+  await assertAccessible(page, 'the tables');
   await tab('Charts');
   await page.getByText('Gaps are times').waitFor();
   await assertAccessible(page, 'the charts');

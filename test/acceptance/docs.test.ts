@@ -82,6 +82,10 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     const engine = id === 'getDatabaseLog' ? 'postgresql' : 'sqlite';
     const made = await user.expect(201, '/api/databases', { json: { name: 'd', engine } });
     const path = `/api/databases/${made.database_id}`;
+    if (id.endsWith('DatabaseRows')) {
+      const statement = 'CREATE TABLE orders (id INTEGER PRIMARY KEY, total INTEGER)';
+      await user.expect(200, `${path}/query`, { json: { statement, read_only: false } });
+    }
     if (id === 'undeleteDatabase') await user.expect(200, path, { method: 'DELETE' });
     return made.database_id;
   },

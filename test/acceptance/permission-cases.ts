@@ -80,6 +80,11 @@ export const CASES: Readonly<Record<string, Case>> = {
   restartDatabase: { foreign: 'database_not_found' },
   queryDatabase: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },
   listDatabaseTables: { foreign: 'database_not_found' },
+  readDatabaseRows: { json: { table: 'x' }, foreign: 'database_not_found' },
+  changeDatabaseRows: {
+    json: { table: 'x', changes: [{ action: 'insert' }] },
+    foreign: 'database_not_found',
+  },
   getDatabaseLog: { foreign: 'database_not_found' },
   listDatabasePoints: { foreign: 'database_not_found' },
   listDatabaseMoments: { foreign: 'database_not_found' },

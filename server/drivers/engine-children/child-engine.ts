@@ -14,6 +14,8 @@ import {
   QueryFailed,
   type QueryResult,
   type Readiness,
+  type RowChanges,
+  RowNotChanged,
   type Table,
 } from '../../databases/engine.ts';
 import type { LoadHow } from '../../databases/left-out.ts';
@@ -214,11 +216,14 @@ export class ChildEngine {
     return this.#children.callIfThere(database, head);
   }
 
-  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    const { signal, ...rest } = query;
-    const { timeoutMs } = rest;
-    const head = { ...rest, kind: 'query', tell: true };
-    return queryResultOf(await this.ask(database, head, { timeoutMs, signal }));
+  async query(database: EngineDatabase, { signal, ...query }: Query): Promise<QueryResult> {
+    const head = { ...query, kind: 'query', tell: true };
+    return queryResultOf(await this.ask(database, head, { timeoutMs: query.timeoutMs, signal }));
+  }
+
+  async change(database: EngineDatabase, { statements, ...how }: RowChanges): Promise<void> {
+    const { at, rows } = (await this.ask(database, { statements, kind: 'change', tell: true }, how)).head;
+    if (at !== null) throw new RowNotChanged({ at: Number(at), rows: Number(rows) });
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {

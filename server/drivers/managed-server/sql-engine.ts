@@ -12,6 +12,7 @@ import type {
   Query,
   QueryResult,
   Readiness,
+  RowChanges,
   Table,
   TestDatabase,
 } from '../../databases/engine.ts';
@@ -51,6 +52,7 @@ export interface AccountEngine extends Engine {
   readonly ownLog?: Omit<LogServer, 'accountId'>;
   /** Position up to which a recovered copy was replayed. */
   readonly replayedTo?: bigint | null;
+  change(database: EngineDatabase, changes: RowChanges): Promise<void>;
   use(): Promise<ServerUse>;
   /** Databases that its users created beside Cloudlet's. */
   testDatabases(): Promise<readonly TestDatabase[]>;
@@ -81,6 +83,7 @@ export interface SqlEngineParts<Admin, L> {
   readonly dumpFormats: readonly string[];
   readonly queries: {
     run(database: EngineDatabase, query: Query): Promise<QueryResult>;
+    change(database: EngineDatabase, changes: RowChanges): Promise<void>;
     tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
   };
   readonly dumps: {
@@ -182,6 +185,11 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
     await this.prepare();
     return this.#parts.queries.run(database, query);
+  }
+
+  async change(database: EngineDatabase, changes: RowChanges): Promise<void> {
+    await this.prepare();
+    await this.#parts.queries.change(database, changes);
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {

@@ -126,6 +126,10 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   undeleteDatabase: { body: { name: 'shop' } },
   changeDatabase: { body: { size_limit_mb: 2048 } },
   queryDatabase: { body: { statement: 'SELECT 1 AS one' } },
+  readDatabaseRows: {
+    body: { table: 'orders', filter: [{ column: 'total', operator: 'gt', value: 10 }], count: true },
+  },
+  changeDatabaseRows: { body: { table: 'orders', changes: [{ action: 'insert', values: { total: 12 } }] } },
   dumpDatabase: { options: '-o shop.db' },
   loadDatabase: { form: { file: '@shop.db' } },
   createRecoveryPoint: { query: '?wait=60' },

@@ -2,6 +2,7 @@
 
 import { CircleStackIcon, CommandLineIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import type { DatabaseRowFilter, DatabaseRowSort } from '../../../../sdk/index.ts';
 import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
 import { queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
@@ -15,6 +16,7 @@ import {
   keptDatabasesQuery,
   pricesQuery,
 } from './queries.ts';
+import { filtersOf, sortOf } from './rows/filters.ts';
 
 const SPANS = ['hour', 'day', 'month'] as const;
 
@@ -24,18 +26,23 @@ interface DatabaseSearch {
   readonly span?: (typeof SPANS)[number];
   /** The table or collection that is open. */
   readonly table?: string;
-  /** Number of rows of the table to skip. */
-  readonly rows?: number;
+  /** The view of it; default: its rows. */
+  readonly view?: 'structure';
+  readonly where?: readonly DatabaseRowFilter[];
+  readonly by?: DatabaseRowSort;
 }
 
-function databaseSearch({ tab, span, table, rows }: Record<string, unknown>): DatabaseSearch {
+function databaseSearch({ tab, span, table, view, ...rows }: Record<string, unknown>): DatabaseSearch {
+  const [where, by] = [filtersOf(rows.where), sortOf(rows.by)];
   const knownTab = DATABASE_TABS.find((one) => one === tab);
   const knownSpan = SPANS.find((one) => one === span);
   return {
     ...(knownTab === undefined ? {} : { tab: knownTab }),
     ...(knownSpan === undefined ? {} : { span: knownSpan }),
     ...(typeof table === 'string' ? { table } : {}),
-    ...(typeof rows === 'number' && rows >= 0 ? { rows: Math.trunc(rows) } : {}),
+    ...(view === 'structure' ? { view } : {}),
+    ...(where === undefined ? {} : { where }),
+    ...(by === undefined ? {} : { by }),
   };
 }
 

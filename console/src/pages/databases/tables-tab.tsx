@@ -4,7 +4,6 @@ import { ArrowPathIcon, TableCellsIcon } from '@heroicons/react/24/outline';
 import {
   ActionIcon,
   Badge,
-  Button,
   Group,
   NavLink,
   SegmentedControl,
@@ -13,11 +12,12 @@ import {
   TextInput,
   Title,
 } from '@mantine/core';
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Database, DatabaseEngine, DatabaseTable } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
@@ -30,6 +30,10 @@ import { ResultGrid } from './result-grid.tsx';
 import { bodyOf, nameOf, selectOf } from './run.ts';
 
 const words = text.databases.tables;
+const RowsView = lazyPart(
+  () => import('./rows/rows-view.tsx').then((made) => made.RowsView),
+  <Group h={320} aria-busy="true" />,
+);
 const COLUMNS: readonly Column<DatabaseTable['columns'][number]>[] = [
   { name: words.column, cell: (column) => <ColumnName {...column} /> },
   { name: words.type, isMono: true, cell: ({ type }) => type },
@@ -82,7 +86,7 @@ interface TablesProps {
 }
 
 function Tables({ database, grammar, tables, onRefresh }: TablesProps) {
-  const { table: open, rows } = useSearch({ from: '/shell/databases/$database' });
+  const { table: open } = useSearch({ from: '/shell/databases/$database' });
   const navigate = useNavigate({ from: '/databases/$database' });
   const [find, setFind] = useState('');
   const shown = tables.find((table) => nameOf(table) === open) ?? tables[0];
@@ -115,30 +119,14 @@ function Tables({ database, grammar, tables, onRefresh }: TablesProps) {
               description={table.type === 'view' ? words.isView : undefined}
               onClick={() =>
                 navigate({
-                  search: (before) => ({
-                    ...before,
-                    table: nameOf(table),
-                    ...(rows === undefined ? {} : { rows: 0 }),
-                  }),
+                  search: ({ where: _, by: __, ...before }) => ({ ...before, table: nameOf(table) }),
                   replace: true,
                 })
               }
             />
           ))}
       </nav>
-      {shown !== undefined && (
-        <OneTable
-          database={database}
-          grammar={grammar}
-          table={shown}
-          skip={rows}
-          onSkip={(skip) =>
-            navigate({
-              search: ({ rows: _, ...before }) => (skip === undefined ? before : { ...before, rows: skip }),
-            })
-          }
-        />
-      )}
+      {shown !== undefined && <OneTable database={database} grammar={grammar} table={shown} />}
     </div>
   );
 }
@@ -147,12 +135,11 @@ interface OneTableProps {
   readonly database: Database;
   readonly grammar: Grammar;
   readonly table: DatabaseTable;
-  /** Undefined: the definition is shown, not the rows. */
-  readonly skip: number | undefined;
-  readonly onSkip: (skip: number | undefined) => void;
 }
 
-function OneTable({ database, grammar, table, skip, onSkip }: OneTableProps) {
+function OneTable({ database, grammar, table }: OneTableProps) {
+  const { view } = useSearch({ from: '/shell/databases/$database' });
+  const navigate = useNavigate({ from: '/databases/$database' });
   const rows = table.estimated_rows;
   const count = table.type === 'collection' ? words.documents : words.rows;
   const facts = [
@@ -172,23 +159,40 @@ function OneTable({ database, grammar, table, skip, onSkip }: OneTableProps) {
           <SegmentedControl
             size="xs"
             aria-label={words.view}
-            value={skip === undefined ? 'made' : 'rows'}
+            value={view ?? 'rows'}
             data={[
-              { value: 'made', label: words.made },
               { value: 'rows', label: table.type === 'collection' ? words.allDocuments : words.allRows },
+              { value: 'structure', label: words.made },
             ]}
-            onChange={(view) => onSkip(view === 'rows' ? 0 : undefined)}
+            onChange={(next) =>
+              navigate({
+                search: ({ view: _, ...before }) =>
+                  next === 'structure' ? { ...before, view: 'structure' } : before,
+              })
+            }
           />
           <QueryLink database={database} table={nameOf(table)} />
         </Group>
       </Group>
-      {skip === undefined ? (
-        <Made table={table} />
-      ) : (
-        <TableRows id={database.database_id} grammar={grammar} table={table} skip={skip} onSkip={onSkip} />
-      )}
+      {view === 'structure' ? <Made table={table} /> : <Rows {...{ database, grammar, table }} />}
     </Stack>
   );
+}
+
+function Rows({ database, grammar, table }: OneTableProps) {
+  if (grammar === 'documents') return <Documents {...{ database, grammar, table }} />;
+  return <RowsView database={database} table={table} key={nameOf(table)} />;
+}
+
+const FIRST_DOCUMENTS = 100;
+
+function Documents({ database: { database_id: id }, grammar, table }: OneTableProps) {
+  const statement = selectOf(grammar, table, { limit: FIRST_DOCUMENTS });
+  const rows = useQuery({
+    queryKey: ['databases', id, 'tables', nameOf(table), statement],
+    queryFn: ({ signal }) => cloud.queryDatabase(id, bodyOf(grammar, statement, true), { signal }),
+  });
+  return <Loaded query={rows}>{(page) => <ResultGrid result={page} />}</Loaded>;
 }
 
 function Made({ table }: { table: DatabaseTable }) {
@@ -251,53 +255,5 @@ function Listed({ title, lines }: ListedProps) {
         </Text>
       ))}
     </section>
-  );
-}
-
-const PAGE_ROWS = 100;
-
-interface TableRowsProps {
-  readonly id: string;
-  readonly grammar: Grammar;
-  readonly table: DatabaseTable;
-  /** Rows before the page. */
-  readonly skip: number;
-  readonly onSkip: (skip: number) => void;
-}
-
-function TableRows({ id, grammar, table, skip, onSkip }: TableRowsProps) {
-  const statement = selectOf(grammar, table, { limit: PAGE_ROWS, skip });
-  const rows = useQuery({
-    queryKey: ['databases', id, 'tables', nameOf(table), statement],
-    queryFn: ({ signal }) => cloud.queryDatabase(id, bodyOf(grammar, statement, true), { signal }),
-    placeholderData: keepPreviousData,
-  });
-  return (
-    <Loaded query={rows}>
-      {(page) => (
-        <Stack gap="xs">
-          <ResultGrid result={page} skip={skip} />
-          {(skip > 0 || page.row_count === PAGE_ROWS) && (
-            <Group gap="xs">
-              <Button
-                variant="default"
-                disabled={skip === 0}
-                onClick={() => onSkip(Math.max(0, skip - PAGE_ROWS))}
-              >
-                {words.before}
-              </Button>
-              <Button
-                variant="default"
-                disabled={page.row_count < PAGE_ROWS}
-                loading={rows.isPlaceholderData}
-                onClick={() => onSkip(skip + PAGE_ROWS)}
-              >
-                {words.next}
-              </Button>
-            </Group>
-          )}
-        </Stack>
-      )}
-    </Loaded>
   );
 }

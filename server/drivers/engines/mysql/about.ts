@@ -11,6 +11,7 @@ import { FRAMEWORKS } from './frameworks.ts';
 import { MYSQL as KIND } from './mysql.ts';
 import { MysqlEngine, mysqlServers, refusal } from './mysql-engine.ts';
 import { findPrograms } from './mysql-programs.ts';
+import { MYSQL_ROWS } from './rows.ts';
 import { mysqlSnippets } from './snippets.ts';
 
 const FOLDER = 'databases/mysql';
@@ -32,6 +33,7 @@ export const MYSQL: EngineAbout = {
   client: { programs: ['mariadb', 'mysql'], package: 'mariadb-client' },
   // Crashed tables, and corrupt indexes or pages.
   damageCodes: ['1034', '1194', '1195', '1712', '1877'],
+  rows: MYSQL_ROWS,
   dumpChanges: 'by_insertion',
   snippets: mysqlSnippets,
   frameworks: (target) => sqlFrameworks(FRAMEWORKS, target),

@@ -59,6 +59,10 @@ export class MysqlStatements implements Statements<Connection> {
     return result;
   }
 
+  async transact(driver: Connection, step: 'begin' | 'commit' | 'rollback'): Promise<void> {
+    await ask(driver, step);
+  }
+
   tables(driver: Connection): Promise<Table[]> {
     return listTables((sql) => ask(driver, sql));
   }

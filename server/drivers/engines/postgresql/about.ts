@@ -7,6 +7,7 @@ import { externalPostgresql } from './external-server-facts.ts';
 import { FRAMEWORKS } from './frameworks.ts';
 import { PostgresqlEngine, postgresqlServers, refusal } from './postgresql-engine.ts';
 import { findPrograms } from './postgresql-programs.ts';
+import { POSTGRESQL_ROWS } from './rows.ts';
 import { postgresqlSnippets } from './snippets.ts';
 
 const FOLDER = 'databases/postgresql';
@@ -28,6 +29,7 @@ export const POSTGRESQL: EngineAbout = {
   client: { programs: ['psql'], package: 'postgresql-client' },
   // data_corrupted and index_corrupted.
   damageCodes: ['XX001', 'XX002'],
+  rows: POSTGRESQL_ROWS,
   dumpChanges: 'by_insertion',
   snippets: postgresqlSnippets,
   frameworks: (target) => sqlFrameworks(FRAMEWORKS, target),

@@ -66,6 +66,10 @@ export class PostgresqlStatements implements Statements<Client> {
     });
   }
 
+  async transact(client: Client, step: 'begin' | 'commit' | 'rollback'): Promise<void> {
+    await client.query(step);
+  }
+
   tables(client: Client): Promise<Table[]> {
     return listTables(client);
   }

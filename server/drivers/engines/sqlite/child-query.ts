@@ -39,6 +39,43 @@ export function queryHandler(tenant: TenantConnections): Handler {
   };
 }
 
+/**
+ * Runs statements that change one row each, in one transaction. The answer's head has `at` and `rows` of the
+ * first that did not, when nothing was changed.
+ */
+export function changeHandler(tenant: TenantConnections): Handler {
+  return async (call) => {
+    const { statements } = call.head as unknown as { statements: readonly Statement[] };
+    const database = tenant.openFor('own', false);
+    try {
+      await whenFree(call, async () => database.exec('BEGIN IMMEDIATE'));
+      const refused = await changeAll(database, statements, call.signal);
+      database.exec(refused === null ? 'COMMIT' : 'ROLLBACK');
+      tenant.counters.statements += statements.length;
+      if (refused === null) tenant.counters.rowsWritten += statements.length;
+      return { head: refused ?? { at: null, rows: null } };
+    } finally {
+      // Rolls back what has failed.
+      tenant.close(database);
+    }
+  };
+}
+
+type Statement = Pick<QueryHead, 'statement' | 'params'>;
+
+async function changeAll(database: DatabaseSync, statements: readonly Statement[], signal: AbortSignal) {
+  let since = systemClock.monotonic();
+  for (const [at, { statement, params }] of statements.entries()) {
+    const { changes } = prepare(database, statement).run(...params.map(bound));
+    if (Number(changes) !== 1) return { at, rows: Number(changes) };
+    if (systemClock.monotonic() - since < TURN_MS) continue;
+    await turn();
+    signal.throwIfAborted();
+    since = systemClock.monotonic();
+  }
+  return null;
+}
+
 function prepare(database: DatabaseSync, sql: string): StatementSync {
   if (NOTHING_MORE.test(sql)) throw new Error('the statement is empty');
   const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
@@ -91,8 +128,11 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
 /** Converts JSON values to SQLite's types. */
 function bound(value: unknown) {
   if (typeof value === 'boolean') return Number(value);
+  // A column without a type would keep 5 as 5.0.
+  if (Number.isSafeInteger(value)) return BigInt(value as number);
   if (value === null || typeof value === 'number' || typeof value === 'string') return value;
-  throw new Error('params: each must be a string, a number, true, false or null');
+  if (typeof value === 'object' && 'base64' in value) return Buffer.from(String(value.base64), 'base64');
+  throw new Error('params: each must be a string, a number, true, false, null or {"base64": "…"}');
 }
 
 function leastLength(values: readonly unknown[]): number {

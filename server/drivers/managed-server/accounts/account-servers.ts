@@ -16,6 +16,7 @@ import type {
   Query,
   QueryResult,
   Readiness,
+  RowChanges,
   Table,
   TestDatabase,
   Trouble,
@@ -199,6 +200,13 @@ export class AccountServers implements Engine {
     const server = this.#of(database);
     const run = server.using((engine) => engine.query(database, query), { signal: query.signal });
     return query.readOnly ? run : run.catch(server.heldBack.refusing(this.#kind.refused));
+  }
+
+  async change(database: EngineDatabase, changes: RowChanges): Promise<void> {
+    const server = this.#of(database);
+    await server
+      .using((engine) => engine.change(database, changes), { signal: changes.signal })
+      .catch(server.heldBack.refusing(this.#kind.refused));
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>> {

@@ -4,6 +4,8 @@ import {
   type Query,
   QueryFailed,
   type QueryResult,
+  type RowChanges,
+  RowNotChanged,
   type Table,
 } from '../../../databases/engine.ts';
 import { AppError } from '../../../platform/errors.ts';
@@ -22,6 +24,8 @@ export interface Statements<C> {
   /** Provides a connection of that role, whose statements the server ends after `timeoutMs`. */
   as<T>(how: RunHow, work: (connection: C) => Promise<T>): Promise<T>;
   run(connection: C, query: Query): Promise<QueryResult>;
+  /** Begins, commits or rolls back a transaction that writes. */
+  transact(connection: C, step: 'begin' | 'commit' | 'rollback'): Promise<void>;
   tables(connection: C): Promise<Table[]>;
   /** Ends the statement, or with `isHard` the session. */
   stop(connection: C, isHard: boolean): Promise<void>;
@@ -51,6 +55,8 @@ interface Watching {
   readonly onStop: () => void;
 }
 
+/** The statements give no rows. */
+const OF_A_CHANGE = { readOnly: false, maxRows: 1, maxBytes: 2 ** 16 };
 const TABLES_MS = 10_000;
 /** Between the server's own end of a statement, our request to end it, and the end of its session. */
 const PATIENCE_MS = 1000;
@@ -77,6 +83,39 @@ export class TenantQueries<C> {
     } finally {
       if (isGuest && !readOnly) await links.putBackPassword(role);
     }
+  }
+
+  /** See Engine.change(). */
+  async change(database: EngineDatabase, { statements: all, timeoutMs: mostMs, signal }: RowChanges) {
+    const { statements, links, isGuest } = this.#deps;
+    const queries = all.map((one) => ({ ...one, ...OF_A_CHANGE, timeoutMs: mostMs, signal }));
+    for (const query of queries) statements.check(query);
+    const role = statements.roleFor(database, false);
+    const timeoutMs = Math.min(mostMs, database.limits.statementMs);
+    const how = { role, database: database.database, timeoutMs, maxBytes: OF_A_CHANGE.maxBytes };
+    try {
+      await this.#bounded(how, { signal, statement: '' }, (connection) =>
+        this.#changeAll(connection, queries),
+      );
+    } finally {
+      if (isGuest) await links.putBackPassword(role);
+    }
+  }
+
+  async #changeAll(connection: C, queries: readonly Query[]): Promise<void> {
+    const { statements } = this.#deps;
+    await statements.transact(connection, 'begin');
+    try {
+      for (const [at, query] of queries.entries()) {
+        const { affected } = await statements.run(connection, query);
+        if (affected !== 1) throw new RowNotChanged({ at, rows: affected ?? 0 });
+      }
+    } catch (error) {
+      // A connection that is gone has rolled back.
+      await statements.transact(connection, 'rollback').catch(() => {});
+      throw error;
+    }
+    await statements.transact(connection, 'commit');
   }
 
   tables(database: EngineDatabase, signal: AbortSignal): Promise<Table[]> {
@@ -106,7 +145,11 @@ export class TenantQueries<C> {
         return attempt();
       });
     } catch (error) {
-      const isPlain = error instanceof AppError || error instanceof QueryFailed || !(error instanceof Error);
+      const isPlain =
+        error instanceof AppError ||
+        error instanceof QueryFailed ||
+        error instanceof RowNotChanged ||
+        !(error instanceof Error);
       if (isPlain || error.name === 'AbortError') throw error;
       const said = statements.asError(error, statement);
       throw said ?? (isStopped ? timedOut(error) : connectionEnded(statements.title, error));

@@ -1,0 +1,50 @@
+/** Values of rows as text of a cell. */
+
+export interface Bytes {
+  readonly base64: string;
+}
+
+export function isBytes(value: unknown): value is Bytes {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<Bytes>).base64 === 'string';
+}
+
+/** Longer text is cut off in a cell: a row may have megabytes. */
+const MOST_CHARACTERS = 300;
+const MOST_BYTES = 24;
+
+export function bytesLength({ base64 }: Bytes): number {
+  return Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
+}
+
+/** `0001ff…` */
+function hexOf({ base64 }: Bytes): string {
+  const start = atob(base64.slice(0, Math.ceil(MOST_BYTES / 3) * 4));
+  const hex = [...start].map((byte) => byte.charCodeAt(0).toString(16).padStart(2, '0')).join('');
+  return bytesLength({ base64 }) > MOST_BYTES ? `${hex}…` : hex;
+}
+
+/** In one line. */
+export function shownText(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (isBytes(value)) return hexOf(value);
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
+}
+
+const NUMERIC = /^(?:.*int(?:eger)?|numeric|decimal|real|double|float|serial)\b(?!\[\])/i;
+
+export function isNumeric(type: string | null): boolean {
+  return type !== null && NUMERIC.test(type) && !/interval|point/i.test(type);
+}
+
+const CHARACTER_PX = 8;
+const LEAST_PX = 90;
+const MOST_PX = 320;
+const PADDING_PX = 28;
+
+/** Wide enough for the name, the type, and what the first rows have. */
+export function widthOf(column: { name: string; type: string | null }, values: readonly unknown[]): number {
+  const lengths = values.map((value) => (isBytes(value) ? MOST_BYTES : shownText(value).length));
+  const most = Math.max(column.name.length + 2, (column.type?.length ?? 0) * 0.8, ...lengths);
+  return Math.min(MOST_PX, Math.max(LEAST_PX, Math.ceil(most * CHARACTER_PX) + PADDING_PX));
+}

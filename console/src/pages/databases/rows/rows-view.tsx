@@ -1,0 +1,109 @@
+/** The rows of one table: filtered, sorted, and as many as there are. */
+import { ArrowPathIcon } from '@heroicons/react/24/outline';
+import { ActionIcon, Group, Stack, Text } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useCallback, useMemo, useState } from 'react';
+import type { Database, DatabaseTable } from '../../../../../sdk/index.ts';
+import { CallSample } from '../../../parts/commands/call-sample.tsx';
+import { Refused } from '../../../parts/forms/warning.tsx';
+import { text } from '../../../texts/text.ts';
+import { FilterBar } from './filter-bar.tsx';
+import { nextSort } from './filters.ts';
+import { MOST_ROWS, type RowPages, type RowsAsk, useRowPages } from './row-pages.ts';
+import { type Place, RowsGrid } from './rows-grid.tsx';
+
+const words = text.databases.rows;
+
+interface RowsViewProps {
+  readonly database: Database;
+  readonly table: DatabaseTable;
+}
+
+export function RowsView({ database: { database_id: id }, table }: RowsViewProps) {
+  const { where: filter, by: sort } = useSearch({ from: '/shell/databases/$database' });
+  const navigate = useNavigate({ from: '/databases/$database' });
+  const ask = useMemo<RowsAsk>(
+    () => ({
+      table: table.name,
+      ...(table.schema === null ? {} : { schema: table.schema }),
+      ...(filter === undefined ? {} : { filter: [...filter] }),
+      ...(sort === undefined ? {} : { sort: [sort] }),
+    }),
+    [table.name, table.schema, filter, sort],
+  );
+  const pages = useRowPages(id, ask);
+  const [active, setActive] = useState<Place>({ row: 0, column: 0 });
+  const columns = table.columns.map(({ name }) => name);
+  const show = useStable(pages.show);
+  return (
+    <Stack gap="xs">
+      <FilterBar
+        key={table.name}
+        columns={columns}
+        filters={filter ?? []}
+        onChange={(next) =>
+          navigate({
+            search: ({ where: _, ...before }) => ({ ...before, ...(next.length > 0 && { where: next }) }),
+          })
+        }
+      />
+      <Facts pages={pages} />
+      <Refused error={pages.error} />
+      {pages.first !== undefined && (
+        <RowsGrid
+          label={words.gridOf(table.name)}
+          columns={pages.first.columns}
+          sample={pages.first.rows.slice(0, SAMPLE_ROWS)}
+          count={pages.count}
+          rowAt={pages.rowAt}
+          sort={sort}
+          active={active}
+          onActive={setActive}
+          onShow={show}
+          onSort={(column) =>
+            navigate({
+              search: ({ by: _, ...before }) => {
+                const next = nextSort(sort, column);
+                return next === undefined ? before : { ...before, by: next };
+              },
+              replace: true,
+            })
+          }
+        />
+      )}
+      <CallSample operation="readDatabaseRows" args={[id, ask]} />
+    </Stack>
+  );
+}
+
+/** Rows whose values make the widths of the columns. */
+const SAMPLE_ROWS = 30;
+
+/** Setting a range needs nothing of the last drawing. */
+function useStable(show: RowPages['show']): RowPages['show'] {
+  const [stable] = useState(() => ({ show }));
+  stable.show = show;
+  return useCallback((from, to) => stable.show(from, to), [stable]);
+}
+
+function Facts({ pages }: { pages: RowPages }) {
+  const { first, total, count } = pages;
+  const counted = total === null ? words.atLeast(count) : words.total(total);
+  return (
+    <Group gap="xs">
+      <Text size="sm" c="dimmed" role="status">
+        {first === undefined ? words.reading : counted}
+        {total !== null && total > MOST_ROWS && ` ${words.onlyFirst(MOST_ROWS)}`}
+      </Text>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        aria-label={words.refresh}
+        loading={pages.isReading}
+        onClick={() => void pages.refresh()}
+      >
+        <ArrowPathIcon width={18} />
+      </ActionIcon>
+    </Group>
+  );
+}

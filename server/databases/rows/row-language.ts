@@ -1,0 +1,90 @@
+/**
+ * How an engine reads and changes the rows of a table, or the documents of a collection: as statements with
+ * bound values, or as commands. Each engine has its own in its folder (`rows` of its description).
+ */
+import { invalidField } from '../../platform/errors.ts';
+import type { ResultColumn, Table } from '../engine.ts';
+
+export const FILTER_OPERATORS = [
+  ...(['eq', 'ne', 'lt', 'le', 'gt', 'ge'] as const),
+  ...(['contains', 'starts_with', 'is_null', 'is_not_null'] as const),
+] as const;
+export type FilterOperator = (typeof FILTER_OPERATORS)[number];
+
+/** Bytes are an object, so that no text is taken for them. */
+export interface Bytes {
+  readonly base64: string;
+}
+
+export interface RowFilter {
+  readonly column: string;
+  readonly operator: FilterOperator;
+  /** Missing for the two that need none. */
+  readonly value?: unknown;
+}
+
+export interface RowsAsk {
+  /** All of them hold. */
+  readonly filter: readonly RowFilter[];
+  /** The key follows by itself, so that pages do not overlap. */
+  readonly sort: readonly { readonly column: string; readonly descending?: boolean }[];
+  readonly limit: number;
+  readonly skip: number;
+}
+
+export type RowValues = Readonly<Record<string, unknown>>;
+
+export interface RowChange {
+  readonly action: 'insert' | 'update' | 'delete';
+  /** The new values, of an insert or update; what is left out of an insert gets its default. */
+  readonly values?: RowValues;
+  /** The row as it was read, of an update or delete; it has the key. */
+  readonly old?: RowValues;
+}
+
+/** Both as in Query. */
+export interface RowStatement {
+  readonly statement: string | Readonly<Record<string, unknown>>;
+  readonly params: readonly unknown[];
+}
+
+export interface FoundRows {
+  readonly columns: readonly ResultColumn[];
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+export interface RowLanguage {
+  read(table: Table, ask: RowsAsk): RowStatement;
+  /** Counts what the filter leaves: one row with one number. */
+  count(table: Table, filter: readonly RowFilter[]): RowStatement;
+  /** The result of read(), with bytes as such. */
+  present(table: Table, result: FoundRows): FoundRows;
+  /** Changes exactly one row, or none when it is no longer as it was read. */
+  change(table: Table, change: RowChange): RowStatement;
+  /** Columns that name a row; empty: rows cannot be changed. */
+  keyOf(table: Table): readonly string[];
+}
+
+/** The columns of the primary key, or else of a unique index without NULLs. */
+export function keyColumns({ columns, indexes, type }: Table): readonly string[] {
+  if (type === 'view') return [];
+  const primary = columns.filter(({ primary_key: isKey }) => isKey).map(({ name }) => name);
+  if (primary.length > 0) return primary;
+  const required = new Set(columns.filter(({ nullable }) => !nullable).map(({ name }) => name));
+  return indexes.find((one) => one.unique && one.columns.every((name) => required.has(name)))?.columns ?? [];
+}
+
+/** Throws `invalid_request` for a column that the table has not. */
+export function columnOf(
+  { name: table, columns }: Table,
+  name: string,
+  field: string,
+): Table['columns'][number] {
+  const found = columns.find((column) => column.name === name);
+  if (found === undefined) throw invalidField(field, `${table} has no column ${name}`);
+  return found;
+}
+
+export function isBytes(value: unknown): value is Bytes {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<Bytes>).base64 === 'string';
+}

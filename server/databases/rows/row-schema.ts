@@ -1,0 +1,106 @@
+/** Public schemas of rows of a table. */
+import { namedObject, type Static, Type } from '../../platform/json/json-schema.ts';
+import { FILTER_OPERATORS } from './row-language.ts';
+
+const MAX_NAME = 1000;
+const Name = Type.String({ minLength: 1, maxLength: MAX_NAME });
+
+const TableFields = {
+  table: Type.String({ minLength: 1, maxLength: MAX_NAME, description: 'A table, view or collection' }),
+  schema: Type.Optional(
+    Type.Union([Type.String({ maxLength: MAX_NAME }), Type.Null()], {
+      description: 'As the list of tables has it; default: the first table of that name',
+    }),
+  ),
+};
+
+const Filter = namedObject('DatabaseRowFilter', {
+  column: Name,
+  operator: Type.String({ enum: [...FILTER_OPERATORS] }),
+  value: Type.Optional(Type.Unknown({ description: 'Bound as a parameter; missing for NULL' })),
+});
+
+const Sort = namedObject('DatabaseRowSort', {
+  column: Name,
+  descending: Type.Optional(Type.Boolean({ default: false })),
+});
+
+const MAX_FILTERS = 50;
+export const ROWS_LIMIT = 100;
+
+export const RowsQuery = namedObject('DatabaseRowsQuery', {
+  ...TableFields,
+  filter: Type.Optional(
+    Type.Array(Filter, { maxItems: MAX_FILTERS, description: 'Rows for which all of these hold' }),
+  ),
+  sort: Type.Optional(
+    Type.Array(Sort, { maxItems: MAX_FILTERS, description: 'The key follows by itself; default: the key' }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: ROWS_LIMIT })),
+  skip: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 })),
+  count: Type.Optional(
+    Type.Boolean({ default: false, description: 'Whether to count all rows that the filter leaves' }),
+  ),
+});
+export type RowsQuery = Static<typeof RowsQuery>;
+
+const Statement = namedObject('DatabaseRowStatement', {
+  statement: Type.Optional(Type.String({ description: 'SQL with placeholders' })),
+  command: Type.Optional(
+    Type.Object({}, { additionalProperties: true, description: 'Where the language is `documents`' }),
+  ),
+  params: Type.Array(Type.Unknown()),
+});
+
+export const Rows = namedObject('DatabaseRows', {
+  columns: Type.Array(
+    namedObject('DatabaseRowColumn', {
+      name: Type.String(),
+      type: Type.Union([Type.String(), Type.Null()], { description: 'As declared' }),
+    }),
+  ),
+  rows: Type.Array(Type.Array(Type.Unknown()), {
+    description:
+      'Bytes are `{"base64": "…"}`. Numbers that JSON cannot hold, JSON, dates and all else are text, exactly',
+  }),
+  key: Type.Array(Type.String(), {
+    description: 'Columns that name a row; empty: rows of this table cannot be changed',
+  }),
+  truncated: Type.Boolean({
+    description: 'Whether rows are missing at the end because of their size: ask with a higher `skip`',
+  }),
+  total: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Rows that the filter leaves; null: not asked for, or counting takes too long',
+  }),
+  query: Statement,
+  elapsed_ms: Type.Number(),
+});
+export type Rows = Static<typeof Rows>;
+
+const Values = Type.Record(Type.String(), Type.Unknown());
+const MAX_CHANGES = 1000;
+
+const Change = namedObject('DatabaseRowChange', {
+  action: Type.String({ enum: ['insert', 'update', 'delete'] }),
+  values: Type.Optional({
+    ...Values,
+    description: 'New values by column, for insert and update; others of an insert get their default',
+  }),
+  old: Type.Optional({
+    ...Values,
+    description: 'The row as it was read, with its key, for update and delete: refused if it differs by now',
+  }),
+});
+
+export const RowChangesBody = namedObject('DatabaseRowChanges', {
+  ...TableFields,
+  changes: Type.Array(Change, { minItems: 1, maxItems: MAX_CHANGES }),
+  dry_run: Type.Optional(Type.Boolean({ default: false, description: 'true: only shows the statements' })),
+});
+export type RowChangesBody = Static<typeof RowChangesBody>;
+
+export const ChangedRows = namedObject('DatabaseChangedRows', {
+  statements: Type.Array(Statement),
+  changed: Type.Integer({ description: 'Number of rows that were changed; 0 with `dry_run`' }),
+});
+export type ChangedRows = Static<typeof ChangedRows>;

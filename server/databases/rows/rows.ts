@@ -1,0 +1,137 @@
+/** Rows of a table, page by page, and their changes: all of them, or none. */
+import type { Principal } from '../../calls/principal.ts';
+import { AppError, invalidField } from '../../platform/errors.ts';
+import type { Table } from '../engine.ts';
+import type { EngineDescription } from '../engine-description.ts';
+import type { Engines } from '../engines.ts';
+import type { OwnedDatabases } from '../life/owned-databases.ts';
+import type { Queries } from '../queries.ts';
+import type { QueryResponse } from '../query-schema.ts';
+import type { RowChange, RowFilter, RowLanguage, RowStatement } from './row-language.ts';
+import {
+  type ChangedRows,
+  ROWS_LIMIT,
+  type RowChangesBody,
+  type Rows as RowsPage,
+  type RowsQuery,
+} from './row-schema.ts';
+
+/** Rows become values here, which holds others up: few at a time. */
+const PAGE_BYTES = 512 * 1024;
+const ROW_BYTES = 4 * 2 ** 20;
+
+export interface RowsDeps {
+  readonly owned: OwnedDatabases;
+  readonly engines: Engines;
+  readonly queries: Queries;
+}
+
+interface Call<T> {
+  readonly input: T;
+  readonly signal: AbortSignal;
+}
+
+interface Found {
+  readonly table: Table;
+  readonly language: RowLanguage;
+  readonly about: EngineDescription;
+}
+
+export class Rows {
+  readonly #deps: RowsDeps;
+
+  constructor(deps: RowsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws what Queries.run() throws, and `invalid_request` for a table, column or filter that is none. */
+  async read(
+    principal: Principal,
+    databaseId: string,
+    { input, signal }: Call<RowsQuery>,
+  ): Promise<RowsPage> {
+    const { table, language, about } = await this.#find(principal, databaseId, { input, signal });
+    const filter = (input.filter ?? []) as readonly RowFilter[];
+    const limit = input.limit ?? ROWS_LIMIT;
+    const ask = { filter, sort: input.sort ?? [], limit, skip: input.skip ?? 0 };
+    const statement = language.read(table, ask);
+    const run = (one: RowStatement, maxBytes: number) => {
+      const call = { input: bodyOf(about, one), maxBytes, signal };
+      return this.#deps.queries.run(principal, databaseId, call).then((result) => result.toJSON());
+    };
+    const page = await run(statement, PAGE_BYTES);
+    // One row may be larger than a page.
+    const result = page.truncated && page.row_count === 0 ? await run(statement, ROW_BYTES) : page;
+    const total = input.count === true ? await this.#count(run, language.count(table, filter)) : null;
+    const { columns, rows } = language.present(table, result);
+    return {
+      columns: [...columns],
+      rows: rows.map((row) => [...row]),
+      key: [...language.keyOf(table)],
+      truncated: result.truncated,
+      total,
+      query: bodyOf(about, statement),
+      elapsed_ms: result.elapsed_ms,
+    };
+  }
+
+  /** Throws `write_conflict` when a row is not as it was read any more; then nothing is changed. */
+  async change(
+    principal: Principal,
+    databaseId: string,
+    { input, signal }: Call<RowChangesBody>,
+  ): Promise<ChangedRows> {
+    const { table, language, about } = await this.#find(principal, databaseId, { input, signal });
+    const changes = input.changes as readonly RowChange[];
+    const needsKey = changes.some(({ action }) => action !== 'insert');
+    if (table.type === 'view')
+      throw invalidField('table', `${table.name} is a view, whose rows are read-only`);
+    if (needsKey && language.keyOf(table).length === 0)
+      throw invalidField('table', `${table.name} has no primary key: nothing tells its rows apart`);
+    const statements = changes.map((change) => language.change(table, change));
+    if (input.dry_run !== true)
+      await this.#deps.queries.change(principal, databaseId, { statements, signal });
+    return {
+      statements: statements.map((one) => bodyOf(about, one)),
+      changed: input.dry_run === true ? 0 : statements.length,
+    };
+  }
+
+  async #find(
+    principal: Principal,
+    databaseId: string,
+    { input, signal }: Call<Pick<RowsQuery, 'table' | 'schema'>>,
+  ): Promise<Found> {
+    const { owned, engines, queries } = this.#deps;
+    const row = await owned.findLive(principal, databaseId);
+    const about = engines.about(row.engine);
+    if (about.rows === undefined)
+      throw invalidField('table', `rows of ${about.title} are read and changed by its own statements`);
+    const tables = (await queries.tables(principal, databaseId, signal)).toJSON();
+    const { table: name, schema } = input;
+    const found = tables.find((one) => one.name === name && (schema === undefined || one.schema === schema));
+    if (found === undefined) throw invalidField('table', `there is no ${name}`);
+    return { table: found, language: about.rows, about };
+  }
+
+  /** A count that takes too long is no reason to show nothing. */
+  async #count(
+    run: (one: RowStatement, maxBytes: number) => Promise<QueryResponse>,
+    statement: RowStatement,
+  ) {
+    try {
+      const { rows } = await run(statement, PAGE_BYTES);
+      return Number(rows[0]?.[0] ?? 0);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'query_timeout') return null;
+      throw error;
+    }
+  }
+}
+
+function bodyOf({ traits }: EngineDescription, { statement, params }: RowStatement) {
+  const list = [...params];
+  return traits.language === 'sql'
+    ? { statement: String(statement), params: list }
+    : { command: statement as Record<string, unknown>, params: list };
+}

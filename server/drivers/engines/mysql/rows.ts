@@ -1,0 +1,82 @@
+/** Rows of MariaDB and MySQL, which compare text without case, and text with numbers as fractions. */
+import {
+  type Bind,
+  base64Of,
+  type Column,
+  type Named,
+  type SqlRowDialect,
+  sqlRows,
+} from '../shared/sql-rows.ts';
+
+type Kind = 'bytes' | 'float' | 'integer' | 'decimal' | 'bit' | 'text' | 'json' | 'shape' | 'other';
+
+const KINDS: readonly (readonly [RegExp, Kind])[] = [
+  [/^(?:tiny|medium|long)?blob|^(?:var)?binary/, 'bytes'],
+  [/^(?:float|double)/, 'float'],
+  [/^(?:tiny|small|medium|big)?int/, 'integer'],
+  [/^decimal/, 'decimal'],
+  [/^bit/, 'bit'],
+  // MariaDB's JSON is a LONGTEXT that its protocol calls JSON, and its driver parses.
+  [/^json|^longtext/, 'json'],
+  [/^(?:geometry|point|linestring|polygon|multi|geomcollection)/, 'shape'],
+  [/^(?:var)?char|text|^enum|^set/, 'text'],
+];
+
+function kindOf({ type }: Column): Kind {
+  return KINDS.find(([pattern]) => pattern.test(type ?? ''))?.[1] ?? 'other';
+}
+
+const bytesOf = (text: string) => `CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
+
+/** The value as JSON holds it: text where the protocol rounds or packs it. */
+function read({ name, column }: Named): string {
+  const kind = kindOf(column);
+  if (kind === 'float') return `CONCAT(${name})`;
+  if (kind === 'bit') return `${name} + 0`;
+  if (kind === 'json') return `CAST(${name} AS CHAR)`;
+  return kind === 'shape' ? `ST_AsText(${name})` : name;
+}
+
+/** A value as one of the type of the column: a text would be compared as a fraction. */
+function typed(value: unknown, column: Column, bind: Bind): string {
+  const kind = kindOf(column);
+  if (kind === 'bytes') return `FROM_BASE64(${bind(base64Of(value, column))})`;
+  if (kind === 'bit') return `CAST(${bind(value)} AS UNSIGNED)`;
+  if (kind === 'integer')
+    return `CAST(${bind(value)} AS ${/unsigned/.test(column.type ?? '') ? 'UNSIGNED' : 'SIGNED'})`;
+  if (kind === 'decimal') return `CAST(${bind(value)} AS DECIMAL(65, 30))`;
+  return bind(value);
+}
+
+function write(value: unknown, column: Column, bind: Bind): string {
+  const kind = kindOf(column);
+  if (kind === 'shape') return `ST_GeomFromText(${bind(value)})`;
+  // A cast would make a number of any text, and the engine says what is none.
+  return kind === 'bytes' || kind === 'bit' ? typed(value, column, bind) : bind(value);
+}
+
+function same(named: Named, value: unknown, bind: Bind): string {
+  const kind = kindOf(named.column);
+  if (kind === 'text' || kind === 'json') return `${bytesOf(read(named))} <=> CAST(${bind(value)} AS BINARY)`;
+  return `${read(named)} <=> ${typed(value, named.column, bind)}`;
+}
+
+const DIALECT: SqlRowDialect = {
+  quote: '`',
+  mark: () => '?',
+  read,
+  write,
+  same,
+  sameKey: (named, value, bind) => {
+    const byIndex = `${named.name} = ${typed(value, named.column, bind)}`;
+    return kindOf(named.column) === 'text' ? `${byIndex} AND ${same(named, value, bind)}` : byIndex;
+  },
+  compare: (named, { operator, value, bind }) =>
+    `${kindOf(named.column) === 'float' ? named.name : read(named)} ${operator} ${bind(value)}`,
+  contains: (named, value, bind) => `LOCATE(${bind(value)}, CONCAT(${read(named)})) > 0`,
+  startsWith: (named, value, bind) => `LOCATE(${bind(value)}, CONCAT(${read(named)})) = 1`,
+  hasBytes: (column) => kindOf(column) === 'bytes',
+  defaults: '() VALUES ()',
+};
+
+export const MYSQL_ROWS = sqlRows(DIALECT);

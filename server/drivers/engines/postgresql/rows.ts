@@ -1,0 +1,34 @@
+/** Rows of PostgreSQL, which infers the type of a bound value from the column beside it. */
+import { base64Of, type Column, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
+
+const isBinary = ({ type }: Column) => type === 'bytea';
+/** Types without `=`, or whose `=` compares areas, and JSON, whose numbers JavaScript would round. */
+const BY_TEXT = /^(?:jsonb?|xml|point|line|lseg|box|path|polygon|circle)$/;
+const isByText = ({ type }: Column) => BY_TEXT.test(type ?? '');
+
+const DIALECT: SqlRowDialect = {
+  quote: '"',
+  mark: (at) => `$${at}`,
+  read: ({ name, column }) => (isByText(column) ? `${name}::text` : name),
+  write: (value, column, bind) =>
+    isBinary(column) ? `decode(${bind(base64Of(value, column))}, 'base64')` : bind(value),
+  same: ({ name, column }, value, bind) => {
+    if (isBinary(column))
+      return `${name} IS NOT DISTINCT FROM decode(${bind(base64Of(value, column))}, 'base64')`;
+    if (isByText(column)) return `${name}::text IS NOT DISTINCT FROM ${bind(value)}::text`;
+    return `${name} IS NOT DISTINCT FROM ${bind(value)}`;
+  },
+  // IS NOT DISTINCT FROM uses no index.
+  sameKey: ({ name, column }, value, bind) =>
+    isBinary(column)
+      ? `${name} = decode(${bind(base64Of(value, column))}, 'base64')`
+      : `${name} = ${bind(value)}`,
+  compare: ({ name, column }, { operator, value, bind }) =>
+    isByText(column) ? `${name}::text ${operator} ${bind(value)}` : `${name} ${operator} ${bind(value)}`,
+  contains: ({ name }, value, bind) => `strpos(lower(${name}::text), lower(${bind(value)})) > 0`,
+  startsWith: ({ name }, value, bind) => `strpos(lower(${name}::text), lower(${bind(value)})) = 1`,
+  hasBytes: isBinary,
+  defaults: 'DEFAULT VALUES',
+};
+
+export const POSTGRESQL_ROWS = sqlRows(DIALECT);

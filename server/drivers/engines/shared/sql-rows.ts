@@ -1,0 +1,206 @@
+/** Rows of a table by SQL. What differs by dialect is in the folder of the engine. */
+import type { Table } from '../../../databases/engine.ts';
+import {
+  columnOf,
+  type FoundRows,
+  isBytes,
+  keyColumns,
+  type RowChange,
+  type RowFilter,
+  type RowLanguage,
+  type RowStatement,
+  type RowsAsk,
+  type RowValues,
+} from '../../../databases/rows/row-language.ts';
+import { invalidField } from '../../../platform/errors.ts';
+
+export type Column = Table['columns'][number];
+/** Binds a value, and gives its placeholder. */
+export type Bind = (value: unknown) => string;
+/** A column in an expression: its quoted name, and what it is. */
+export interface Named {
+  readonly name: string;
+  readonly column: Column;
+}
+
+export interface Comparison {
+  readonly operator: string;
+  readonly value: unknown;
+  readonly bind: Bind;
+}
+
+export interface SqlRowDialect {
+  /** Around a name; doubled within. */
+  readonly quote: string;
+  /** The placeholder of the value at this place, from 1. */
+  mark(at: number): string;
+  /** The value as JSON holds it exactly; its text where JSON cannot. */
+  read(named: Named): string;
+  /** A value as read, as an expression to store. */
+  write(value: unknown, column: Column, bind: Bind): string;
+  /** Whether the column has the value as read, also NULL. */
+  same(named: Named, value: unknown, bind: Bind): string;
+  /** The same of a column of the key, by its index. */
+  sameKey(named: Named, value: unknown, bind: Bind): string;
+  /** A comparison with a value that somebody typed. */
+  compare(named: Named, comparison: Comparison): string;
+  /** Whether the text of the column has that text in it, or begins with it, in any case of letters. */
+  contains(named: Named, value: string, bind: Bind): string;
+  startsWith(named: Named, value: string, bind: Bind): string;
+  /** Whether the values of the column are bytes; null: any value may be, and `kinds` tells. */
+  hasBytes(column: Column): boolean | null;
+  /** The first letters of the types of all values of a row, in order: `b` are bytes. */
+  kinds?(names: readonly string[]): string;
+  /** After the table, of a row with nothing but defaults. */
+  readonly defaults: string;
+}
+
+const COMPARED = { eq: '=', ne: '<>', lt: '<', le: '<=', gt: '>', ge: '>=' } as const;
+
+export function sqlRows(dialect: SqlRowDialect): RowLanguage {
+  return new SqlRows(dialect);
+}
+
+class SqlRows implements RowLanguage {
+  readonly #dialect: SqlRowDialect;
+
+  constructor(dialect: SqlRowDialect) {
+    this.#dialect = dialect;
+  }
+
+  read(table: Table, { filter, sort, limit, skip }: RowsAsk): RowStatement {
+    const { columns } = table;
+    const dialect = this.#dialect;
+    const { bind, params } = this.#binder();
+    const read = columns.map((column) => {
+      const name = this.#quoted(column.name);
+      const expression = dialect.read({ name, column });
+      return expression === name ? name : `${expression} AS ${name}`;
+    });
+    const kinds = dialect.kinds?.(columns.map(({ name }) => this.#quoted(name)));
+    const wanted = kinds === undefined ? read : [...read, kinds];
+    const where = this.#where(table, filter, bind);
+    const sorted = sort.map(({ column, descending: isDown }) => {
+      const { name } = columnOf(table, column, 'sort');
+      return `${this.#quoted(name)}${isDown ? ' DESC' : ''}`;
+    });
+    const named = new Set(sort.map(({ column }) => column));
+    const keys = keyColumns(table).filter((name) => !named.has(name));
+    const order = [...sorted, ...keys.map((name) => this.#quoted(name))];
+    const ordered = order.length === 0 ? '' : ` ORDER BY ${order.join(', ')}`;
+    const page = `LIMIT ${limit}${skip === 0 ? '' : ` OFFSET ${skip}`}`;
+    const statement = `SELECT ${wanted.join(', ')} FROM ${this.#table(table)}${where}${ordered} ${page}`;
+    return { statement, params };
+  }
+
+  count(table: Table, filter: readonly RowFilter[]): RowStatement {
+    const { bind, params } = this.#binder();
+    const where = this.#where(table, filter, bind);
+    return { statement: `SELECT count(*) FROM ${this.#table(table)}${where}`, params };
+  }
+
+  present({ columns }: Table, { columns: found, rows }: FoundRows) {
+    const { length } = columns;
+    const bytes = columns.map((column) => this.#dialect.hasBytes(column));
+    const isBinary = (kinds: unknown, at: number) => bytes[at] ?? String(kinds)[at] === 'b';
+    return {
+      columns: found.slice(0, length).map(({ name }, at) => ({ name, type: columns[at]?.type ?? null })),
+      rows: rows.map((row) =>
+        row
+          .slice(0, length)
+          .map((value, at) => (value !== null && isBinary(row[length], at) ? { base64: value } : value)),
+      ),
+    };
+  }
+
+  keyOf(table: Table): readonly string[] {
+    return keyColumns(table);
+  }
+
+  change(table: Table, change: RowChange): RowStatement {
+    const { bind, params } = this.#binder();
+    const { values = {}, old = {} } = change;
+    const name = this.#table(table);
+    if (change.action === 'insert') return { statement: this.#insert(table, values, bind), params };
+    if (change.action === 'delete')
+      return { statement: `DELETE FROM ${name} WHERE ${this.#asRead(table, old, bind)}`, params };
+    const set = Object.entries(values).map(([key, value]) => {
+      const column = columnOf(table, key, 'values');
+      return `${this.#quoted(key)} = ${this.#dialect.write(value, column, bind)}`;
+    });
+    if (set.length === 0) throw invalidField('values', 'an update needs at least one');
+    const statement = `UPDATE ${name} SET ${set.join(', ')} WHERE ${this.#asRead(table, old, bind)}`;
+    return { statement, params };
+  }
+
+  #insert(table: Table, values: RowValues, bind: Bind): string {
+    const into = `INSERT INTO ${this.#table(table)}`;
+    const names = Object.keys(values);
+    if (names.length === 0) return `${into} ${this.#dialect.defaults}`;
+    const written = Object.entries(values).map(([name, value]) =>
+      this.#dialect.write(value, columnOf(table, name, 'values'), bind),
+    );
+    const quoted = names.map((name) => this.#quoted(name));
+    return `${into} (${quoted.join(', ')}) VALUES (${written.join(', ')})`;
+  }
+
+  /** Finds the row by its key, and only if it has all old values. */
+  #asRead(table: Table, old: RowValues, bind: Bind): string {
+    const keys = keyColumns(table);
+    const missing = keys.find((name) => !Object.hasOwn(old, name));
+    if (missing !== undefined) throw invalidField('old', `needs the key: ${missing}`);
+    const dialect = this.#dialect;
+    const isKey = (name: string) => keys.includes(name);
+    const ordered = Object.entries(old).sort(([one], [other]) => Number(isKey(other)) - Number(isKey(one)));
+    const terms = ordered.map(([key, value]) => {
+      const named = { name: this.#quoted(key), column: columnOf(table, key, 'old') };
+      return isKey(key) && value !== null
+        ? dialect.sameKey(named, value, bind)
+        : dialect.same(named, value, bind);
+    });
+    return terms.join(' AND ');
+  }
+
+  #where(table: Table, filter: readonly RowFilter[], bind: Bind): string {
+    const terms = filter.map((one) => this.#term(table, one, bind));
+    return terms.length === 0 ? '' : ` WHERE ${terms.join(' AND ')}`;
+  }
+
+  #term(table: Table, { column: key, operator, value }: RowFilter, bind: Bind): string {
+    const column = columnOf(table, key, 'filter');
+    const named = { name: this.#quoted(key), column };
+    if (operator === 'is_null') return `${named.name} IS NULL`;
+    if (operator === 'is_not_null') return `${named.name} IS NOT NULL`;
+    if (value === undefined || value === null)
+      throw invalidField('filter', `${operator} needs a value; is_null finds NULL`);
+    const dialect = this.#dialect;
+    if (operator === 'contains') return dialect.contains(named, String(value), bind);
+    if (operator === 'starts_with') return dialect.startsWith(named, String(value), bind);
+    return dialect.compare(named, { operator: COMPARED[operator], value, bind });
+  }
+
+  #binder() {
+    const params: unknown[] = [];
+    const bind: Bind = (value) => {
+      const isObject = typeof value === 'object' && value !== null && !isBytes(value);
+      return this.#dialect.mark(params.push(isObject ? JSON.stringify(value) : value));
+    };
+    return { bind, params };
+  }
+
+  #table({ schema, name }: Table): string {
+    return [schema, name].flatMap((part) => (part === null ? [] : this.#quoted(part))).join('.');
+  }
+
+  #quoted(name: string): string {
+    const { quote } = this.#dialect;
+    return quote + name.replaceAll(quote, quote + quote) + quote;
+  }
+}
+
+/** The bytes of a value as base64, for engines that decode it themselves. Throws for what is none. */
+export function base64Of(value: unknown, { name }: Column): string | null {
+  if (value === null) return null;
+  if (isBytes(value)) return value.base64;
+  throw invalidField(name, 'holds bytes: give {"base64": "…"}');
+}

@@ -1,0 +1,30 @@
+/** Rows of SQLite, where each value has a type of its own. */
+import { type Column, type Named, type SqlRowDialect, sqlRows } from '../shared/sql-rows.ts';
+
+/** SQLite gives integers beyond 2^53 to JSON as text. */
+const LARGE = /^-?\d{16,19}$/;
+/** A column without a type keeps what it gets: no text is taken for a number. */
+const isUntyped = ({ type }: Column) => type === null || /^blob$/i.test(type);
+const asText = (name: string) => `CAST(${name} AS TEXT)`;
+
+function same({ name, column }: Named, value: unknown): string {
+  return isUntyped(column) && typeof value === 'string' && LARGE.test(value) ? asText(name) : name;
+}
+
+const DIALECT: SqlRowDialect = {
+  quote: '"',
+  mark: () => '?',
+  read: ({ name }) => name,
+  write: (value, _, bind) => bind(value),
+  same: (named, value, bind) => `${same(named, value)} IS ${bind(value)}`,
+  sameKey: (named, value, bind) => `${same(named, value)} = ${bind(value)}`,
+  compare: ({ name, column }, { operator, value, bind }) =>
+    `${isUntyped(column) && typeof value === 'string' ? asText(name) : name} ${operator} ${bind(value)}`,
+  contains: ({ name }, value, bind) => `instr(lower(${asText(name)}), lower(${bind(value)})) > 0`,
+  startsWith: ({ name }, value, bind) => `instr(lower(${asText(name)}), lower(${bind(value)})) = 1`,
+  hasBytes: () => null,
+  kinds: (names) => names.map((name) => `substr(typeof(${name}), 1, 1)`).join(' || ') || "''",
+  defaults: 'DEFAULT VALUES',
+};
+
+export const SQLITE_ROWS = sqlRows(DIALECT);
