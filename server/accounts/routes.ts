@@ -107,7 +107,7 @@ function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountR
   ];
 }
 
-/** Of a session; there may have been none. */
+/** Whether a session ended; there may have been none. */
 const isEnd = (answer: unknown) => typeof answer === 'object' && answer !== null && 'account_id' in answer;
 
 function logoutRoute({ sessions, secureCookies, publicUrl }: AccountRoutesDeps): Route {

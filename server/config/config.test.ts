@@ -207,15 +207,16 @@ test('mail: a server needs a sender, and an address of the cloud that others can
   assert.deepEqual(parseSmtpUrl(loadConfig(set).smtpUrl), server);
   assert.deepEqual(parseMailFrom(from), { name: 'A cloud', address: 'cloud@example.org' });
   const tls = (text: string) => parseSmtpUrl(text).tls;
-  assert.deepEqual(['smtp://m.example', 'smtp://127.0.0.1', 'smtp://m.example:25?tls=off'].map(tls), [
-    'starttls',
-    'off',
-    'off',
-  ]);
+  const urls = ['smtp://m.example', 'smtp://127.0.0.1', 'smtp://m.example:25?tls=off'];
+  assert.deepEqual(urls.map(tls), ['starttls', 'off', 'off']);
+  assert.equal(tls('smtp://127.0.0.1?tls=starttls'), 'starttls');
   const wrong: readonly (readonly [Record<string, string>, RegExp])[] = [
     [{ CLOUDLET_SMTP_URL: url }, /needs CLOUDLET_MAIL_FROM/],
     [{ ...set, CLOUDLET_HOST: '0.0.0.0' }, /needs CLOUDLET_PUBLIC_URL/],
-    [{ ...set, CLOUDLET_SMTP_URL: 'http://mail.example.org' }, /must be like smtps/],
+    [{ ...set, CLOUDLET_SMTP_URL: 'http://mail.example.org' }, /^CLOUDLET_SMTP_URL: must be like smtps/],
+    [{ ...set, CLOUDLET_SMTP_URL: 'mail.example.org:25' }, /^CLOUDLET_SMTP_URL: must be like smtps/],
+    [{ ...set, CLOUDLET_SMTP_URL: 'smtp://u:50%@m.example' }, /^CLOUDLET_SMTP_URL: has a %/],
+    [{ ...set, CLOUDLET_SMTP_URL: 'smtps://m.example?tls=starttls' }, /^CLOUDLET_SMTP_URL: may have/],
     [{ ...set, CLOUDLET_SMTP_URL: 'smtp://u:secret@mail.example.org?tls=off' }, /without TLS/],
     [{ ...set, CLOUDLET_MAIL_FROM: 'a@b.example, c@d.example' }, /must be like/],
     [{ ...set, CLOUDLET_MAIL_FROM: 'a@b.example\r\nBcc: c@d.example' }, /must be like/],

@@ -29,9 +29,9 @@ export function parseSmtpUrl(value: string): SmtpServer {
   if (!['', '/'].includes(url.pathname) || url.hash !== '') throw new ConfigError(`must be like ${EXAMPLE}`);
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const wanted = url.searchParams.get('tls');
-  if (wanted !== null && (wanted !== 'off' || isSecure))
-    throw new ConfigError('may have ?tls=off, of smtp:// only');
-  const isPlain = wanted === 'off' || LOOPBACK.test(host);
+  if (wanted !== null && (!['off', 'starttls'].includes(wanted) || isSecure))
+    throw new ConfigError('may have ?tls=off or ?tls=starttls, of smtp:// only');
+  const isPlain = wanted === 'off' || (wanted === null && LOOPBACK.test(host));
   const [user, password] = [decoded(url.username), decoded(url.password)];
   if (user !== '' && isPlain && !isSecure && !LOOPBACK.test(host))
     throw new ConfigError('must not send a password without TLS: leave ?tls=off out');
@@ -77,7 +77,7 @@ export const MAIL_SETTINGS = {
   smtpUrl: text(
     'CLOUDLET_SMTP_URL',
     '',
-    `Server that takes the mail of this cloud: \`${EXAMPLE}\` (TLS, port 465) or \`smtp://…\` (STARTTLS, port 587; without TLS on loopback, or with \`?tls=off\`); needs CLOUDLET_MAIL_FROM; empty: no mail is sent`,
+    `Server that takes the mail of this cloud: \`${EXAMPLE}\` (TLS, port 465) or \`smtp://…\` (STARTTLS, port 587; without TLS on loopback, unless with \`?tls=starttls\`, or with \`?tls=off\`); needs CLOUDLET_MAIL_FROM; empty: no mail is sent`,
     checked(parseSmtpUrl),
   ),
   mailFrom: text(

@@ -15,21 +15,40 @@ export interface ReceivedMail {
   readonly text: string;
 }
 
+/** From the start, or after STARTTLS; in PEM. */
+export interface MailServerTls {
+  readonly kind: 'smtps' | 'starttls';
+  readonly key: string;
+  readonly cert: string;
+}
+
 export class MailServer {
   readonly received: ReceivedMail[] = [];
   /** Called with each recipient: a message refuses it for good. */
   refuse: (address: string) => string | undefined = () => undefined;
   #server: SMTPServer | undefined;
+  /** `user:password` of each attempt to log in, and whether it was encrypted. */
+  readonly logins: { readonly login: string; readonly isEncrypted: boolean }[] = [];
   readonly #login: string;
+  readonly #tls: MailServerTls | undefined;
   port = 0;
 
-  /** `login`: `user:password`, which is then required. */
-  constructor(login = '') {
+  /** `login`: `user:password`, which is then required. `tls`: default, none. */
+  constructor(login = '', tls?: MailServerTls) {
     this.#login = login;
+    this.#tls = tls;
   }
 
   get url(): string {
-    return `smtp://${this.#login === '' ? '' : `${this.#login}@`}127.0.0.1:${this.port}`;
+    return this.urlFor(this.#login);
+  }
+
+  /** With this `user:password`. */
+  urlFor(login: string): string {
+    const kind = this.#tls?.kind;
+    const scheme = kind === 'smtps' ? 'smtps' : 'smtp';
+    const query = kind === 'starttls' ? '?tls=starttls' : '';
+    return `${scheme}://${login === '' ? '' : `${login}@`}127.0.0.1:${this.port}${query}`;
   }
 
   /** Opens, on the port of before if there was one. */
@@ -48,11 +67,14 @@ export class MailServer {
 
   #make(): SMTPServer {
     const login = this.#login;
+    const tls = this.#tls;
     const server = new SMTPServer({
       authOptional: login === '',
-      disabledCommands: ['STARTTLS'],
+      disabledCommands: tls?.kind === 'starttls' ? [] : ['STARTTLS'],
+      ...(tls !== undefined && { key: tls.key, cert: tls.cert, secure: tls.kind === 'smtps' }),
       allowInsecureAuth: true,
-      onAuth: (auth, _session, done) => {
+      onAuth: (auth, session, done) => {
+        this.logins.push({ login: `${auth.username}:${auth.password}`, isEncrypted: session.secure });
         const isRight = `${auth.username}:${auth.password}` === login;
         done(isRight ? null : new Error('no such user'), isRight ? { user: auth.username } : undefined);
       },

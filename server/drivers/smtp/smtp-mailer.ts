@@ -48,7 +48,7 @@ export class SmtpMailer implements Mailer {
     } catch (error) {
       signal.throwIfAborted();
       if (ends.aborted) throw new Error(`it took longer than ${totalMs / 1000} s`);
-      throw isRefused(error) ? new MailRefused((error as Error).message) : error;
+      throw isRefused(error) ? new MailRefused((error as Error).message) : explained(error as Error);
     }
   }
 
@@ -77,4 +77,17 @@ export class SmtpMailer implements Mailer {
 function isRefused(error: unknown): boolean {
   const { code, responseCode = 0 } = error as { readonly code?: string; readonly responseCode?: number };
   return code === 'EENVELOPE' && responseCode >= 500;
+}
+
+/** The error, in words that say what an operator can mend. */
+function explained(error: Error & { readonly code?: string }): Error {
+  const { code, message } = error;
+  if (code === 'EAUTH')
+    return new Error(`it refuses the user or the password in CLOUDLET_SMTP_URL: ${message}`);
+  if (code === 'ETLS') return new Error(`it does not encrypt by STARTTLS: ${message}`);
+  if (!/certificate|altnames/i.test(message)) return error;
+  return new Error(
+    `its certificate is not accepted: ${message}. CLOUDLET_SMTP_URL must name the host as the certificate does, and ` +
+      'NODE_EXTRA_CA_CERTS the file of an issuer that is not public',
+  );
 }

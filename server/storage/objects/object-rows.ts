@@ -102,7 +102,7 @@ export interface ContentRow extends EntryRow, RowChecksums {
   readonly account_id: number;
   readonly is_active: number;
   readonly bucket: string;
-  /** Of the bucket. */
+  /** The bucket's. */
   readonly settings: string | null;
   readonly blob_name: string | null;
   readonly data: Uint8Array | null;
