@@ -9,7 +9,7 @@ import type { UserRange } from '../../platform/host/other-users.ts';
 import { COPIED_FROM, programFile } from '../../platform/program-files.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { WITH_US } from '../host-process/launch-script.ts';
-import { canMoveViews, moveView } from '../host-process/moved-view.ts';
+import { canMoveViews, moveView, needsMover } from '../host-process/moved-view.ts';
 import { MS_PER_TICK, readStat } from '../host-process/process-identity.ts';
 import type { ProcessorOrder } from '../host-process/processor-order.ts';
 import { findFilter } from '../host-process/system-calls.ts';
@@ -27,6 +27,8 @@ export const CHILD_MEMORY_MB = 384;
 const RESERVED_MB = 512;
 const MAX_THREADS = 64;
 const SAID_CHARACTERS = 2000;
+/** Descriptor of a process's mover. */
+const MOVER = 4;
 
 export interface LaunchedChild {
   readonly pid: number;
@@ -113,14 +115,22 @@ export class ChildHost {
 
   /**
    * Starts the child of a database in that folder, which its user owns. `name`: unique among running
-   * children. `uid`: see uidOf(). `isLast`: others come first until yields('usual').
+   * children. `uid`: see uidOf(). `isLast`: others come first until yields('usual'). `isSpare`: moveTo() is
+   * to move it.
    */
   async launch(
     folder: string,
-    { name, uid, isLast = false }: { name: string; uid: number | null; isLast?: boolean },
+    {
+      name,
+      uid,
+      isLast = false,
+      isSpare = false,
+    }: { name: string; uid: number | null; isLast?: boolean; isSpare?: boolean },
   ): Promise<LaunchedChild> {
     const { codeFolder, ground, program } = this.#options;
     const entry = relative(COPIED_FROM, program.entry).replace(/\.[jt]s$/, '.mjs');
+    const isolation = await this.#processes.isolation();
+    const isMovable = isSpare && needsMover(isolation);
     const running = await this.#processes.start(
       {
         name: `${program.name}-${name.replace(/[^a-z0-9]/g, '-')}`,
@@ -136,9 +146,10 @@ export class ChildHost {
         maxProcesses: MAX_THREADS,
         temporaryMb: 1,
       },
-      { stdio: ['ignore', 'pipe', 'pipe'], isLast },
+      { stdio: ['ignore', 'pipe', 'pipe'], isLast, isMovable },
     );
-    const isolation = await this.#processes.isolation();
+    const mover = isMovable ? (running.child?.stdio[MOVER] as Socket) : null;
+    mover?.unref();
     let said = '';
     let order: ProcessorOrder = isLast ? 'last' : 'usual';
     running.child?.stderr?.on('data', (piece: Buffer) => {
@@ -158,7 +169,7 @@ export class ChildHost {
       },
       moveTo: async (to) => ({
         ...launched,
-        at: await moveView(running.identity, { isolation, folder: to, ground }),
+        at: await moveView(running.identity, { isolation, folder: to, ground, mover }),
       }),
       kill: () => void running.end({ graceMs: 0 }).catch(() => {}),
     };

@@ -60,6 +60,8 @@ interface StartOptions {
   readonly stdio: readonly unknown[];
   readonly ipc?: boolean;
   readonly isLast?: boolean;
+  /** Whether moveView() is to move it, which takes a namespace of users. Not with `ipc`. */
+  readonly isMovable?: boolean;
 }
 
 interface Walls {
@@ -131,13 +133,13 @@ export class HostProcesses {
    */
   async start(
     program: ForeignProgram,
-    { stdio, ipc = false, isLast = false }: StartOptions,
+    { stdio, ipc = false, isLast = false, isMovable = false }: StartOptions,
   ): Promise<RunningProcess> {
     const [isolation, filter] = await Promise.all([this.isolation(), findFilter()]);
-    const launch = this.#launch(program, { isolation, filter }, null);
+    const launch = { ...this.#launch(program, { isolation, filter }, null), isMovable };
     const first = isLast ? offOneWords() : [];
     const shell = await KeeperShell.begin({
-      stdio: ipc ? [...stdio, 'ipc'] : stdio,
+      stdio: ipc || isMovable ? [...stdio, ipc ? 'ipc' : 'pipe'] : stdio,
       endsWithUs: true,
       first,
     });

@@ -53,6 +53,8 @@ export interface Launch {
   readonly keeper: Keeper | null;
   /** Whether the kernel ends the process when we end. */
   readonly endsWithUs: boolean;
+  /** Whether descriptor 4 leads to the mover of its view, see moverLines(). */
+  readonly isMovable?: boolean;
   readonly bootId: string;
 }
 
@@ -112,7 +114,7 @@ function keeperLines({ folder, log }: Keeper): string[] {
 
 /** Starts one process, the first of a new PID namespace where possible, and waits for it. */
 function waitingScript(launch: Launch): string {
-  const { keeper, view, hasSession, endsWithUs } = launch;
+  const { keeper, view, hasSession, endsWithUs, isMovable = false } = launch;
   const first = [
     ...(endsWithUs ? [hostProgram('setpriv'), ...WITH_US] : []),
     ...(view === null && hasSession ? ['setsid'] : []),
@@ -126,12 +128,23 @@ function waitingScript(launch: Launch): string {
     first.length === 0
       ? `(\n${inner}\n) &`
       : hereDocument(`${[...first, '/bin/sh', '-s'].map(quoted).join(' ')}`, inner, ' &'),
+    'first=$!',
+    ...(view === null || !isMovable ? [] : moverLines(`${view.root}${view.folder}`)),
     'exec </dev/null >/dev/null 2>&1 3>&- 4>&- 5<&- 6>&-',
-    'wait $!',
-    ...(keeper === null ? [] : [`echo "$! $?" >${quoted(`${keeper.folder}/${ENDED}`)}`]),
+    'wait $first',
+    ...(keeper === null ? [] : [`echo "$first $?" >${quoted(`${keeper.folder}/${ENDED}`)}`]),
     'exit',
     '}',
   ].join('\n');
+}
+
+/**
+ * Mounts the folder whose path it reads from descriptor 4 over that of the process, once, and says so there.
+ * It has the rights for that from the start: nobody who enters a namespace of users later has them.
+ */
+function moverLines(folder: string): string[] {
+  const words = `mount --no-mtab --rbind "$to" ${quoted(folder)}`;
+  return [`{ read -r to && ${words} && echo moved; } <&4 >&4 2>/dev/null 3>&- 5<&- 6>&- &`];
 }
 
 function innerScript(launch: Launch): string {
@@ -155,7 +168,7 @@ function innerScript(launch: Launch): string {
     `echo "${READY}$stat" >&3`,
     'unset PWD OLDPWD',
     ...Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}`),
-    `exec ${words} <&5 2>&6 3>&- 5<&- 6>&- 7>&-`,
+    `exec ${words} <&5 2>&6 3>&- ${launch.isMovable ? '4>&- ' : ''}5<&- 6>&- 7>&-`,
     '}',
   ].join('\n');
 }

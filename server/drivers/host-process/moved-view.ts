@@ -1,5 +1,7 @@
 /** Moves a running process to another folder. */
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { AppError } from '../../platform/errors.ts';
 import { findHostProgram, hostPath } from '../../platform/host/host-programs.ts';
@@ -11,18 +13,24 @@ import { AT, ROOT } from './view-script.ts';
 const run = promisify(execFile);
 const MOUNT_MS = 30_000;
 
+/** Whether this host can. */
+export function canMoveViews(isolation: Isolation): boolean {
+  if (!isolation.hasView || needsMover(isolation)) return true;
+  return findHostProgram('nsenter') !== null && findHostProgram('mount') !== null;
+}
+
 /**
- * Whether this host can. In a namespace of users it cannot: a program that enters it as a user other than
- * root loses the right to mount.
+ * Whether a process must be started with a mover: a program that enters a namespace of users as a user other
+ * than root loses the right to mount.
  */
-export function canMoveViews({ hasView, inUserNamespace }: Isolation): boolean {
-  if (!hasView) return true;
-  return !inUserNamespace && findHostProgram('nsenter') !== null && findHostProgram('mount') !== null;
+export function needsMover({ hasView, inUserNamespace }: Isolation): boolean {
+  return hasView && inUserNamespace;
 }
 
 /**
  * The path by which the process sees that folder, its user's, from now on; it must go there by itself. What
- * else it sees stays. `ground`: as in ProcessesDeps. Throws when it has ended, or the host does not let us.
+ * else it sees stays. `ground`: as in ProcessesDeps. `mover`: of a process that was started with one. Throws
+ * when it has ended, or the host does not let us.
  */
 export async function moveView(
   identity: ProcessIdentity,
@@ -30,21 +38,45 @@ export async function moveView(
     isolation,
     folder,
     ground,
-  }: { readonly isolation: Isolation; readonly folder: string; readonly ground: string },
+    mover,
+  }: {
+    readonly isolation: Isolation;
+    readonly folder: string;
+    readonly ground: string;
+    readonly mover: Socket | null;
+  },
 ): Promise<string> {
   if (!isolation.hasView) {
     if (identity.uid !== null) openPaths(ground, [folder]);
     return folder;
   }
+  assertAlive(identity);
+  if (needsMover(isolation)) {
+    await askMover(mover, folder);
+    assertAlive(identity);
+    return AT;
+  }
   const [nsenter, mount] = [findHostProgram('nsenter'), findHostProgram('mount')];
   if (nsenter === null || mount === null) throw new Error('nsenter or mount is not installed');
   // The root of its view is a folder of that space of mounts, which has the rest of this host above it.
   const words = [`--mount=/proc/${identity.pid}/ns/mnt`, '--', mount, '--no-mtab', '--rbind'];
-  assertAlive(identity);
   const options = { timeout: MOUNT_MS, cwd: '/', env: { PATH: hostPath() } };
   await run(nsenter, [...words, folder, `${ROOT}${AT}`], options);
   assertAlive(identity);
   return AT;
+}
+
+/** It ends without a word where it cannot. */
+async function askMover(mover: Socket | null, folder: string): Promise<void> {
+  if (mover === null || mover.readableEnded || mover.destroyed || folder.includes('\n'))
+    throw new Error('the process has no mover for that folder');
+  mover.on('error', () => {}).end(`${folder}\n`);
+  const late = AbortSignal.timeout(MOUNT_MS);
+  const [said] = await Promise.race([
+    once(mover, 'data', { signal: late }),
+    once(mover, 'end', { signal: late }),
+  ]);
+  if (String(said) !== 'moved\n') throw new Error('the folder could not be mounted');
 }
 
 function assertAlive(identity: ProcessIdentity): void {

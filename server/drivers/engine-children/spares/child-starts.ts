@@ -43,7 +43,7 @@ export class ChildStarts {
     const { users } = spares;
     for (const [name, uid] of await folders.owners()) if (users.hold(uid)) this.#lent.set(name, uid);
     const launch = async (name: string, uid: number | null) =>
-      host.launch(await folders.empty(), { name, uid, isLast: true });
+      host.launch(await folders.empty(), { name, uid, isLast: true, isSpare: true });
     this.#spares = { child: new SpareChild({ ...spares, clock, log, slots, launch }), users };
   }
 
