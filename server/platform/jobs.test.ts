@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { Alarms } from './alarms.ts';
 import { FakeClock } from './clock.ts';
 import { Jobs } from './jobs.ts';
-import { ALONE } from './membership.ts';
+import { ALONE, type Membership, type NodeView } from './membership.ts';
 
 function open() {
   const lines: { job?: string; msg: string }[] = [];
@@ -142,4 +142,46 @@ test('a job of the cluster that fails again and again is passed to another node'
   await jobs.stop();
   assert.equal(lines.length, 5);
   assert.deepEqual(passed, ['job:sweep'], 'after three in a row');
+});
+
+test('a job that this node cannot do now goes to another at once, which runs it at once', async () => {
+  const { log, alarms } = open();
+  const [passed, listeners] = [[] as string[], new Set<() => void>()];
+  let nodes: readonly NodeView[] = [];
+  const membership: Membership = {
+    ...ALONE,
+    isShared: true,
+    runId: 'own',
+    pass: (lease) => void passed.push(lease),
+    nodes: () => nodes,
+    onNews: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const hear = (...heard: readonly Pick<NodeView, 'runId' | 'leases' | 'passed'>[]) => {
+    nodes = heard as readonly NodeView[];
+    for (const listener of listeners) listener();
+  };
+  const jobs = new Jobs({ log, alarms, membership });
+  const state = { isAble: false, runs: 0 };
+  const run = async () => state.runs++;
+  jobs.start({ name: 'sweep', everyMs: 3_600_000, per: 'cluster', isAble: () => state.isAble, run });
+  hear({ runId: 'own', leases: ['job:other'], passed: [] });
+  assert.deepEqual(passed, [], 'it has no lease of it');
+  hear({ runId: 'own', leases: ['job:sweep'], passed: [] });
+  assert.deepEqual(passed, ['job:sweep']);
+  const other = { runId: 'other', leases: [], passed: ['job:sweep'] };
+  hear({ runId: 'own', leases: [], passed: ['job:sweep'] }, other);
+  await turn();
+  assert.equal(state.runs, 0, 'nobody can');
+  state.isAble = true;
+  hear({ runId: 'own', leases: [], passed: [] });
+  hear({ runId: 'own', leases: [], passed: [] }, other);
+  await until(() => state.runs === 1);
+  hear({ runId: 'own', leases: ['job:sweep'], passed: [] }, other);
+  await turn();
+  assert.equal(state.runs, 1, 'from then on when it is due');
+  await jobs.stop();
+  assert.equal(listeners.size, 0);
 });

@@ -14,6 +14,8 @@ export interface Job {
   /** Each node runs it, the node that has the machines and databases, or any one node of the cluster. */
   readonly per: 'node' | 'host' | 'cluster';
   readonly run: () => Promise<unknown>;
+  /** False: this node cannot do it now, as where it alone does not reach S3. Another has the lease then. */
+  readonly isAble?: () => boolean;
   /** Codes of the alarms that its runs raise and clear; of a job of the cluster they move with it. */
   readonly raises?: readonly string[];
 }
@@ -36,23 +38,31 @@ export class Jobs {
   readonly #alarms: JobsDeps['alarms'];
   readonly #beats: Beat[] = [];
   readonly #running = new Map<string, Promise<void>>();
+  /** Jobs under a lease, by its name. */
+  readonly #leasedJobs = new Map<string, { readonly job: Job; readonly work: () => Promise<unknown> }>();
+  /** Leases that other nodes had passed on at the last heartbeat. */
+  #passed: ReadonlySet<string> = new Set();
+  readonly #stopNews: () => void;
 
   constructor({ log, membership, alarms }: JobsDeps) {
     this.#log = log;
     this.#membership = membership;
     this.#alarms = alarms;
+    this.#stopNews = membership.onNews(() => this.#heard());
   }
 
   start(job: Job): void {
     const { name, everyMs, per, run } = job;
     const { isHost, isShared } = this.#membership;
     if (per === 'host' && !isHost) return;
-    const work = per === 'cluster' && isShared ? this.#leased(job) : run;
+    const isLeased = per === 'cluster' && isShared;
+    const work = isLeased ? this.#leased(job) : run;
+    if (isLeased) this.#leasedJobs.set(leaseOf(name), { job, work });
     this.#beats.push(onBeat(everyMs, () => this.#run(name, work)));
   }
 
   /** Runs under a lease. Alarms of runs here go once another node has run it. */
-  #leased({ name, run, raises = [] }: Job): () => Promise<unknown> {
+  #leased({ name, run, isAble = () => true, raises = [] }: Job): () => Promise<unknown> {
     let turnsSince = Number.POSITIVE_INFINITY;
     let failures = 0;
     const attempt = async () => {
@@ -60,19 +70,34 @@ export class Jobs {
       await run();
       failures = 0;
     };
-    const lease = `job:${name}`;
+    const lease = leaseOf(name);
     return async () => {
-      if (failures >= MOST_FAILURES) {
+      if (!isAble()) this.#membership.pass(lease);
+      else if (failures >= MOST_FAILURES) {
         this.#membership.pass(lease);
         failures = 0;
       }
       if (await this.#membership.holds(lease)) {
         turnsSince = 0;
-        return attempt();
+        return isAble() ? attempt() : undefined;
       }
       turnsSince++;
       if (turnsSince === TURNS_OF_ANOTHER) for (const code of raises) this.#alarms.clear(code);
     };
+  }
+
+  /** A heartbeat: passes on what this node cannot do now, and takes what others have passed on. */
+  #heard(): void {
+    const { runId } = this.#membership;
+    const nodes = this.#membership.nodes();
+    const held = nodes.find((node) => node.runId === runId)?.leases ?? [];
+    const passed = new Set(nodes.flatMap((node) => (node.runId === runId ? [] : node.passed)));
+    for (const [lease, { job, work }] of this.#leasedJobs) {
+      const isUnable = held.includes(lease) && job.isAble?.() === false && !this.#running.has(job.name);
+      if (isUnable) this.#membership.pass(lease);
+      if (passed.has(lease) && !this.#passed.has(lease)) this.#run(job.name, work);
+    }
+    this.#passed = passed;
   }
 
   #run(name: string, work: () => Promise<unknown>): void {
@@ -85,7 +110,10 @@ export class Jobs {
 
   /** Starts no further runs; resolves when current runs have ended. */
   async stop(): Promise<void> {
+    this.#stopNews();
     for (const beat of this.#beats) beat.stop();
     await Promise.all(this.#running.values());
   }
 }
+
+const leaseOf = (name: string) => `job:${name}`;

@@ -79,7 +79,7 @@ export interface Membership {
    * has it. A lease for which another live node is the one to have is given up, once it is not `inUse`.
    */
   holds(lease: string, inUse?: boolean): Promise<boolean>;
-  /** The work of the lease fails here: for ten minutes another node is to have it, if one can. */
+  /** The work of the lease fails here: for the next ten minutes another node is to have it, if one can. */
   pass(lease: string): void;
   /** All nodes as of the last heartbeat; [] for a cloud of one process. */
   nodes(): readonly NodeView[];

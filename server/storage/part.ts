@@ -152,15 +152,16 @@ export async function storagePart(deps: StorageDeps) {
   const lifecycle = lifecycleJob(deps, { changes, services });
   await scrubber.start();
   const sweepMs = Math.min(garbageGraceMs, MINUTE_MS);
+  const isAble = () => blobs.works;
   const jobs: Job[] = [
     { name: 'flush access times', everyMs: FLUSH_MS, per: 'node', run: () => accessTimes.flush() },
     { name: 'store egress of buckets', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
-    { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', run: () => sweeper.sweepGarbage() },
+    { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', isAble, run: () => sweeper.sweepGarbage() },
     { name: 'abort uploads', everyMs: HOUR_MS, per: 'cluster', run: () => partUploads.abortForgotten() },
     restJob(deps, changes),
     lifecycle.job,
     { name: 'sweep uploads', everyMs: sweepMs, per: 'cluster', run: () => partUploads.sweep() },
-    orphansJob(sweeper, Math.max(garbageGraceMs * 6, blobs.minOrphanAgeMs / 6)),
+    { ...orphansJob(sweeper, Math.max(garbageGraceMs * 6, blobs.minOrphanAgeMs / 6)), isAble },
   ];
   if (config.scrubDays !== 0) jobs.push(scrubJob(deps, scrubber));
   const pointRestores = new PointRestores({ ...deps, ...base, ...services });

@@ -54,6 +54,7 @@ const READ_BYTES = 2 ** 20;
 export class FileBlobStore implements BlobStore {
   /** Uploads end with their process. */
   readonly minOrphanAgeMs = 0;
+  readonly works = true;
   readonly #deps: FileBlobStoreDeps;
   readonly #workers: FileThreads;
   readonly #underWay = new BlobsUnderWay();

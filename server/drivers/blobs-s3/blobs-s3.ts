@@ -108,6 +108,10 @@ export class S3BlobStore implements BlobStore {
     return store.#watched();
   }
 
+  get works(): boolean {
+    return this.#health.works;
+  }
+
   /** Memory used by parts, bytes. */
   get partBytes(): number {
     return this.#memory.usedBytes;

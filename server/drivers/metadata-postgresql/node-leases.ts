@@ -54,9 +54,15 @@ export class NodeLeases {
     return true;
   }
 
-  /** Another node is to have the lease for the next ten minutes. */
-  pass(lease: string): void {
+  /**
+   * Another node is to have the lease for the next ten minutes; it is given up at once, if one can. False: it
+   * was passed on already.
+   */
+  pass(lease: string): boolean {
+    const isNew = !this.passed().includes(lease);
     this.#passed.set(lease, this.#deps.clock.monotonic() + PASS_MS);
+    if (this.#held.has(lease) && !this.#isChosen(lease)) void this.holds(lease, false).catch(() => {});
+    return isNew;
   }
 
   /** Leases that were passed on, for the report of this node. */
@@ -79,7 +85,10 @@ export class NodeLeases {
   /** Whether this node has the highest hash of a lease: leases are spread over the nodes that live. */
   #isChosen(lease: string): boolean {
     const up = this.#deps.rows().filter(({ state }) => state === 'up');
-    const able = up.filter(({ report }) => !readReport(report).passed.includes(lease));
+    const own = this.#deps.writer;
+    const able = up.filter(({ writer, report }) => {
+      return !(writer === own ? this.passed() : readReport(report).passed).includes(lease);
+    });
     const scores = (able.length > 0 ? able : up).map(({ writer }) => ({
       writer,
       score: scoreOf(lease, writer),

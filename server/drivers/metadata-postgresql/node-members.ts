@@ -145,7 +145,7 @@ export class NodeMembers implements Membership {
   }
 
   pass(lease: string): void {
-    this.#leases.pass(lease);
+    if (this.#leases.pass(lease)) this.hurry();
   }
 
   async drain(): Promise<void> {

@@ -103,6 +103,8 @@ export interface RawCopy {
 export interface BlobStore {
   /** Age that a stored blob without a row has at least, before it is known to be no upload under way, ms. */
   readonly minOrphanAgeMs: number;
+  /** False while it cannot be reached from here. */
+  readonly works: boolean;
   /**
    * Begins a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error and
    * `out_of_space` when the disk is nearly full.
