@@ -155,6 +155,9 @@ export class ClusterLoad {
     if (one.status !== 201 || two.status !== 201 || one.text !== two.text)
       this.faults.push(`one key at two nodes: ${one.status} ${one.text} and ${two.status} ${two.text}`);
     this.counts.pairs++;
+    // An account may have a thousand.
+    const removed = await this.#must('DELETE', `/api/buckets/${json.name}`);
+    if (removed.status >= 300) this.faults.push(`remove a bucket: ${removed.status} ${removed.text}`);
   }
 
   async #register(): Promise<void> {
