@@ -3,6 +3,10 @@ import { type Document, EJSON, Long, serialize } from 'bson';
 import { CommandError, decodeCommand, decodeDocument } from '../../../../libs/mongo/index.ts';
 import type { Query, ResultColumn, Table } from '../../../databases/engine.ts';
 
+/** `{"name":"","type":null},` */
+const COLUMN_BYTES = 25;
+/** `null,` */
+const NULL_BYTES = 5;
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);
 
 /**
@@ -68,8 +72,14 @@ function read({ cursor, ...reply }: Document, { maxRows, maxBytes }: { maxRows: 
   let bytes = 0;
   for (const found of documents.slice(0, maxRows)) {
     const document = found instanceof Uint8Array ? decodeDocument(found) : found;
+    const entries = Object.entries(document);
+    const added = entries.map(([name]) => name).filter((name) => !columns.has(name));
+    // Each new column also makes all rows longer.
+    bytes += added.reduce((sum, name) => sum + COLUMN_BYTES + Buffer.byteLength(name), 0);
+    if (bytes + added.length * NULL_BYTES * rows.length > maxBytes) break;
+    bytes += added.length * NULL_BYTES * rows.length;
     const row: unknown[] = [];
-    for (const [name, value] of Object.entries(document)) {
+    for (const [name, value] of entries) {
       const at = columns.get(name) ?? columns.size;
       columns.set(name, at);
       row[at] = shown(value);

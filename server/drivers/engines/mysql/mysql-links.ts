@@ -3,9 +3,11 @@
  * with the first of them: it is 100 modules.
  */
 import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Connection as Driver } from 'mysql2';
 import type { Connection, ConnectionOptions } from 'mysql2/promise';
 import { holdSocket } from '../../host-process/foreign-files.ts';
+import { endBeyond } from '../../managed-server/links/bounded-answers.ts';
 import { type LinksDeps, patiently } from '../../managed-server/links/server-links.ts';
 import { rolePassword } from '../../managed-server/links/server-secret.ts';
 import type { SqlLinks } from '../../managed-server/sql-server.ts';
@@ -20,6 +22,13 @@ const MAX_KEPT = 2;
 
 export interface MysqlLinksDeps extends LinksDeps {
   readonly dialect: () => Dialect;
+}
+
+interface RoleLogin {
+  readonly user: string;
+  readonly database: string;
+  readonly password?: string;
+  readonly maxBytes?: number;
 }
 
 export class MysqlLinks implements SqlLinks {
@@ -53,12 +62,9 @@ export class MysqlLinks implements SqlLinks {
 
   /**
    * Connects by another role of ours, with its own password unless one is given. The driver's plain interface
-   * hands out rows one by one.
+   * hands out rows one by one. `maxBytes`: maximum bytes received.
    */
-  async as<T>(
-    who: { readonly user: string; readonly database: string; readonly password?: string },
-    work: (driver: Driver) => Promise<T>,
-  ): Promise<T> {
+  async as<T>({ maxBytes, ...who }: RoleLogin, work: (driver: Driver) => Promise<T>): Promise<T> {
     const driver = await this.#patiently(async () => {
       const { createConnection } = await import('mysql2');
       const made = createConnection(this.#options({ password: this.passwordOf(who.user), ...who }));
@@ -68,6 +74,7 @@ export class MysqlLinks implements SqlLinks {
       made.once('connect', () => resolve(made));
       return promise;
     });
+    if (maxBytes !== undefined) endBeyond(streamOf(driver), maxBytes);
     try {
       return await work(driver);
     } finally {
@@ -137,6 +144,11 @@ export class MysqlLinks implements SqlLinks {
     const ca = ssl.ca === undefined ? {} : { ca: String(ssl.ca) };
     return { host, port, ssl: { ...ca, verifyIdentity: true } };
   }
+}
+
+/** The stream of a connected driver, with TLS the decrypted one. */
+function streamOf(driver: Driver): Duplex {
+  return (driver as unknown as { readonly stream: Duplex }).stream;
 }
 
 function localSocket(folder: string): Socket {

@@ -9,6 +9,7 @@ import {
 } from '../../../databases/engine.ts';
 import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
+import { MAX_OVERSHOOT_BYTES, SentTooMuch, tooLarge } from '../../managed-server/links/bounded-answers.ts';
 import { writtenResult } from '../shared/written-result.ts';
 import { ask, type MysqlLinks } from './mysql-links.ts';
 import { usersOf } from './mysql-store.ts';
@@ -19,6 +20,7 @@ import { listTables } from './tables-store.ts';
 const STOPPED = [1969, 1317, 3024];
 const SESSION_ENDED = [1927, 1928];
 const FULL = [1021, 1114];
+const PACKET_TOO_LARGE = '1153';
 /** A statement that only reads; a function that it calls cannot write either, by the rights of its user. */
 const READS = /^(?:SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|ANALYZE|VALUES|TABLE|HELP|CHECKSUM|\()/i;
 const BLANK = /^(?:\s+|--[^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?!M?!)[\s\S]*?\*\/)+/;
@@ -44,8 +46,12 @@ export class MysqlStatements implements Statements<Connection> {
     return readOnly ? reader : writer;
   }
 
-  as<T>({ role, database, timeoutMs }: RunHow, work: (driver: Connection) => Promise<T>): Promise<T> {
-    return this.#links.as({ user: role, database }, async (driver) => {
+  as<T>(
+    { role, database, timeoutMs, maxBytes }: RunHow,
+    work: (driver: Connection) => Promise<T>,
+  ): Promise<T> {
+    const bound = maxBytes === null ? {} : { maxBytes: maxBytes + MAX_OVERSHOOT_BYTES };
+    return this.#links.as({ user: role, database, ...bound }, async (driver) => {
       await ask(driver, this.#links.dialect.timed(timeoutMs));
       return work(driver);
     });
@@ -72,6 +78,7 @@ export class MysqlStatements implements Statements<Connection> {
   }
 
   asError(error: Error, statement: string): Error | null {
+    if (error instanceof SentTooMuch) return tooLarge(PACKET_TOO_LARGE);
     if (isDatabaseError(error)) {
       if (SESSION_ENDED.includes(error.errno)) return null;
       if (STOPPED.includes(error.errno)) return timedOut(error);

@@ -186,6 +186,34 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
     session.destroy();
   });
 
+  test('rows that are too large to be shown are not loaded, and are no failure of the server', async () => {
+    const more = {
+      params: [],
+      readOnly: true,
+      maxRows: 100,
+      maxBytes: 1000,
+      timeoutMs: 20_000,
+      signal: STAYS,
+    };
+    const columns = Array.from({ length: 8 }, (_, i) => `repeat('x', 10000000) AS c${i}`);
+    const statement = `SELECT ${columns.join(', ')}`;
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    }, 1);
+    await assert
+      .rejects(fixture.engine.query(own, { statement, ...more }), {
+        name: 'QueryFailed',
+        message: /too large to be shown/,
+        engineCode: '1153',
+      })
+      .finally(() => clearInterval(watch));
+    assert.ok(most < 60_000_000, `${most} bytes of the row were loaded`);
+    const one = await fixture.engine.query(own, { ...more, statement: 'SELECT 1' });
+    assert.deepEqual(one.rows.toJSON(), [[1]]);
+  });
+
   test('a hostile dump does nothing, and the database stays as it was', async () => {
     await client.query('CREATE TABLE kept AS SELECT 1 AS a');
     const dumps = [

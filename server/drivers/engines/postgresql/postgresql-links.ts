@@ -1,7 +1,9 @@
 /** Connections to a server of PostgreSQL: the administrator's, and those in a tenant's name. */
 import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../../host-process/foreign-files.ts';
+import { endBeyond } from '../../managed-server/links/bounded-answers.ts';
 import { type LinksDeps, patiently } from '../../managed-server/links/server-links.ts';
 import { rolePassword } from '../../managed-server/links/server-secret.ts';
 import type { SqlLinks } from '../../managed-server/sql-server.ts';
@@ -60,12 +62,13 @@ export class PostgresqlLinks implements SqlLinks {
       const made = new Client({
         connectionTimeoutMillis: CONNECT_MS,
         password: this.passwordOf(config.user),
-        ...this.#where(maxBytes),
+        ...this.#where(),
         ...config,
       });
       // A running statement rejects too.
       made.on('error', () => {});
       await made.connect();
+      if (maxBytes !== undefined) endBeyond(streamOf(made), maxBytes);
       return made;
     });
     try {
@@ -130,28 +133,22 @@ export class PostgresqlLinks implements SqlLinks {
     return patiently(connect, { isUp: this.#deps.isUp, early: COMING });
   }
 
-  #where(maxBytes = Number.POSITIVE_INFINITY): ClientConfig {
+  #where(): ClientConfig {
     const { endpoint } = this.#deps;
-    if ('socket' in endpoint) return { stream: () => localSocket(endpoint.socket, maxBytes) };
+    if ('socket' in endpoint) return { stream: () => localSocket(endpoint.socket) };
     const { host, port, tls } = endpoint;
-    return { host, port, ssl: tls() ?? false, stream: () => boundedSocket(maxBytes) };
+    return { host, port, ssl: tls() ?? false };
   }
 }
 
-/** Why a connection ended: the response exceeded `maxBytes`. */
-export class SentTooMuch extends Error {}
-
-function boundedSocket(maxBytes: number): Socket {
-  const socket = new Socket();
-  socket.on('data', () => {
-    if (socket.bytesRead > maxBytes) socket.destroy(new SentTooMuch('the server sent too much data'));
-  });
-  return socket;
+/** The stream of a connected client, with TLS the decrypted one. */
+function streamOf(client: Client): Duplex {
+  return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream;
 }
 
 /** Ignores the address from pg, and connects to the local socket. */
-function localSocket(endpoint: () => { folder: string; port: number }, maxBytes: number): Socket {
-  const socket = boundedSocket(maxBytes);
+function localSocket(endpoint: () => { folder: string; port: number }): Socket {
+  const socket = new Socket();
   const connect = socket.connect.bind(socket);
   const connectHere = () => {
     try {

@@ -9,14 +9,13 @@ import {
 } from '../../../databases/engine.ts';
 import type { RunHow, Statements } from '../../managed-server/accounts/tenant-queries.ts';
 import { diskFull, timedOut } from '../../managed-server/database-server.ts';
+import { MAX_OVERSHOOT_BYTES, SentTooMuch, tooLarge } from '../../managed-server/links/bounded-answers.ts';
 import { writtenResult } from '../shared/written-result.ts';
-import { type PostgresqlLinks, SentTooMuch } from './postgresql-links.ts';
+import type { PostgresqlLinks } from './postgresql-links.ts';
 import { rolesOf } from './postgresql-store.ts';
 import { cancel } from './sessions-store.ts';
 import { beginReading, listTables, typeNames } from './tables-store.ts';
 
-/** A single value can exceed the limit; it is not loaded into memory. */
-const MAX_OVERSHOOT_BYTES = 16 * 2 ** 20;
 const CANCELLED = '57014';
 const SESSION_ENDED = '57P01';
 const DISK_FULL = '53100';
@@ -25,7 +24,6 @@ export const READ_ONLY = '25006';
 /** Statements that free space are allowed in a full database. */
 const FREES = /^\s*(?:delete|truncate|drop|vacuum)\b/i;
 const PROGRAM_LIMIT = '54000';
-const TOO_LARGE = 'The rows are too large to be shown here: select fewer of them, or parts of their values';
 
 export class PostgresqlStatements implements Statements<Client> {
   readonly title = 'PostgreSQL';
@@ -80,7 +78,7 @@ export class PostgresqlStatements implements Statements<Client> {
   }
 
   asError(error: Error): Error | null {
-    if (error instanceof SentTooMuch) return new QueryFailed(TOO_LARGE, PROGRAM_LIMIT);
+    if (error instanceof SentTooMuch) return tooLarge(PROGRAM_LIMIT);
     if (!isDatabaseError(error)) return null;
     if (error.code === SESSION_ENDED) return null;
     if (error.code === CANCELLED) return timedOut(error);

@@ -102,6 +102,8 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
   const changes = database.prepare('SELECT total_changes()', { returnArrays: true });
   const before = Number((changes.get() as unknown as number[])[0]);
   const columns = statement.columns().map(({ name, type }) => ({ name, type }));
+  const nameBytes = Buffer.byteLength(JSON.stringify(columns));
+  if (nameBytes > maxBytes) throw new Error('the names of the columns are too long to be shown');
   const rows: string[] = [];
   let bytes = 0;
   let truncated = false;
