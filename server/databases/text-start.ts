@@ -22,6 +22,9 @@ function isUnmarkedUtf16(head: Buffer): boolean {
   return nul === '0101' || nul === '1010';
 }
 
+/** The error for text of blanks and comments, which would leave an empty database. */
+export const NO_STATEMENT = 'The dump is empty: it has no statement';
+
 /** The error for a dump without its last line. `by`: the program that writes this line. */
 export function cutOff({ last, by }: { readonly last: string; readonly by: string }): string {
   return (

@@ -7,7 +7,7 @@
  */
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../databases/engine.ts';
-import { cutOff, textStart } from '../../../databases/text-start.ts';
+import { cutOff, NO_STATEMENT, textStart } from '../../../databases/text-start.ts';
 import { OneTransaction } from './data-only.ts';
 import { ForeignLines, type LenientLoad } from './foreign-lines.ts';
 
@@ -25,6 +25,10 @@ const MADE_BY = [
 const VIEW_MADE_BY = new RegExp(`^(/\\*!\\d+ )${DEFINER} `);
 const VIEW_BEGINS = /^\/\*!\d+ CREATE ALGORITHM=\w+ \*\/\s*$/;
 const VIEW = /^\/\*!\d+ VIEW /;
+const NOT_BLANK = /\S/;
+/** Comments of a line that are whole, and what begins one. */
+const REMARKS = /^(?:\s*\/\*(?!M?!)[^*]*\*\/)+/;
+const REMARK = /^\s*(?:--|#|\/\*(?!M?!)|$)/;
 const DELIMITER = /^DELIMITER (\S+)\s*$/i;
 /** Lines that are looked at are shorter; data are passed on piece by piece. */
 const MAX_LINE = 262_144;
@@ -52,6 +56,7 @@ export class DumpLines extends Transform {
   #isDump = false;
   #isWhole = false;
   #isEmpty = true;
+  #hasStatement = false;
   readonly #foreign: ForeignLines | null;
   readonly #one: OneTransaction | null;
   /** Counts lines of the file. */
@@ -102,6 +107,7 @@ export class DumpLines extends Transform {
     }
     if (!this.#isLoad) done();
     else if (this.#isEmpty) done(new LoadFailed('The dump is empty'));
+    else if (!this.#hasStatement) done(new LoadFailed(NO_STATEMENT));
     else if (this.#isDump && !this.#isWhole)
       done(new LoadFailed(cutOff({ last: '-- Dump completed', by: 'mariadb-dump' })));
     else if (this.#one !== null && this.endsWithin)
@@ -118,6 +124,7 @@ export class DumpLines extends Transform {
   }
 
   #pass(bytes: Buffer): void {
+    this.#hasStatement ||= NOT_BLANK.test(bytes.toString('latin1'));
     this.#ending = (this.#ending + bytes.subarray(-64).toString('latin1')).slice(-64);
     this.push(bytes);
   }
@@ -140,6 +147,7 @@ export class DumpLines extends Transform {
     if (isLong) this.#pass(bytes);
     else {
       const text = bytes.toString('latin1');
+      this.#hasStatement ||= !REMARK.test(text.replace(REMARKS, ''));
       this.#ending = text;
       const line = this.#foreignAltered(this.#altered(text));
       if (line !== '') this.push(Buffer.from(line, 'latin1'));

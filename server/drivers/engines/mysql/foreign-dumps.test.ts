@@ -154,9 +154,11 @@ describe('a load into MariaDB', { skip: noMysql }, () => {
     await client.query('CALL p()');
   });
 
-  test('takes one long line without its end, and no file of zeros', async () => {
+  test('takes one long line without its end, and no file without content', async () => {
     await load(`CREATE TABLE t (a int) AS SELECT 1 AS a${' UNION ALL SELECT 1'.repeat(20_000)}`);
     assert.deepEqual(await rows('SELECT sum(a) AS n FROM t'), [{ n: '20001' }]);
+    for (const text of ['\n-- nothing\n# more\n/* at all */\n', ' '.repeat(300_000), '/* never ended'])
+      await assert.rejects(load(text), /empty: it has no statement/);
     await assert.rejects(load(Buffer.alloc(5000)), /not SQL: it has bytes that are 0/);
     await assert.rejects(load(Buffer.alloc(500_000), { pieceBytes: 400_000 }), /not SQL/);
     assert.deepEqual(await rows('SELECT sum(a) AS n FROM t'), [{ n: '20001' }]);

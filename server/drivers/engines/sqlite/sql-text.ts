@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { StringDecoder } from 'node:string_decoder';
 import { setImmediate as turn } from 'node:timers/promises';
 import { readSql } from '../../../../libs/hrana/index.ts';
+import { NO_STATEMENT } from '../../../databases/text-start.ts';
 import type { SizeLimit } from '../../engine-children/child-call.ts';
 import { loadAuthorizer } from './authorizer.ts';
 import { LIMITS, limitSize, PAGE_BYTES } from './tenant-file.ts';
@@ -12,6 +13,7 @@ const PIECE_BYTES = 256 * 1024;
 /** SQLite's own limit. */
 const MOST_CHARACTERS = LIMITS.sqlLength;
 const SHOWN = 100;
+const NOTHING = /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*(?:\*\/|$))*$/;
 /** Tables that SQLite makes itself; `.schema` writes them all the same. */
 const OWN_TABLE = /^\s*CREATE TABLE (?:IF NOT EXISTS )?["']?sqlite_(?:sequence|stat[1-4])["']?\s*\(/i;
 
@@ -44,6 +46,7 @@ export async function makeOfText(from: string, to: string, { sizeLimit, isAdded 
     const passedOver = isAdded ? intoParts(database) : OWN_TABLE;
     database.setAuthorizer(loadAuthorizer);
     const hasEnd = await runAll(database, from, passedOver);
+    if (hasEnd === null) throw new RefusedText(NO_STATEMENT);
     if (!hasEnd)
       throw new RefusedText(
         'the dump is cut off: its COMMIT is missing; make it again, or add the line COMMIT;',
@@ -76,12 +79,13 @@ function intoParts(database: DatabaseSync): RegExp {
   return new RegExp(`^\\s*INSERT INTO (["'\x60]?)(?:${any})\\1[\\s(]`, 'i');
 }
 
-/** Whether each transaction of the text has its end. */
-async function runAll(database: DatabaseSync, path: string, passedOver: RegExp): Promise<boolean> {
+/** Whether each transaction of the text has its end; null: there is no statement. */
+async function runAll(database: DatabaseSync, path: string, passedOver: RegExp): Promise<boolean | null> {
   const decoder = new StringDecoder('utf8');
   let rest = '';
   let line = 1;
   let isOpen = false;
+  let isEmpty = true;
   const run = (isEnd: boolean) => {
     const found = readSql(rest);
     // The last statement may be incomplete.
@@ -90,6 +94,7 @@ async function runAll(database: DatabaseSync, path: string, passedOver: RegExp):
     for (const { text, boundary } of whole) {
       const begin = rest.indexOf(text, at);
       line += linesIn(rest.slice(at, begin));
+      isEmpty &&= NOTHING.test(text);
       if (boundary !== null) isOpen = inTransaction(text, boundary, line);
       else if (!passedOver.test(text)) runOne(database, text, line);
       line += linesIn(text);
@@ -109,7 +114,7 @@ async function runAll(database: DatabaseSync, path: string, passedOver: RegExp):
   }
   rest += decoder.end();
   run(true);
-  return !isOpen;
+  return isEmpty ? null : !isOpen;
 }
 
 /** Runs the text's own transactions within ours. Returns whether one is open. */

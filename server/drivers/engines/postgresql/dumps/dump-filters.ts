@@ -2,7 +2,7 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { LoadFailed } from '../../../../databases/engine.ts';
 import type { LeftOut } from '../../../../databases/left-out.ts';
-import { cutOff, textStart } from '../../../../databases/text-start.ts';
+import { cutOff, NO_STATEMENT, textStart } from '../../../../databases/text-start.ts';
 import type { RefusedStatements } from './refused-statements.ts';
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
@@ -88,6 +88,7 @@ export class DumpFilter extends Transform implements StatementJudge {
       if (this.#isDump && !END_OF_DUMP.test(this.#tail.toString('latin1')))
         throw new LoadFailed(cutOff({ last: '-- PostgreSQL database dump complete', by: 'pg_dump' }));
       if (this.#statements.isWithinComment) throw new LoadFailed('The dump is cut off within a comment');
+      if (!this.#statements.hasStatement) throw new LoadFailed(NO_STATEMENT);
       if (this.#statements.isWithinCopy) throw new LoadFailed(cutOff({ last: '\\.', by: 'pg_dump' }));
       // Without a final line break, psql would not send the last statement.
       this.push(this.#options.isOneTransaction === true ? '\nCOMMIT;\n' : '\n');

@@ -175,6 +175,7 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     for (const [bad, reason] of [
       [Buffer.alloc(5000), /neither SQL nor an archive/],
       [`${FOREIGN_TEXT}\0`, /neither SQL nor an archive/],
+      ['\n-- nothing\n/* at all */ ;\n', /empty: it has no statement/],
       ['CREATE TABLE t (a int); /* never ended\n', /cut off within a comment/],
       [`SELECT 1;\n${'/*'.repeat(100_000)}`, /: line 2: comments are nested too deeply/],
       [Buffer.from(`PGDMP\x01\x0e\0\x04\x08\x01${'\x01\xff\xff\xff\x7f'.repeat(20)}`, 'latin1'), /damaged/],

@@ -46,6 +46,7 @@ type State =
 
 export class SqlStatements {
   readonly #judge: StatementJudge;
+  #hasStatement = false;
   #out: Buffer[] = [];
   #all: Buffer = Buffer.alloc(0);
   #isEnd = false;
@@ -101,6 +102,11 @@ export class SqlStatements {
     else if (this.#begin >= 0 && this.#state === 'sql') this.#endStatement();
     this.#passTo(this.#all.length);
     return this.#taken();
+  }
+
+  /** Whether there is any statement. */
+  get hasStatement(): boolean {
+    return this.#hasStatement;
   }
 
   /** Whether the text so far ends within a comment, which psql does not require to end. */
@@ -330,6 +336,7 @@ export class SqlStatements {
   }
 
   #endStatement(): void {
+    this.#hasStatement = true;
     const [first = ''] = this.#words;
     const isCopy = first === 'copy';
     const isAsked = !this.#isTooLong && (isCopy || first === 'set' || this.#judge.asksAbout(first));
