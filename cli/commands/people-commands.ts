@@ -127,6 +127,36 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'rights',
+    words: '[KEY]',
+    summary: 'list what this profile, or an access key, may do; S3 operations too',
+    details: 'KEY is the ID of an access key. Each call is decided as the cloud decides it.',
+    options: {
+      account: { value: 'NAME', summary: 'of another account (administrators and auditors)' },
+      refused: { summary: 'list what is refused instead, with the error' },
+    },
+    run: async ({ session, output, options, words: [key] }) => {
+      const { cloud } = session();
+      const query = key === undefined ? {} : { key };
+      const name = options.text('account');
+      const rights =
+        name === undefined
+          ? await cloud.getRights(query)
+          : await cloud.adminGetRights(await idOf(cloud, name), query);
+      const shown = [
+        ...rights.operations.map(({ operation, summary, code }) => ({ operation, summary, code })),
+        ...rights.s3_operations.map(({ operation, action, code }) => ({
+          operation: `s3 ${operation}`,
+          summary: action,
+          code,
+        })),
+      ].filter(({ code }) => (code === null) !== options.has('refused'));
+      output.table(shown, ['CALL', 'WHAT', 'ERROR'], ({ operation, summary, code }) => {
+        return [operation, summary, code ?? ''];
+      });
+    },
+  },
+  {
     name: 'people role',
     words: 'NAME ROLE',
     summary: 'make an account a user, an auditor (reads everything, changes nothing) or an administrator',

@@ -25,7 +25,7 @@ import { mailRoutes } from '../mail/routes.ts';
 import { nodeRoutes } from '../nodes/routes.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
 import { type S3Sources, s3Edge } from '../s3/part.ts';
-import { ID_HEADERS } from '../s3/s3-edge.ts';
+import { ID_HEADERS, OFFERED as s3Operations } from '../s3/s3-edge.ts';
 import { s3Routes } from '../s3/s3-routes.ts';
 import { systemRoutes } from '../status/routes.ts';
 import { storageRoutes } from '../storage/part.ts';
@@ -59,7 +59,8 @@ export function withDocuments(
   routes: readonly Route[],
   deps: DocumentDeps & Pick<RightsRoutesDeps, 'holders'> = { apiUrl: () => '/', ...UNKNOWN },
 ): Route[] {
-  const all: Route[] = [...routes, ...rightsRoutes({ ...deps, accountIdOf, allRoutes: () => all })];
+  const asked = { ...deps, accountIdOf, s3Operations, allRoutes: () => all };
+  const all: Route[] = [...routes, ...rightsRoutes(asked)];
   all.push(...documentRoutes(all, deps));
   return all;
 }

@@ -1,5 +1,5 @@
 /** "What may this person, or this key, do?": the edge's own decision about every operation. */
-import type { Principal } from '../calls/principal.ts';
+import { type Permission, type Principal, permits } from '../calls/principal.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { namedObject, type Static, Type } from '../platform/json/json-schema.ts';
 import { assertPermitted } from './caller.ts';
@@ -14,7 +14,15 @@ export interface RightsHolder {
   readonly refusal: ErrorCode | null;
 }
 
+/** An operation of the S3 protocol, with the permission that a signed request needs. */
+export interface S3Right {
+  readonly name: string;
+  readonly action: string;
+  readonly permission: Permission;
+}
+
 export interface RightsRoutesDeps {
+  readonly s3Operations: readonly S3Right[];
   /** All operations of the API. */
   readonly allRoutes: () => readonly Route[];
   readonly holders: {
@@ -37,6 +45,13 @@ const OperationRight = namedObject('OperationRight', {
   code: Nullable('The error of the call; null: it is allowed'),
 });
 
+const S3OperationRight = namedObject('S3OperationRight', {
+  operation: Type.String({ examples: ['GetObject'] }),
+  action: Type.String({ description: 'As bucket policies name it', examples: ['s3:GetObject'] }),
+  allowed: Type.Boolean(),
+  code: Nullable('The error of the call, which S3 answers as AccessDenied; null: it is allowed'),
+});
+
 const Rights = namedObject('Rights', {
   username: Type.String(),
   key: Nullable('Id of the access key; null: the account, as in a session or by its API key'),
@@ -51,6 +66,9 @@ const Rights = namedObject('Rights', {
   ),
   refused: Nullable('The error of each call, such as of a suspended account; null: none'),
   operations: Type.Array(OperationRight),
+  s3_operations: Type.Array(S3OperationRight, {
+    description: 'In buckets of the account, signed with an access key of these scopes',
+  }),
 });
 
 const Query = Type.Object({
@@ -59,10 +77,13 @@ const Query = Type.Object({
 
 const DESCRIPTION =
   'Decided for each operation by the function that decides about calls. What a call names can be refused beyond ' +
-  'that: things of others, and buckets outside the limits of a key. The S3 protocol checks the same scopes.';
+  'that: things of others, and buckets outside the limits of a key. Buckets of others that a policy or list opens are ' +
+  'not in it.';
 
 /** Rights of the caller and of its keys, and, for administrators, of everybody. */
-export function rightsRoutes({ allRoutes, holders, accountIdOf }: RightsRoutesDeps): Route[] {
+export function rightsRoutes(deps: RightsRoutesDeps): Route[] {
+  const { allRoutes, holders, accountIdOf, s3Operations } = deps;
+  const describe = (holder: RightsHolder) => rightsOf(holder, allRoutes(), s3Operations);
   return [
     defineRoute({
       method: 'GET',
@@ -78,7 +99,7 @@ export function rightsRoutes({ allRoutes, holders, accountIdOf }: RightsRoutesDe
       handler: async ({ principal, query: { key } }) => {
         const { accountId } = principal;
         const holder = key === undefined ? holders.ofCaller(principal) : holders.of(accountId, key);
-        return describe(await holder, allRoutes());
+        return describe(await holder);
       },
     }),
     defineRoute({
@@ -93,13 +114,16 @@ export function rightsRoutes({ allRoutes, holders, accountIdOf }: RightsRoutesDe
       query: Query,
       responses: { 200: Rights },
       errors: ['access_key_not_found', 'account_not_found'],
-      handler: async ({ params, query: { key } }) =>
-        describe(await holders.of(accountIdOf(params), key), allRoutes()),
+      handler: async ({ params, query: { key } }) => describe(await holders.of(accountIdOf(params), key)),
     }),
   ];
 }
 
-function describe(holder: RightsHolder, routes: readonly Route[]): Static<typeof Rights> {
+function rightsOf(
+  holder: RightsHolder,
+  routes: readonly Route[],
+  s3Operations: readonly S3Right[],
+): Static<typeof Rights> {
   const { principal, refusal } = holder;
   const { username, isAdmin, isAuditor, scopes, bucketLimits, via, credentialId } = principal;
   return {
@@ -114,6 +138,10 @@ function describe(holder: RightsHolder, routes: readonly Route[]): Static<typeof
       const { name: operation, method, path, summary } = route;
       const code = refusalOf(holder, route);
       return { operation, method, path, summary, allowed: code === null, code };
+    }),
+    s3_operations: s3Operations.map(({ name: operation, action, permission }) => {
+      const code = refusal ?? (permits(principal, permission) ? null : 'scope_required');
+      return { operation, action, allowed: code === null, code };
     }),
   };
 }

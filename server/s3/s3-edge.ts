@@ -69,8 +69,8 @@ export interface S3EdgeDeps {
 /** Headers with the id of a request. */
 export const ID_HEADERS = ['x-amz-request-id', 'x-amz-id-2'];
 
-/** Every operation, more specific ones first. */
-export const OPERATIONS: readonly S3Operation[] = [
+/** Those that do something. */
+export const OFFERED: readonly S3Operation[] = [
   ...PART_OPERATIONS,
   ...OBJECT_OPERATIONS,
   ...DELETE_OPERATIONS,
@@ -82,8 +82,10 @@ export const OPERATIONS: readonly S3Operation[] = [
   ...BUCKET_OPERATIONS,
   ...FORM_OPERATIONS,
   ...SETTING_OPERATIONS,
-  ...ABSENT_OPERATIONS,
-].sort((a, b) => weightOf(b) - weightOf(a));
+];
+
+/** Every operation, more specific ones first. */
+export const OPERATIONS = [...OFFERED, ...ABSENT_OPERATIONS].sort((a, b) => weightOf(b) - weightOf(a));
 
 /** The operations by method and level. */
 const BY_KIND = Map.groupBy(OPERATIONS, ({ method, level }) => `${method} ${level}`);

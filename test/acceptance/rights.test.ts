@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { CliUser } from './cli-kit.ts';
+import { S3Client } from './s3-kit.ts';
 
 interface Right {
   readonly operation: string;
@@ -66,6 +68,45 @@ test('of keys with some scopes, each operation is allowed that is not refused', 
       assert.equal(right.allowed, right.code === null);
     }
   }
+});
+
+test('of S3, each operation is allowed that the protocol does not refuse', async () => {
+  const owner = admin.as((await admin.register()).api_key);
+  await owner.expect(201, '/api/buckets', { json: { name: 'with-rights', versioning: true } });
+  await owner.upload('with-rights', 'there', 'x');
+  for (const scopes of [['storage:read'], ['storage:append'], ['storage:write'], ['account:read']]) {
+    const json = { name: 'k', scopes };
+    const key = await owner.expect(201, '/api/account/access-keys', { json });
+    const { s3_operations: rights } = await owner.expect(200, `/api/account/rights?key=${key.id}`);
+    const s3 = new S3Client(cloud.data, key);
+    const calls = {
+      GetObject: ['GET', '/with-rights/there'],
+      HeadObject: ['HEAD', '/with-rights/there'],
+      PutObject: ['PUT', '/with-rights/new'],
+      ListObjectsV2: ['GET', '/with-rights', 'list-type=2'],
+      PutBucketTagging: ['PUT', '/with-rights', 'tagging'],
+      DeleteObject: ['DELETE', '/with-rights/never-there'],
+    } as const;
+    for (const [operation, [method, path, query = '']] of Object.entries(calls)) {
+      const right = rights.find((one: { operation: string }) => one.operation === operation);
+      const { status } = await s3.call(method, path, { query });
+      assert.equal(right.code, status === 403 ? 'scope_required' : null, `${scopes}: ${operation} ${status}`);
+    }
+  }
+});
+
+test('the client lists them', async () => {
+  const user = await CliUser.signedIn(cloud.api);
+  const owner = admin.as(user.key);
+  const json = { name: 'k', scopes: ['storage:read'] };
+  const { id } = await owner.expect(201, '/api/account/access-keys', { json });
+  const allowed = await user.ok(['rights', id]);
+  assert.match(allowed, /downloadObject[\s\S]*s3 GetObject +s3:GetObject/);
+  assert.doesNotMatch(allowed, /uploadObject|s3 PutObject/);
+  assert.match(await user.ok(['rights', id, '--refused']), /uploadObject .*scope_required/);
+  assert.match(await user.ok(['rights']), /uploadObject[\s\S]*s3 PutObject/);
+  const other = await user.run(['rights', '--account', 'admin']);
+  assert.notEqual(other.code, 0);
 });
 
 test('of accounts: a user, an administrator, and one that is suspended', async () => {
