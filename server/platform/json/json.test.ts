@@ -71,3 +71,23 @@ test('a refusal says what is wrong, and where', () => {
   assert.equal(said(bytes('['.repeat(65) + ']'.repeat(65))), 'The body is nested deeper than 64 levels');
   assert.equal(said(bytes('{"__proto__":1}')), 'The body has the forbidden member "__proto__"');
 });
+
+test('a large body has few values, and texts as long as they are', () => {
+  const isTooLarge = (error: unknown) => isAppError(error, 'payload_too_large');
+  const texts = [
+    '"'.repeat(30_000),
+    '\\'.repeat(30_001),
+    `${'[{,'.repeat(30_000)}\\`,
+    '\\"[,'.repeat(10_000),
+  ];
+  for (const text of texts) {
+    const value = { statement: text, rest: [text, 1] };
+    assert.deepEqual(parseJson(bytes(JSON.stringify(value))), value);
+  }
+  const numbers = (count: number) => `[${Array(count).fill('10').join(',')}]`;
+  assert.equal((parseJson(bytes(numbers(20_000))) as unknown[]).length, 20_000);
+  assert.throws(() => parseJson(bytes(numbers(20_001))), isTooLarge);
+  assert.throws(() => parseJson(bytes(`[${'[],'.repeat(10_001)}1]`)), isTooLarge);
+  assert.throws(() => parseJson(bytes(`{"a":"${'x'.repeat(20_000)}\\",${'{},'.repeat(20_000)}`)), isRefused);
+  assert.throws(() => parseJson(bytes(`["${'x'.repeat(20_000)}`)), isRefused);
+});
