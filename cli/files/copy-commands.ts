@@ -155,7 +155,7 @@ class CopyPlan {
     if (count === 0) throw await nothingAt(this.#call, location);
   }
 
-  /** With object ids if they save calls. */
+  /** Includes object ids if they save calls. */
   async *#listed(location: RemoteLocation): AsyncGenerator<Listed> {
     const { isMove, target } = this.#means;
     const { prefix, has } = below(location, this.#call);

@@ -51,8 +51,8 @@ export function questionIn(message: Buffer): Question | null {
 }
 
 /**
- * `found`: its addresses; null: there is no such name; `refused`: it is of no network of ours, and clients
- * ask their other name server.
+ * `found`: its addresses; null: no such name; `refused`: a name outside our networks, for which clients ask
+ * their other name server.
  */
 export function answerTo(question: Question, found: readonly number[] | null | 'refused'): Buffer {
   const addresses = Array.isArray(found) && question.wantsAddress ? found.slice(0, MAX_ANSWERS) : [];

@@ -29,7 +29,7 @@ export interface IpPacket {
   readonly payload: Buffer;
 }
 
-/** null: it is no whole IPv4 packet. */
+/** null: not a whole IPv4 packet. */
 export function ipPacketIn(frame: Buffer): IpPacket | null {
   if (frame.length < ETHERNET_BYTES + IP_BYTES) return null;
   const first = frame[ETHERNET_BYTES] as number;

@@ -7,7 +7,7 @@ import type { Digests } from './digests.ts';
 import { bigEndian, type CrcName, DIGEST_BYTES, type DigestName, POLYNOMIALS } from './portable-digests.ts';
 import { S3Error } from './s3-error.ts';
 
-/** MD5 is for `Content-MD5` and ETags; it has no header of its own. */
+/** MD5 is for `Content-MD5` and ETags; it has no checksum header. */
 export type ChecksumAlgorithm = DigestName;
 /** The checksum of an object in parts covers theirs, or its bytes. */
 export type ChecksumType = 'COMPOSITE' | 'FULL_OBJECT';

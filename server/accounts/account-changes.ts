@@ -90,7 +90,7 @@ export class AccountChanges {
       await this.#deps.askToConfirm(change, { ...row, email });
   }
 
-  /** An account suspended because its end had come is resumed when the end is moved later. */
+  /** An account that was suspended at its end is resumed when the end is moved. */
   #setEnd(change: Change, row: AccountRow, end: string | null): void {
     const { store, clock, reactivation } = this.#deps;
     const at = end === null ? null : readTime('expires_at', end);

@@ -177,7 +177,7 @@ function removalRoutes(closings: Closings): Route[] {
       audit: { account: 'params.id' },
       livesOn: 'host-or-any',
       tag: 'admin',
-      summary: 'Keep an account that is to be removed',
+      summary: 'Cancel the removal of an account',
       description:
         'Undoes its removal by an administrator, or its closing by its owner, until `removed_at`. Its machines start ' +
         'again as after a suspension.',

@@ -102,7 +102,7 @@ export const Account = namedObject('Account', {
     description: 'Whether its holder has confirmed the e-mail address by a link that was mailed there',
   }),
   mail_about: Type.Array(MailSubject, {
-    description: 'What the account gets mail about, once its address is confirmed',
+    description: 'Events that the account gets mail about, once its address is confirmed',
   }),
 });
 export type Account = Static<typeof Account>;

@@ -57,7 +57,7 @@ export class Seals {
         sealed_at: clock.now(),
         removed_at: null,
       };
-      // Skipped when a row has come in between: the next time it is in the range.
+      // Skipped if a row was added meanwhile: the next seal includes it.
       if (!(await changes.store(store.addSeal(seal, last.id), 'skip'))) return;
       if (rows.length < RANGE_ROWS) return;
     }

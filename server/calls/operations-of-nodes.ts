@@ -1,6 +1,6 @@
 /**
- * Operations and the other nodes of a cluster: what a node tells in the row of one that it runs, and what it
- * knows of those that others run. A cloud of one process tells and asks nothing.
+ * Operations in a cluster: a node publishes the progress of those it runs in their rows, and reads there
+ * about those of other nodes. In a cloud of one process it does nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Metadata } from '../metadata/metadata.ts';

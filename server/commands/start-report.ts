@@ -11,7 +11,7 @@ import { banner, bannerFacts, bannerNotes } from './banner.ts';
 
 export interface StartReport {
   begin(): void;
-  /** A part is open. */
+  /** Notes that a part has started. */
   opened(part: string, ms: number): void;
   ready(cloud: Cloud, seconds: number): Promise<void>;
   /** The receiver of lines about the preparation of this host. */

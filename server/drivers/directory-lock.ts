@@ -38,7 +38,10 @@ export function lockDirectory(directory: string): DirectoryLock {
   };
 }
 
-/** SQLite gives its journal the mode of the file. Opens none that is there: its close would unlock it. */
+/**
+ * Creates the file, because SQLite gives its journal the same mode. An existing file is not opened, because
+ * closing it would release the lock.
+ */
 function makePrivate(path: string): void {
   try {
     writeFileSync(path, '', { flag: 'wx', mode: 0o600 });

@@ -344,7 +344,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
       'storage, accounts and lists work meanwhile. The call had no effect.',
     LATER,
   ),
-  starting: help('Cloudlet is starting: some of its ports do not listen yet.', LATER),
+  starting: help('Cloudlet is starting: some of its ports are not open yet.', LATER),
   draining: help(
     'This node of the cluster is about to stop, or an administrator drained it.',
     'Nothing: proxies send requests to the other nodes.',

@@ -20,7 +20,7 @@ export const Mail = namedObject('Mail', {
   state: Type.Enum(['pending', 'sent', 'failed'], {
     description: 'sent: the mail server has taken it',
   }),
-  reason: Nullable('Why it failed, or what the last attempt met'),
+  reason: Nullable('Why it failed, or the error of the last attempt'),
   tries: Type.Integer(),
   created_at: Type.String(),
   next_attempt_at: Nullable('null: none'),

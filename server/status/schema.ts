@@ -37,7 +37,7 @@ const RecoveryLatest = namedObject('RecoveryLatest', {
     description: 'Age of the point that a restore would use',
   }),
   gaps: Type.Integer({
-    description: 'Number of components missing in that point; 0 unless no point is complete',
+    description: 'Number of components missing in that point; more than 0 only if no point is complete',
   }),
 });
 const RecoveryPlan = namedObject('RecoveryPlan', {

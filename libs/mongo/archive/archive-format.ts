@@ -237,7 +237,7 @@ function severalDatabases([first, second]: readonly string[]): BrokenArchive {
   return new BrokenArchive(`the archive contains more than one database: ${first} and ${second}; ${how}`);
 }
 
-/** Whether a collection is of the server itself. */
+/** Whether the collection belongs to the server itself. */
 function isServers({ db, collection }: Document): boolean {
   return db === '' || db === 'admin' || db === 'config' || String(collection).startsWith('system.');
 }

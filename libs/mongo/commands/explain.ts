@@ -72,7 +72,7 @@ function counted(count: Count | undefined): Document {
   return count === undefined ? {} : { nReturned: count.n, executionTimeMillisEstimate: count.ms };
 }
 
-/** The read of a command that is no pipeline. Throws CommandError. */
+/** The read of a command without a pipeline. Throws CommandError. */
 function askedOf(kind: string, inner: Document): Asked {
   const read = (filter: unknown, { sort, skip = 0, limit = 0 }: Document) => ({
     filter: (filter ?? {}) as Document,
@@ -188,7 +188,7 @@ function cursorOf({ base, read, rest, near, filter, hint }: Explained, told: Tol
   if (isDocument(asked?.projection))
     levels.push({ stage: 'PROJECTION_DEFAULT', transformBy: asked.projection });
   levels.push(...above, ...(asked?.top ? [{ stage: asked.top }] : []));
-  // A server plans each branch of a filter that is nothing but `$or` by itself.
+  // If a filter is only `$or`, a server plans each branch separately.
   if (plan.branches !== undefined && Object.keys(read.filter).join() === '$or')
     levels.push({ stage: 'SUBPLAN' });
   const queryPlanner = {

@@ -19,7 +19,7 @@ export interface Start {
   readonly limit: number;
 }
 
-/** Splits off the leading stages that an index can serve. Throws CommandError if it is no pipeline. */
+/** Splits off the leading stages that an index can serve. Throws CommandError if it is not a pipeline. */
 export function split(pipeline: unknown): { read: Start; rest: Document[] } {
   if (!Array.isArray(pipeline))
     throw new CommandError('TypeMismatch', "'pipeline' option must be specified as an array");

@@ -86,7 +86,7 @@ export class Transactions {
     return false;
   }
 
-  /** The reply to a command of a transaction; null: it is of none. Throws CommandError. */
+  /** The reply to a command inside a transaction; null: it is outside. Throws CommandError. */
   run(command: Document, run: Run): Document | null {
     this.endExpired();
     const part = partOf(command);

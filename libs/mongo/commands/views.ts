@@ -16,7 +16,7 @@ export interface View {
   readonly pipeline: readonly Document[];
 }
 
-/** The view in the options of a collection; null: it has documents of its own. */
+/** The view in the options of a collection; null: it is a real collection. */
 export function viewOf(options: Document | undefined): View | null {
   return options?.viewOn === undefined ? null : (options as unknown as View);
 }

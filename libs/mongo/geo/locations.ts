@@ -13,7 +13,7 @@ export type Pair = readonly [x: number, y: number];
 export interface Location {
   /** Null: a pair outside the valid longitudes and latitudes. */
   readonly shape: Shape | null;
-  /** On a plane; null: it is no single point. */
+  /** On a plane; null: not a single point. */
   readonly pair: Pair | null;
   readonly value: unknown;
 }

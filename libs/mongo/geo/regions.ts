@@ -153,11 +153,11 @@ function polygonHolds(corners: readonly Pair[], [x, y]: Pair): boolean {
   return isInside;
 }
 
-/** A point that documents are to be near to, and how near. */
+/** The centre and the maximum distance of a search for near documents. */
 export interface Near {
   /** False: on the plane, which only `2d` indexes serve. */
   readonly isSpherical: boolean;
-  /** False: its point is of GeoJSON, which needs an index of type `2dsphere`. */
+  /** False: its point is GeoJSON, which needs an index of type `2dsphere`. */
   readonly isLegacy: boolean;
   readonly center: Pair;
   /** In the unit of `distanceTo`. */

@@ -159,7 +159,7 @@ function take(
   const isTail = documents instanceof Tail;
   while (batch.length < count) {
     const next = documents.next();
-    // A tail that had nothing from the first is of no use to anybody.
+    // A tail that found nothing at its start is useless.
     if (next.done) return { batch, rest: isTail && (isOpen || batch.length > 0) ? documents : null };
     if (batch.length > 0 && bytes + next.value.length > MAX_BATCH_BYTES) {
       if (!isTail) return { batch, rest: withFirst(next.value, documents) };

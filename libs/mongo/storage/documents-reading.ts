@@ -18,7 +18,7 @@ import type { FoundDocument, Row } from './stored-rows.ts';
 export interface ReadOptions extends FilterScope {
   readonly filter: Document;
   readonly sort?: SortSpec;
-  /** The index that is to be read, by its name or key; undefined: any. */
+  /** The index to read, by its name or key; undefined: any. */
   readonly hint?: unknown;
   readonly skip?: number;
   /** 0: all. */

@@ -109,7 +109,7 @@ export class DocumentsStore {
       this.#database.exec('COMMIT');
       return result;
     } catch (error) {
-      // SQLite has undone it by itself when the file is full.
+      // SQLite has rolled it back already if the file is full.
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       this.#reload();
       throw error;

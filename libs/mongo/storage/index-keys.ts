@@ -10,7 +10,7 @@ import { elementsOf, type Index, type IndexKind, orNull, product } from './index
 import { specialKeysIn } from './special-keys.ts';
 
 export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMultikey: boolean }): Index {
-  // A server lists `_ftsx` after the terms of a text index; it is no field.
+  // A server lists `_ftsx` after the terms of a text index; it is not a field.
   const entries = Object.entries(spec.key as Document).filter(([path]) => path !== '_ftsx');
   const fields = entries.map(([path, direction]) => ({
     path: path.split('.'),

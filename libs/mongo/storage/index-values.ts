@@ -35,7 +35,7 @@ export interface Index {
   isMultikey: boolean;
 }
 
-/** An empty array has a key of its own, which no `null` finds. */
+/** An empty array has a separate key, which `null` does not match. */
 const EMPTY_ARRAY = Symbol('empty array');
 
 export function elementsOf(leaf: unknown): unknown[] {

@@ -72,7 +72,7 @@ export interface Question {
   readonly filter: Document;
   readonly sort: SortSpec;
   readonly collation: Collation | null;
-  /** The name or the key of the index that is to be read; undefined: any. */
+  /** The name or the key of the index to read; undefined: any. */
   readonly hint?: unknown;
 }
 

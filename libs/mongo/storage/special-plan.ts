@@ -92,7 +92,7 @@ function planHashed(
   { at, prefixes }: { at: number; prefixes: unknown[][] },
 ): Found {
   const values = demands.get((index.fields[at] as IndexField).path.join('.'))?.values;
-  // Hashes are of the bytes of a text.
+  // Texts are hashed by their bytes.
   if (!values || values.length > MAX_PREFIXES || (collation !== null && values.some(holdsText))) return null;
   const ranges = prefixes.flatMap((prefix) =>
     values.map((value) => {

@@ -9,7 +9,7 @@ const LOG_KEPT_BYTES = 8 * 2 ** 20;
 const CACHE_KIB = 8192;
 const TRANSACTION_CACHE_KIB = 2048;
 
-/** The first connection, which makes the tables. Throws when the file is of a newer format. */
+/** The first connection, which creates the tables. Throws if the file has a newer format. */
 export function openStoreFile(file: string): DatabaseSync {
   const database = connect(file, CACHE_KIB);
   const { user_version: format } = database.prepare('PRAGMA user_version').get() as {

@@ -7,7 +7,7 @@
 import { spend } from '../command-time.ts';
 import { normalForm } from './normal-forms.ts';
 
-/** Kept; most texts are of few letters. */
+/** Cached, because most texts are short. */
 const MAX_FORMS = 10_000;
 /** Letters have at most as many marks as a normal form leaves with one, so none is long. */
 const LETTERS = /\P{M}\p{M}{0,31}|\p{M}{1,31}/gu;

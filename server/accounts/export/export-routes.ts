@@ -56,7 +56,7 @@ export function exportRoutes({ accountExports }: ExportRoutesDeps): Route[] {
       name: 'adminExportAccount',
       audit: { kind: 'change', account: 'params.id' },
       tag: 'admin',
-      summary: 'Download everything of an account as one zip',
+      summary: 'Download all data of an account as one zip',
       description: `${DESCRIPTION} Also of an account that is suspended, or to be removed.`,
       permission: 'admin',
       params: AdminAccountPath,

@@ -114,7 +114,7 @@ export class VmStore {
     return this.#reads.all(`SELECT ${COLUMNS} FROM vms WHERE state = 'running' ORDER BY id`);
   }
 
-  /** Machines that run, as their private networks need them, oldest first. */
+  /** Running machines with the columns that private networks need, oldest first. */
   listConnected(): Awaitable<Pick<VmRow, 'vm_id' | 'account_id' | 'name' | 'handle' | 'mac' | 'address'>[]> {
     return this.#reads.all(
       `SELECT vm_id, account_id, name, handle, mac, address FROM vms WHERE state = 'running' ORDER BY id`,

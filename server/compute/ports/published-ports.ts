@@ -68,7 +68,7 @@ export interface PublishedPortsDeps {
   /** See Exposures.openPublished(). */
   readonly open: (row: VmRow) => Promise<void>;
   readonly listeners: PublicListeners;
-  /** Resolves once other nodes have the ports of `listeners` too; missing: there are none. */
+  /** Resolves once other nodes have the ports of `listeners` too; missing: no other nodes. */
   readonly everywhere?: (() => Promise<void>) | undefined;
   readonly rules: PublishingRules;
   readonly billing: Pick<VmBilling, 'isTrusted'>;

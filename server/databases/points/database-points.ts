@@ -35,7 +35,7 @@ export interface DatabasePointsDeps {
   readonly owned: OwnedDatabases;
   readonly pointFiles: PointFiles;
   readonly moments: Moments;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 

@@ -109,7 +109,7 @@ export class PartMemory {
     return this.#byOwner.get(owner) ?? 0;
   }
 
-  /** The first request of the owner who has least. */
+  /** The first request of the owner with the least memory. */
   #next(): Waiter | undefined {
     let next: Waiter | undefined;
     for (const waiter of this.#waiting) {

@@ -86,7 +86,7 @@ export class S3Target implements SlotTarget {
   }
 
   assertAcknowledgeable(): void {
-    // Each request that S3 answered is durable by itself.
+    // A request is durable as soon as S3 has answered it.
   }
 
   async discard(): Promise<void> {

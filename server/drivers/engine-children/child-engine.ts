@@ -52,7 +52,7 @@ export interface ChildEngineOptions {
   readonly folder: string;
   /** The data directory. */
   readonly ground: string;
-  /** Each database has a user of its own among these; null: ours. */
+  /** Each database gets one of these users; null: our own user. */
   readonly users: UserRange | null;
   /** See ChildHostOptions. */
   readonly group?: string | undefined;

@@ -39,7 +39,7 @@ export interface LaunchedChild {
   readonly ended: Promise<unknown>;
   /** The end of its output, for the log. */
   readonly said: () => string;
-  /** Time that it has had of processors, ms; counted in steps of 10. */
+  /** Processor time that it has used, ms; in steps of 10. */
   cpuMs(): number;
   /** Lowers the priority of a process that computes for long. */
   yields(order: ProcessorOrder): void;

@@ -25,7 +25,7 @@ export interface OpenHead extends SizeLimit {
   /** The database's name in its engine. */
   readonly name: string;
   readonly file: string;
-  /** File name of copies. */
+  /** File name of a copy. */
   readonly copy: string;
   readonly limits: EngineLimits;
   /** HostSpace.keepFreeBytes. */

@@ -36,7 +36,7 @@ export function encodeFrame(head: FrameHead, body: Uint8Array = NO_BODY): [Uint8
   return [start, body];
 }
 
-/** From here on a body gets memory of its own, which whoever is done with it can free. */
+/** Bodies of this size and above get separate memory, which their last user can free. */
 const OWN_BYTES = 64 * 1024;
 
 /** A frame whose body is still coming. */

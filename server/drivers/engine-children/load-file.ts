@@ -1,4 +1,4 @@
-/** Receives a file uploaded by a tenant; a child of its own checks it before use. */
+/** Receives a file uploaded by a tenant; a separate child process checks it before use. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';

@@ -90,7 +90,7 @@ export function livingClouds(): readonly LivingCloud[] | null {
   }
 }
 
-/** The comment that tells which cloud made a table, from nftables' listing; null: none. */
+/** The comment in nftables' listing that names the cloud that made the table; null: none. */
 export function commentIn(listed: string): string | null {
   return MARKED.exec(listed)?.[1] ?? null;
 }

@@ -230,7 +230,7 @@ function prepare(
   }
 }
 
-/** Linux without shares of the processor in groups is no reason to have no limits. */
+/** Limits work without processor shares, which some kernels lack. */
 function weigh(folder: string): void {
   try {
     if (fs.existsSync(folder)) fs.writeFileSync(join(folder, 'cpu.weight'), String(OWN_WEIGHT));

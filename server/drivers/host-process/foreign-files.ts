@@ -42,7 +42,7 @@ export function lastLines(path: string, maxBytes: number): string {
   }
 }
 
-/** Removes a name, a link's too; missing is no error. */
+/** Removes a file or a link; a missing one is no error. */
 export function removeName(path: string): void {
   try {
     fs.unlinkSync(path);

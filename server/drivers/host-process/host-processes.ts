@@ -109,7 +109,7 @@ export class HostProcesses {
     return this.#isolation;
   }
 
-  /** Whether a program that is given no user of its own knows itself as root, as PostgreSQL refuses to. */
+  /** Whether a program without its own user runs as root, which PostgreSQL refuses. */
   async isRootSeen(): Promise<boolean> {
     return !this.#deps.hasUsers && seenUser(await this.isolation()) === 0;
   }
@@ -321,7 +321,7 @@ export class HostProcesses {
 function groupLimits({ memoryMb, maxProcesses = 1024 }: Adopted): Readonly<Record<string, string>> {
   return {
     'memory.max': String(memoryMb * MIB),
-    // Half of an engine is no engine.
+    // Half an engine is useless.
     'memory.oom.group': '1',
     'pids.max': String(maxProcesses),
   };

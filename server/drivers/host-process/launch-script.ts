@@ -26,7 +26,7 @@ export interface Keeper {
 }
 
 export interface Launch {
-  /** Words before a command that runs in namespaces of its own; none: it stays in ours. */
+  /** Words before a command that runs in new namespaces; none: it stays in ours. */
   readonly namespaces: readonly string[];
   /** File system of the process; null: the host's. */
   readonly view: {

@@ -186,9 +186,9 @@ export function userOf(pid: number | string): number | null {
 }
 
 /**
- * Sends SIGKILL to all that runs as a user that has no other use, and says whether there was anything. Who
- * was only about to be made by one of them is not among them: ask again until there is none. Throws EMFILE
- * when no file can be opened at all.
+ * Sends SIGKILL to all processes of a user that has no other use, and returns whether there were any.
+ * Processes that are just being forked are missed: repeat until none are found. Throws EMFILE when no file
+ * can be opened.
  */
 export function killProcessesOf(uid: number): boolean {
   if (uid === 0 || uid === process.getuid?.())
@@ -228,7 +228,7 @@ function isDead(pid: string): boolean {
   }
 }
 
-/** Whether a line of /proc's `stat` is of a process that is dead, and at most not yet buried. */
+/** Whether a line of /proc's `stat` shows a dead process that was not reaped yet. */
 function isOver(stat: string): boolean {
   // The name, in parentheses, may itself hold anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -123,7 +123,7 @@ const INSTALL = [
 export interface CallFilter {
   /** Command prefix that applies the filter to the command and its children; empty: no filter. */
   readonly words: readonly string[];
-  /** Why there is no filter, for messages; empty: there is one. */
+  /** Why there is no filter, for messages; empty: the filter exists. */
   readonly problem: string;
 }
 

@@ -61,8 +61,8 @@ export class AddressGuard {
   }
 
   /**
-   * Where to listen at `address` for each of these ports, once connections are led there; a port that is
-   * missing is to be listened on itself. Whose block it is, must be ours. Never rejects.
+   * The ports to listen on for these ports of `address`, once connections are redirected to them; listen on a
+   * missing one directly. The block of the address must be ours. Never rejects.
    */
   async listenPorts(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const base = this.blockOf(address);

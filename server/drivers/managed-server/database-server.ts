@@ -32,7 +32,7 @@ export interface ManagedEngineOptions {
   /** Directory of Cloudlet's, for all files of the server. */
   readonly folder: string;
   readonly processes: HostProcesses;
-  /** First of its numbers of users of its own; null: it runs as ours. */
+  /** The first of its user ids; null: it runs as our own user. */
   readonly uidBase: number | null;
   /** The account of the server; null: all accounts share it, as in earlier versions. */
   readonly account?: OwnServer | null;
@@ -81,7 +81,7 @@ export function readinessOf(
   return { available: problem === null, version: found.version, source, reason, fix };
 }
 
-/** Throws `engine_unavailable` if there are none. */
+/** Throws `engine_unavailable` without programs. */
 export function programsOrThrow<P extends { readonly version: string }>(
   title: string,
   found: P | NoPrograms,

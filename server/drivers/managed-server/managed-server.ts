@@ -99,7 +99,7 @@ export interface ManagedServerDeps {
     clear(code: string): void;
   };
   readonly warn: (text: string) => void;
-  /** Given: it runs only while it is wanted, at any port, and this is called when it ended by itself. */
+  /** If set, the server runs only on demand, on any port, and this is called when it ends on its own. */
   readonly onEnd?: () => void;
 }
 

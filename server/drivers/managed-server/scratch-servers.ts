@@ -161,7 +161,7 @@ export class ScratchServers {
 
 const ANY_LIMITS = { connections: 1, statementMs: 0 };
 
-/** A database of a copy, which only we use. */
+/** A database of a scratch server, which only Cloudlet uses. */
 function databaseOf(name: string, accountId: number): EngineDatabase {
   const username = name.replace(/^d_/, 'u_');
   const sizeLimitBytes = Number.MAX_SAFE_INTEGER;

@@ -11,7 +11,7 @@ export interface LogRing {
   readonly freeBytes: number;
 }
 
-/** From there on the sum of the limits of its databases is no limit any more, but a danger to others. */
+/** Above this, the sum of the limits of its databases endangers others instead of protecting them. */
 const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
 

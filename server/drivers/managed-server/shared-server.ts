@@ -17,7 +17,7 @@ import type { AccountEngine } from './sql-engine.ts';
 
 export interface Moving {
   readonly database: EngineDatabase;
-  /** The access that its user is to have. */
+  /** The access that its user gets. */
   readonly access: Access;
 }
 

@@ -35,7 +35,7 @@ type Folders = Omit<ServerFolders, 'seen'>;
 /** Connections to a SQL server. */
 export interface SqlLinks {
   passwordOf(role: string): string;
-  /** A minimal request on a connection of its own. */
+  /** A minimal request on a separate connection. */
   probe(): Promise<unknown>;
   /** Gives the administrator, who has `password`, this server's password. */
   takeAdministration(password: string): Promise<void>;
@@ -109,7 +109,7 @@ export interface SqlServer<L, F = unknown> {
   secret(): Buffer;
   /** The databases' endpoint, without their names. */
   endpoint(): Address;
-  /** The same over TLS, where that is for those who ask for it; null: there is none, or all have it. */
+  /** The same over TLS where TLS is optional; null: it is off or required. */
   verifiedEndpoint(): Address | null;
   readiness(): Promise<Readiness>;
 }

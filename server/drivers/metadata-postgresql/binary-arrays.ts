@@ -11,7 +11,7 @@ const INT8_BYTES = 8;
 const HEAD_BYTES = 20;
 const LENGTH_BYTES = 4;
 
-/** An array of PostgreSQL's `type`; null: its elements are to be sent as text. */
+/** An array of PostgreSQL's `type`; null: send its elements as text. */
 export function binaryArray(type: string, values: readonly SqlValue[]): Buffer | null {
   const oid = OIDS[type];
   if (oid === undefined || !values.every((value) => value === null || fits(type, value))) return null;

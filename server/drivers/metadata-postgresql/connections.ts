@@ -60,7 +60,7 @@ export async function connect({ url, writer = '', onEnd }: ConnectionOptions): P
   // An error is also the end of the connection.
   client.on('error', () => {});
   await client.connect();
-  // After that: the end of an attempt that failed is no end of the connection that came next.
+  // Only now, because the end of a failed attempt must not count as the end of the next connection.
   client.once('end', onEnd);
   return client;
 }

@@ -39,7 +39,7 @@ export interface NodeMembersDeps {
 const BEAT_MS = 1000;
 /** Between heartbeats that are asked for; those who ask meanwhile share one. */
 const HURRY_MS = 20;
-/** Tells `host` or `front`, who has a new report. */
+/** Channel on which nodes with a new report announce their role: `host` or `front`. */
 const CHANNEL = 'cloudlet_nodes';
 /** A node whose beats fail for so long trusts nothing that it remembers. */
 const TRUST_MS = 3000;

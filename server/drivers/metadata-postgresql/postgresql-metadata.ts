@@ -43,7 +43,7 @@ const RECONNECT_MS = 250;
 const MAX_RECONNECT_MS = 5000;
 /** How long a commit with a lost connection waits for its outcome. */
 const OUTCOME_MS = 30_000;
-/** A transaction that waits for a next statement is of a connection that is lost. */
+/** A transaction that waits for its next statement belongs to a lost connection. */
 const IDLE_MS = 30_000;
 const FIX = 'Start PostgreSQL, or correct CLOUDLET_METADATA_URL; Cloudlet reconnects automatically';
 

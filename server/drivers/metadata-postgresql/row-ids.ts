@@ -11,7 +11,7 @@ const BLOCK = 64;
 
 interface Text {
   readonly sql: string;
-  /** The table whose next id is to be put before the params; null: none. */
+  /** The table whose next id goes before the params; null: none. */
   readonly table: string | null;
   /** Index of the param for the row's id; −1: none. */
   readonly idParam: number;

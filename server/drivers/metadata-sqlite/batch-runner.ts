@@ -1,6 +1,6 @@
 /**
- * Runs a batch in one transaction, so that one fsync stores all its commits; when it is to be stored isolated
- * in savepoints, so that a commit which a rule refuses leaves its neighbours alone.
+ * Runs a batch in one transaction, so that one fsync stores all its commits. If it must be isolated, each
+ * commit has a savepoint, so that one which a rule refuses leaves the others alone.
  */
 import Database from 'better-sqlite3';
 import type { SqlValue } from '../../metadata/metadata.ts';

@@ -20,7 +20,7 @@ export interface BatchMessage {
   readonly resetSql: boolean;
   /** Texts not sent before; they get the next numbers. */
   readonly newSql: readonly string[];
-  /** Runs each commit in its own savepoint: stored or refused by itself. */
+  /** Runs each commit in its own savepoint, to be stored or refused separately. */
   readonly isolated: boolean;
   readonly commits: number;
   readonly tokens: readonly Token[];

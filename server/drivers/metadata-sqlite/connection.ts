@@ -28,7 +28,7 @@ const WRITER_PRAGMAS: readonly (readonly [string, number | string])[] = [
   ['cache_size', -16384],
   ['temp_store', 2],
   ['journal_size_limit', WAL_BYTES_KEPT],
-  // The writer checkpoints by itself, after it has answered.
+  // The writer checkpoints explicitly, after it has answered.
   ['wal_autocheckpoint', 0],
 ];
 

@@ -72,7 +72,7 @@ function checkpointWhenDue({ database, duePages, logState, send }: Upkeep): void
   }
 }
 
-/** A full disk is said by the commit that it refuses; the next one tries to write the log back again. */
+/** A full disk is reported by the commit that fails; the next one tries to checkpoint again. */
 function reportFailure(error: unknown, send: (reply: WriterReply) => void): void {
   if (batchFailureOf(error)?.reason !== 'full')
     send({ kind: 'checkpoint', logBytes: 0, error: String(error) });

@@ -10,7 +10,7 @@ interface Head {
   /** Names and values by turns. */
   readonly headers: readonly string[];
   readonly isUpgrade: boolean;
-  /** Each direction of the upgraded connection ends by itself. */
+  /** Each direction of the upgraded connection ends separately. */
   readonly isHalfOpen?: boolean;
 }
 

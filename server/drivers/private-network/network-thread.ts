@@ -66,7 +66,7 @@ function ask<T>(messageOf: (id: number) => ThreadMessage): Promise<T> {
   });
 }
 
-/** The machine calls by a loopback address of its own, by which the data origin bounds its callers. */
+/** Each machine calls from its own loopback address, so that the data origin can limit callers separately. */
 async function dialData(machinePort: SwitchPort): Promise<Duplex | null> {
   const from =
     process.platform === 'linux' ? { localAddress: machinePort.member.address.replace(/^\d+/, '127') } : {};

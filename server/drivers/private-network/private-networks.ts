@@ -1,4 +1,4 @@
-/** Connects running machines to the networks of their accounts, which a thread of its own keeps. */
+/** Connects running machines to the networks of their accounts, on a separate thread. */
 import type { Duplex } from 'node:stream';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { GatheredWrites } from '../../../libs/net/index.ts';

@@ -11,7 +11,7 @@ interface Listener {
   readonly clients: Set<Socket>;
 }
 
-/** Per port: more than an account may have, so that it is not the first visitor who decides who is next. */
+/** Per port: above the limit of one account, so that the first visitor cannot keep others out. */
 const MAX_CONNECTIONS = 640;
 const KEEPALIVE_MS = 60_000;
 /** Bytes of machines are counted where they connect. */

@@ -45,7 +45,7 @@ export const FILES = {
 export const BALLOON_ID = 'balloon0';
 export const DISK_ID = 'disk0';
 
-/** The kernel's tests of its own ciphers are a twelfth of an emulated boot. */
+/** The kernel's self-tests of ciphers take a twelfth of an emulated boot. */
 const KERNEL_LINE = 'console=ttyS0 quiet panic=5 cryptomgr.notests';
 /** Cache of translated code per guest. QEMU's default is 1 GiB, which few guests need. */
 const TCG_CACHE_MB = 128;

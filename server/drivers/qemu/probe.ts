@@ -25,7 +25,7 @@ export interface ProbeDeps {
   /** Directory of Cloudlet's, for the result and the boot files of the probe. */
   readonly directory: string;
   readonly clock: Clock;
-  /** A user of its own, as guests have; null: our own. */
+  /** A separate user, as guests have; null: our own. */
   readonly uid: number | null;
   /** Path of the device, `/dev/kvm`. */
   readonly device: string;
@@ -118,7 +118,7 @@ export class AccelProbe {
     this.#deps = deps;
   }
 
-  /** The current result; starts a probe if there is none. Does not wait. */
+  /** The current result; starts a probe if none exists. Does not wait. */
   current(program: QemuProgram): Accel {
     const key = keyOf(program, this.#deps.device);
     if (key !== this.#key) {

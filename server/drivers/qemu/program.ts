@@ -35,7 +35,7 @@ export interface NoQemu {
 
 const NOT_INSTALLED: NoQemu = { problem: 'QEMU is not installed on this host', fix: INSTALL_HINT };
 
-/** The versioned q35 machines in the output of `-machine help`, newest first; RHEL has names of its own. */
+/** The versioned q35 machines in the output of `-machine help`, newest first; RHEL names them differently. */
 export function versionedMachines(help: string): string[] {
   const found = [...help.matchAll(/^(pc-q35-(?:rhel)?(\d+)\.(\d+)(?:\.\d+)?)\s/gm)].map(
     ([, name = '', major, minor]) => ({ name, major: Number(major), minor: Number(minor) }),
@@ -49,7 +49,7 @@ export function chooseMachine(before: string | undefined, { machine, machines }:
   return before !== undefined && machines.includes(before) ? before : machine;
 }
 
-/** Changes if the program may have changed; null: there is none. */
+/** Changes if the program may have changed; null: not installed. */
 async function programStamp(path: string): Promise<string | null> {
   try {
     const found = await stat(path);
@@ -91,7 +91,7 @@ export class QemuPrograms {
     return problem ?? NOT_INSTALLED;
   }
 
-  /** Like detect(); null: there is no usable QEMU. */
+  /** Like detect(); null: no usable QEMU. */
   async system(): Promise<QemuProgram | null> {
     const found = await this.detect();
     return 'path' in found ? found : null;

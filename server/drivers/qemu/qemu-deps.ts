@@ -13,7 +13,7 @@ export interface QemuDeps {
   /** Paths of the built-in image's boot files. */
   readonly tiny: TinyImage;
   readonly clock: Clock;
-  /** Every guest has a user of its own: this number plus one of a million. */
+  /** The first user id of guests: each has its own of the next million. */
   readonly uidBase: number;
   /** Why guests run under our own user instead; null: they do not. */
   readonly noUsers: NoOtherUsers | null;

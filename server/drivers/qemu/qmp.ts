@@ -152,7 +152,7 @@ export class QmpClient {
     if (this.#pieceBytes > MAX_LINE_BYTES) this.close();
   }
 
-  /** Lines that are no JSON, or answer nothing that was asked, are skipped: the next may be good again. */
+  /** Lines that are not JSON, or answer no request, are skipped: the next may be valid. */
   #read(line: string): void {
     let message: Readonly<Record<string, unknown>>;
     try {

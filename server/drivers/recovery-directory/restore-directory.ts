@@ -21,7 +21,7 @@ const METADATA_FILES = [METADATA, `${METADATA}-wal`, `${METADATA}-shm`];
 /** Entries of an empty file system. */
 const NOTHING = ['lost+found'];
 
-/** Which point is restored here; files are on disk only within one boot of the host, until all are. */
+/** Which point is restored here, and in which boot of the host: until the end, files are not synced. */
 interface Note {
   readonly pointId: string;
   readonly boot: string;

@@ -32,7 +32,7 @@ export interface BucketProofDeps {
   readonly isOwn: (key: string, md5: string) => Promise<boolean>;
   readonly limits: S3Limits;
   readonly clock: Clock;
-  /** Days for which a point is to be locked; 0: as the bucket says by itself. */
+  /** Days for which a point is locked; 0: as the bucket's default says. */
   readonly lockDays: number;
 }
 
@@ -54,7 +54,7 @@ export async function proveBucket(deps: BucketProofDeps): Promise<BucketProof> {
   return { removal: await tryRemoval(trial), clockAheadMs: await clockAhead(trial), lock };
 }
 
-/** The lease of a repository rests on it. */
+/** The lease of a repository depends on it. */
 async function proveCreation({ objects, key, limits }: Trial): Promise<void> {
   await objects.put(key, bodyOf(Buffer.from(randomName(64))), limits);
   try {

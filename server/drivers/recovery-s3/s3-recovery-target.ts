@@ -134,7 +134,7 @@ export class S3RecoveryTarget implements Target {
 
   async #create(name: string, bytes: Uint8Array): Promise<boolean> {
     try {
-      // The notes of writers are of no use later.
+      // The notes of writers are useless later.
       const headers = name.includes('/') ? {} : this.#lockHeaders(pieceLockEnd);
       await this.#objects.put(name, { ...bodyOf(bytes), headers }, this.#limits);
       return true;

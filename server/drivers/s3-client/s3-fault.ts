@@ -64,7 +64,7 @@ const BY_STATUS: Readonly<Record<number, S3Problem>> = {
 /** Seconds by which the clock of this host differs from S3's, from its `Date` header, or null. */
 type Skew = number | null;
 
-/** The fault of an answer that is no success. `body`: its text, XML or not. */
+/** The fault of an unsuccessful answer. `body`: its text, XML or not. */
 export function faultOfAnswer(status: number, body: string, skew: Skew = null): BlobFault {
   const { code, message } = readError(body);
   const kind = BY_CODE[code] ?? BY_STATUS[status] ?? (status >= 500 && status !== 501 ? 'away' : 'refused');

@@ -98,7 +98,7 @@ export class S3Objects {
     await this.#requests.sendForText({ method: 'PUT', ...request }, limits);
   }
 
-  /** Size, ETag without quotes, and the end of the lock, ms; undefined: there is no such object. */
+  /** Size, ETag without quotes, and the end of the lock, ms; undefined: no such object. */
   async head(key: string, limits?: S3Limits): Promise<S3Head | undefined> {
     try {
       const answer = await this.#requests.send({ method: 'HEAD', key }, limits);
@@ -113,8 +113,8 @@ export class S3Objects {
   }
 
   /**
-   * The bytes from `start` to before `end` of an object that has `totalBytes`. Rejects with `range` if it has
-   * not, with `missing` if there is none.
+   * The bytes from `start` up to `end` of an object of `totalBytes`. Rejects with `range` if it has another
+   * size, with `missing` if it does not exist.
    */
   async range(
     key: string,

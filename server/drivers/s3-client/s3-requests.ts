@@ -75,8 +75,8 @@ export class S3Requests {
   }
 
   /**
-   * The answer, a success, whose body the caller must read or destroy. Rejects with a BlobFault of kind `s3`,
-   * or with the reason of the signal.
+   * The successful response, whose body the caller must read or destroy. Rejects with a BlobFault of kind
+   * `s3`, or with the reason of the signal.
    */
   async send(request: S3Request, limits: S3Limits = {}): Promise<http.IncomingMessage> {
     const { tries = TRIES, untilMs = UNTIL_MS, signal } = limits;

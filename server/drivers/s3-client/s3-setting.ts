@@ -13,7 +13,7 @@ export interface S3Setting {
   readonly fileName: string;
 }
 
-/** Throws StartupError, which never has the secret, when the URL or the file is no good. */
+/** Throws StartupError, which never contains the secret, when the URL or the file is invalid. */
 export function addressIn({ url, name, file, fileName }: S3Setting): S3Address {
   try {
     return parseS3Url(url, file === '' ? '' : readFileSync(file, 'utf8'), fileName);

@@ -23,7 +23,7 @@ export class HostNames {
 
   /** At least one address. Rejects with an Error whose code says why, as in node:dns. */
   async find(name: string): Promise<LookupAddress[]> {
-    // A name without a dot is of this host or its domain.
+    // A name without a dot belongs to this host or its domain.
     const found = name.includes('.') ? await this.#ask(name) : [];
     return found.length > 0 ? found : this.#askHost(name);
   }

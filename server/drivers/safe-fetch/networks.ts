@@ -23,12 +23,12 @@ const PRIVATE_V4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
-/** All there is of the public Internet in version 6; the rest (mapped, NAT64, local, …) is never reached. */
+/** The public Internet in IPv6; the rest (mapped, NAT64, local, …) is never reached. */
 const PUBLIC_V6 = ['2000::/3'];
 /** Within that: tunnels that hold other addresses (Teredo, 6to4), special uses and documentation. */
 const SPECIAL_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
-/** Throws an Error that names the entry which is no network. */
+/** Throws an Error that names the invalid entry. */
 export function networkList(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {

@@ -47,7 +47,7 @@ export class SafeFetch implements Outbound {
   readonly #pace: Pace;
   readonly #names = new HostNames();
 
-  /** Throws an Error when one of `allowed` is no network. */
+  /** Throws an Error when one of `allowed` is not a network. */
   constructor(deps: SafeFetchDeps) {
     this.#allowed = networkList(deps.allowed);
     this.#stallMs = deps.stallMs ?? STALL_MS;

@@ -62,8 +62,8 @@ export class DirectRoutes {
   }
 
   /**
-   * To be called before we listen at a port: places the table, and takes away those of killed clouds that
-   * would lead the port's connections elsewhere. Never rejects.
+   * Call before listening on a port: places the table, and removes those of killed clouds that would redirect
+   * its connections. Never rejects.
    */
   async begin(port: number): Promise<void> {
     if (this.#isOff || this.#isClosed) return;

@@ -49,8 +49,9 @@ export async function routeTables({ isBrief = false } = {}): Promise<readonly Ro
 }
 
 /**
- * Tables of clouds that run no more and are in our way: of this very cloud, of one that is gone for good, or
- * leading on one of our ports. A killed cloud that comes back has its users led to its servers meanwhile.
+ * Tables of ended clouds that are in our way: of this very cloud, of one that no longer exists, or
+ * redirecting one of our ports. While a killed cloud is down, connections are still redirected to its
+ * servers.
  */
 export function tablesInTheWay(
   tables: readonly RouteTable[],

@@ -76,7 +76,7 @@ export class Passage {
     client.once('data', this.#hear).once('end', this.#leave).resume();
   }
 
-  /** The client is joined to a server, or about to be. */
+  /** The client is connected to a server, or is about to be. */
   get isThrough(): boolean {
     return this.#isThrough;
   }

@@ -96,7 +96,7 @@ export class ServerProxy {
     return this.#direct.problem;
   }
 
-  /** Listens. A listener that is open stays so. Throws `engine_unavailable` that names who has its port. */
+  /** Listens; an open listener stays open. Throws `engine_unavailable` that names the program on its port. */
   async open(listener: Listener): Promise<void> {
     if (this.#listeners.has(listener.name)) return;
     if (isLocal(listener)) await this.#direct.begin(listener.port);

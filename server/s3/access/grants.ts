@@ -45,7 +45,7 @@ export function aclOf(text: string | null, bucketOwner: AccountName): Required<A
   return { owner, grants };
 }
 
-/** Grants to everyone, also to everyone who has any account. */
+/** Grants to everyone, with or without an account. */
 export function isPublicGrant(grant: Grant): boolean {
   return 'group' in grant && grant.group !== 'logs';
 }

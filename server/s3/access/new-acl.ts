@@ -51,8 +51,8 @@ export async function newAcl(call: S3Call): Promise<string | null> {
 }
 
 /**
- * Throws S3Error AccessControlListNotSupported unless there is no list, or the one that gives all to the
- * owner of the bucket. Amazon's do not take `private` either, which would say more than it does.
+ * Throws S3Error AccessControlListNotSupported for any list but one that gives all to the owner of the
+ * bucket. Amazon refuses `private` here too.
  */
 export function assertNoLists(
   canned: unknown,

@@ -1,6 +1,6 @@
 /**
- * Says who may do what in a bucket, for its owner: each kind of caller is put to the function that decides
- * requests. Conditions are of requests, so an answer that hangs on one is "conditional".
+ * Tells the owner of a bucket who may do what in it: each kind of caller is put to the function that decides
+ * requests. A policy's conditions concern requests, so an answer that depends on one is "conditional".
  */
 import { NOBODY, type Permission, type Principal } from '../../calls/principal.ts';
 import { AppError } from '../../platform/errors.ts';

@@ -213,8 +213,8 @@ async function firstSettings(call: S3Call): Promise<BucketSettings> {
 }
 
 /**
- * In us-east-1 making a bucket again is no error, as on AWS, unless it would be another one. Throws S3Error
- * BucketAlreadyOwnedByYou, BucketAlreadyExists.
+ * As on AWS, creating an existing bucket again in us-east-1 is no error unless it would differ. Throws
+ * S3Error BucketAlreadyOwnedByYou, BucketAlreadyExists.
  */
 async function assertSame(
   { principal, tools: { storage } }: S3Call,

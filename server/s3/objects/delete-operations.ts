@@ -164,7 +164,7 @@ async function deleteOne(call: S3Call, bucketName: string, { key, versionId, con
   try {
     assertKey(key);
     accessOf(call).assert(deletionOf({ key, versionId }));
-    // Each is a change of its own.
+    // Each is a separate change.
     const own = { ...call, record: () => [] };
     const bypass = bypassesGovernance(call, key);
     const { answer } = await removeOne(own, bucketName, { name: key, versionId, condition, bypass });

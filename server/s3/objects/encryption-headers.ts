@@ -94,7 +94,7 @@ async function namedEncryption(
   bucket: BucketRow,
   keyId = settingsOf(bucket).namedKey?.keyId,
 ): Promise<Encryption> {
-  // AWS has a key of its own for this; here each key is one that the account has made.
+  // AWS has a default key for this; here, accounts create every key.
   if (keyId === undefined || keyId === '') {
     throw refused(KEY_ID, '', `${KMS} needs ${KEY_ID}, the name of an encryption key of the account`);
   }

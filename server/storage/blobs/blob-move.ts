@@ -37,8 +37,8 @@ const SAMPLE = 20;
 const SHOWN = 5;
 
 /**
- * Rejects with an Error of one line if a blob is missing that is not known to be damaged, or if a copy is
- * not what was copied; and with the stores' errors. The new store then has a part of the blobs.
+ * Rejects with a one-line Error if a blob is missing that is not known to be damaged, or if a copy differs
+ * from its source; and with the stores' errors. The new store then has some of the blobs.
  */
 export async function moveBlobs(deps: BlobMoveDeps): Promise<MovedBlobs> {
   const { store, onProgress } = deps;

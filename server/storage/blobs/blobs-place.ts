@@ -12,8 +12,9 @@ export async function assertFiles(metadata: Metadata): Promise<void> {
 }
 
 /**
- * Opens the bucket with this label, and notes it as the place of the objects. `open` gets whether there are
- * none yet, so that the bucket may become this cloud's. Throws StartupError if the objects are files.
+ * Opens the bucket with this label, and stores it as the place of the objects. `open` is told whether no
+ * objects exist yet, so that the bucket may become this cloud's. Throws StartupError if the objects are
+ * files.
  */
 export async function openAtBucket<T>(
   metadata: Metadata,

@@ -129,7 +129,7 @@ export interface BlobStore {
   removeUnfinished(before: number): Promise<number>;
   /** The stored bytes of a blob; they are not verified. */
   raw(name: string): RawBlob;
-  /** Number of bytes that raw() returns; undefined: there is no such blob. */
+  /** Number of bytes that raw() returns; undefined: no such blob. */
   storedBytes(name: string): Promise<number | undefined>;
   /**
    * Stores bytes from raw() under their name; durable when it resolves. A blob of that name and length is

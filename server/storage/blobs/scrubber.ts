@@ -44,7 +44,7 @@ interface Progress {
   readonly checkedDatabases?: number;
   /** Missing in states stored before rows of objects were. */
   readonly checkedRows?: number;
-  /** Missing in states stored before rows of buckets were. */
+  /** Missing in states of earlier versions, which did not check rows of buckets. */
   readonly checkedBuckets?: number;
 }
 

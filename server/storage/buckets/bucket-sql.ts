@@ -35,8 +35,8 @@ export interface HeldBucketRow extends BucketRow {
 }
 
 /**
- * Every column, and what becomes of it in a bucket that is made like another one: settings are copied. A
- * `state` is read by statements of its own.
+ * Every column, and its fate in a bucket created like another one: settings are copied. Separate statements
+ * read a `state`.
  */
 const COLUMNS = {
   id: 'identity',

@@ -283,7 +283,7 @@ export class Buckets {
     }
   }
 
-  /** Throws `bucket_not_found` while the bucket is being emptied for good. */
+  /** Throws `bucket_not_found` while the bucket is being emptied and deleted. */
   assertNotDeleting({ id, name }: Pick<BucketRow, 'id' | 'name'>): void {
     if (this.#deleting.has(id)) throw bucketNotFound(name);
   }

@@ -38,7 +38,7 @@ export class CustomerKey {
   /** Cipher for bytes from `offset` on, in order. */
   cipher(record: Uint8Array, offset = 0): ByteCipher {
     const key = this.#derived('bytes', record.subarray(0, SALT_BYTES));
-    // Each record has a key of its own, so the counter may begin at zero.
+    // Each record has its own key, so the counter may begin at zero.
     const counter = Buffer.alloc(BLOCK_BYTES);
     counter.writeBigUInt64BE(BigInt(Math.floor(offset / BLOCK_BYTES)), BLOCK_BYTES - 8);
     const cipher = createCipheriv('aes-256-ctr', key, counter);

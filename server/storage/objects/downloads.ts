@@ -63,7 +63,7 @@ export interface ContentRead {
 /** A change of any makes the cached content outdated. */
 const MUTABLE = ['id', 'tags', 'acl', 'lock_mode', 'retain_until', 'locked_until', 'legal_hold'] as const;
 
-/** Row ids of a blob without bytes of its own, and of the multipart upload whose parts are the bytes. */
+/** Row ids of an assembled blob, and of the multipart upload whose parts contain its bytes. */
 interface Assembled {
   readonly blob: number | null;
   readonly upload: number;

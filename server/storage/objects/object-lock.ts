@@ -162,8 +162,8 @@ export function objectLocked(why: string): AppError {
 }
 
 /**
- * For a key that may only append. `dropped`: the version or marker that the new version takes the place of.
- * Throws `scope_required` where an upload would replace something for good.
+ * For a key that may only append. `dropped`: the version or marker that the new version replaces. Throws
+ * `scope_required` if an upload would replace something permanently.
  */
 export function assertMayReplace(
   { versioning, previous }: Pick<UploadTarget, 'versioning' | 'previous'>,

@@ -33,7 +33,7 @@ interface TargetRow extends LockRow {
 
 type PointedRow = Pick<VersionRow, 'id' | 'tags' | 'acl' | keyof LockRow>;
 
-/** A part of a version that is replaced by itself. */
+/** A part of a version that is replaced separately. */
 export type Fact = { readonly tags: string | null } | { readonly acl: string | null };
 
 /** S3's name for the version made while versioning was off or suspended. */

@@ -48,7 +48,7 @@ export interface Expired {
   readonly kind: 'current' | 'noncurrent' | 'marker';
   /** Version ids, at most 64. */
   readonly ids: readonly string[];
-  /** Asked again for each version as the commit finds it. */
+  /** Checked again for each version in the commit. */
   readonly isDue: (bucket: BucketRow, version: VersionRow & { readonly name: string }) => boolean;
   /** Stored in the commit that removes so many. */
   readonly note: (count: number) => Statement;

@@ -131,7 +131,7 @@ export class PointCopies {
     if (found === undefined || !('content' in found)) throw versionNotFound(entry);
     const { row } = found.content;
     const { customer, etag } = row;
-    // Each part has a key of its own, which only the client can make.
+    // Each part has its own key, which only the client can derive.
     if (customer !== null && row.upload !== null) throw customerKeyRequired(name);
     const upload = objects.receive(bucket, await this.#encryptionOf(row, bucket));
     try {

@@ -112,8 +112,8 @@ class Compared {
 }
 
 /**
- * Yields a step for each entry. `bucketId`: the live bucket; undefined: there is none. `place`: the end of an
- * earlier part, whose steps are done.
+ * Yields a step for each entry. `bucketId`: the live bucket; undefined: none. `place`: the end of an earlier
+ * part, whose steps are done.
  */
 export async function* historySteps(
   store: ObjectSql,

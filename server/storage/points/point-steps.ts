@@ -68,7 +68,7 @@ export interface Step {
   readonly place: Place;
 }
 
-/** False: nothing of the version is to be copied. */
+/** False: no bytes of the version are copied. */
 export function isCopied({ kind }: Step): boolean {
   return kind === 'new' || kind === 'replace';
 }

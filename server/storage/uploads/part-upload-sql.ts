@@ -251,7 +251,7 @@ export class PartUploadSql {
     };
   }
 
-  /** An assembled blob is gone: its parts are to be removed. */
+  /** An assembled blob was removed: its parts must be removed. */
   abandon(upload: number): Statement {
     return { sql: 'UPDATE uploads SET state = 2 WHERE id = ? AND state = 1', params: [upload] };
   }

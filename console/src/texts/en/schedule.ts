@@ -61,7 +61,7 @@ export const schedule = {
     newest_complete: 'newest complete',
     newest_drilled: 'newest drilled',
     by_hand: 'created by hand',
-    future: 'of the future: the clock was set back',
+    future: 'dated in the future: the clock was set back',
     unfinished: 'unfinished',
     failed_lately: 'failed lately',
   },

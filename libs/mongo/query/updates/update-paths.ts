@@ -134,7 +134,7 @@ function elementIn(
   return index === -1 ? holds(1) : index;
 }
 
-/** The same for the first array on the path of a term. */
+/** Like above, for the first array on the path of a term. */
 function elementOfAny(document: Document, term: Term, scope: FilterScope | undefined): number {
   const parts = term[0].split('.');
   for (let length = 1; length <= parts.length; length++) {

@@ -49,7 +49,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly isPrivate?: boolean;
   /** Called with the bytes of each reply to a driver. */
   readonly sent?: (database: EngineDatabase, bytes: number) => void;
-  /** Why an existing server is not used, for messages; null: there is none. */
+  /** Why an existing server is not used, for messages; null: no server exists. */
   readonly whyNoServer?: string | null;
 }
 

@@ -78,8 +78,8 @@ export async function tablesOf(admin: Admin, database: string): Promise<string[]
 }
 
 /**
- * Puts tables of `fresh` instead of those of `name` that are to be `replaced`, which are in `old` from
- * then on: all or none. Done again, it changes nothing.
+ * Replaces the tables of `name` that are listed in `replaced` by those of `fresh`, all or none; the old ones
+ * are in `old` from then on. Can be repeated without effect.
  */
 export async function swapTables(
   admin: Admin,

@@ -64,7 +64,7 @@ export class DumpLines extends Transform {
   /** Within a statement that is left out. */
   #isLeftOut = false;
 
-  /** `from`: the dumped database; missing: the text is to be loaded. */
+  /** `from`: the dumped database; missing: the text will be loaded. */
   constructor({ from = '', lenient, firstLine = 1, isOneTransaction = false }: DumpLinesOptions = {}) {
     super();
     this.#from = from === '' ? '' : `\`${from}\`.`;

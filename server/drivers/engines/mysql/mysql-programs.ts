@@ -94,7 +94,7 @@ function clientsIn(root: string, how: Pick<MysqlClientPrograms, 'version' | 'env
   return [{ root, client, dump, plugins, ...how }];
 }
 
-/** Empty if there is no server beside them. */
+/** Empty if no server is installed beside them. */
 function withServer({ root, ...clients }: MysqlClientPrograms & { readonly root: string }): MysqlPrograms[] {
   const server = inRoot(root, SERVERS);
   const share = inRoot(
@@ -108,7 +108,7 @@ function withServer({ root, ...clients }: MysqlClientPrograms & { readonly root:
 function whyNone(series: string | null): NoPrograms {
   if (series !== null) {
     return {
-      reason: `the data directory is MariaDB ${series}, which is no longer installed`,
+      reason: `the data is of MariaDB ${series}, which is no longer installed`,
       fix: `install MariaDB ${series} again, or copy build/programs of the Cloudlet that made the data`,
     };
   }

@@ -109,7 +109,7 @@ function everything({ dialect }: Admin, database: string, account: string): stri
   return [all, ...forTests];
 }
 
-/** The rights by which it grows, taken away. Those in databases for tests may not have been given yet. */
+/** Revokes the rights to grow. Those on databases for tests may not have been granted yet. */
 function noGrowth({ dialect }: Admin, database: string, account: string): string[] {
   const own = `REVOKE ${GROWTH} ON ${granted(database)} FROM ${account}`;
   if (dialect.mark !== null) return [own];

@@ -84,8 +84,8 @@ const NOW = "DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:%s')";
 const RUNS = "s.command IN ('Query', 'Execute')";
 
 /**
- * Ends tenants' sessions whose statement runs for longer than its user may: who has a limit may lift it for
- * a session. A second later, so that the proper end comes first.
+ * Ends tenants' sessions whose statement exceeds the time limit of its user, because users can lift the limit
+ * in a session. Waits one second more, so that the server's own limit acts first.
  */
 export async function endRunaways(admin: Admin): Promise<readonly Session[]> {
   const { sessions, users } = admin.dialect;

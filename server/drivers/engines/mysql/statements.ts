@@ -36,7 +36,7 @@ export class MysqlStatements implements Statements<Connection> {
   }
 
   check({ statement, readOnly }: Query): void {
-    // A block of its own could end the transaction that only reads.
+    // A compound block could end the read-only transaction.
     if (readOnly && !READS.test(String(statement).replace(BLANK, '')))
       throw new QueryFailed('Cannot execute statement in a READ ONLY transaction', '1792');
   }

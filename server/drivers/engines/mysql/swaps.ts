@@ -152,7 +152,7 @@ export class Swaps {
     writeDurableFile(this.#pathOf(swap.fresh), note, 0o600);
   }
 
-  /** null: there is none, or it is damaged. */
+  /** null: missing or damaged. */
   #read(fresh: string): { readonly swap: Swap; readonly programs: Buffer } | null {
     try {
       const note = fs.readFileSync(this.#pathOf(fresh));

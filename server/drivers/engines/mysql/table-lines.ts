@@ -6,7 +6,7 @@ const HEADER = /^-- MySQL dump /;
 const BEGIN = /^CREATE TABLE /;
 const ELEMENT = /^( {2}\S.*?)(,?)(\r?\n)$/;
 const NAME = '`(?:[^`]|``)*`';
-/** An index of which a part is an expression, in parentheses of its own. */
+/** An index with an expression, which has its own parentheses. */
 const OF_EXPRESSION = new RegExp(`^ {2}(?:UNIQUE )?KEY ${NAME} \\((?:${NAME}(?:\\(\\d+\\))?(?: DESC)?,)*\\(`);
 const COMPRESSED = /( COMPRESSION=)'\w*'/;
 

@@ -24,7 +24,7 @@ const WHOLE = `${DATA}.upgraded`;
 /** Files of the previous version, kept for a while. */
 const OLD = `${DATA}.old`;
 const PASSWORD_FILE = 'password';
-/** In the keeper: statistics are to be gathered, which an upgrade leaves behind. */
+/** File in the keeper: statistics must be gathered, because an upgrade drops them. */
 const ANALYSE = 'analyse';
 /** How first data are made. */
 export const RECIPE: readonly string[] = [
@@ -131,7 +131,7 @@ export async function settleUpgrade(
   if (renamedMs !== undefined && renamedMs < now - KEEP_DAYS * DAY_MS) await removeTree(old);
 }
 
-/** Whether statistics are to be gathered: true once after an upgrade. */
+/** Whether statistics must be gathered: true once after an upgrade. */
 export function takeAnalysis({ keeper }: Pick<ServerFolders, 'keeper'>): boolean {
   const path = join(keeper, ANALYSE);
   if (!fs.existsSync(path)) return false;

@@ -144,8 +144,8 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   }
 
   /**
-   * Brings the data to the newest major version whose programs are here, before anything else is asked of it
-   * and nothing after. Null: they are of that version, or there are none. When it throws nothing has changed.
+   * Upgrades the data to the newest installed major version; use the engine for nothing else before or after.
+   * Null: nothing to upgrade. When it throws, nothing has changed.
    */
   override async upgrade(): Promise<Upgrade | null> {
     const { processes, find = findPrograms, external = null } = this.#options;
@@ -218,7 +218,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
       // A session keeps its initial settings.
       if (access === 'none' || isChanged)
         await sessions.endTenant(client, store.rolesOf(database.database), this.#guest);
-      // On a server of the operator's a tenant who has the local role's password may use it from anywhere.
+      // On the operator's server, a tenant with the password of the local role can log in from anywhere.
       if (access === 'none' && this.#guest !== null) await store.endSessions(client, { role: local });
     });
   }

@@ -164,7 +164,7 @@ function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): No
   const [old] = hosts;
   if (major !== null && old === undefined) {
     return {
-      reason: `the data directory is PostgreSQL ${major}, which is no longer installed`,
+      reason: `the data is of PostgreSQL ${major}, which is no longer installed`,
       fix: `install PostgreSQL ${major} again, or copy build/programs of the Cloudlet that made the data`,
     };
   }

@@ -327,7 +327,7 @@ export async function holdWrites(client: ClientBase, isHeld: boolean): Promise<v
   await reload(client);
 }
 
-/** Has the server read its settings again, and who may come in. */
+/** Has the server reload its settings and its rules for log-ins. */
 export async function reload(client: ClientBase): Promise<void> {
   await client.query('SELECT pg_reload_conf()');
 }
@@ -365,8 +365,8 @@ function ownRights({ group, user, local }: Roles): string[] {
 }
 
 /**
- * SQL to stand before a dump of the connection's database: makes the roles that its policies of rows name
- * where they are missing, or it could not be loaded. They cannot log in. Empty: there are none.
+ * SQL to put before a dump of the connection's database: creates the missing roles that its row policies
+ * name, without which it could not be loaded. They cannot log in. Empty: none are missing.
  */
 export async function rolesNeeded(client: ClientBase): Promise<string> {
   const { rows } = await client.query<{ name: string }>(

@@ -68,7 +68,7 @@ export class PostgresqlLog implements Omit<LogServer, 'accountId'> {
     const run = await clients.run(
       {
         program: 'copy',
-        // The log comes by itself.
+        // The server sends its log unasked.
         args: ['--pgdata=-', '--format=tar', '--wal-method=none', '--checkpoint=fast', '--no-manifest'],
         user: ADMIN,
         password: links.passwordOf(ADMIN),

@@ -114,7 +114,7 @@ const UNTRANSLATABLE = '22P05';
 const STEP_ROWS = 100;
 /** The least that JSON adds to a value. */
 const JSON_BYTES = 3;
-/** Commands whose number of rows is of rows that they changed. */
+/** Commands whose row count is the number of changed rows. */
 const CHANGES = /^(?:INSERT|UPDATE|DELETE|MERGE|COPY) (?:\d+ )?(\d+)$/;
 
 /** The part of a message of pg's connection that is used here. */
@@ -134,8 +134,8 @@ type Wire = Connection & {
 };
 
 /**
- * One statement by PostgreSQL's extended protocol, which takes no second one behind it. A Submittable of pg,
- * whose own queries fetch all rows.
+ * One statement by PostgreSQL's extended protocol, which refuses a second one after it. A Submittable of pg,
+ * because pg's own queries fetch all rows.
  */
 class LimitedQuery {
   readonly result: Promise<Fetched>;

@@ -90,10 +90,7 @@ interface ForeignKey {
   readonly other: string[];
 }
 
-/**
- * Rows of each table of the database that the connection is to, by its name in SQL. Runs nothing of a
- * tenant's.
- */
+/** Row count of each table of the connected database, by its name in SQL. Runs no code of a tenant. */
 export async function rowCounts(client: ClientBase): Promise<Map<string, string>> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -13,7 +13,7 @@ const THEIRS = `FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.r
 const MOST_NAME_BYTES = 63 - '_copy9'.length;
 const COPIES = 9;
 const OUR_ROLE = '^[duq]_[a-z0-9]{16}$';
-/** Drivers read it for bytes that are no UTF-8. */
+/** Drivers read it in place of bytes that are not UTF-8. */
 const UNREADABLE = '\uFFFD';
 const LACKS_IT = `NOT rolcreatedb AND rolcreaterole AND rolname ~ '${OUR_ROLE}'`;
 
@@ -61,7 +61,10 @@ export async function dropOwned(client: ClientBase, of: Roles): Promise<void> {
     await client.query(`DROP DATABASE IF EXISTS ${foreign(name)} WITH (FORCE)`);
 }
 
-/** Gives those a name that drivers can send whose own is no UTF-8, as in a session of another encoding. */
+/**
+ * Renames databases whose name is not UTF-8, as from a session with another encoding, so that drivers can
+ * send it.
+ */
 async function renameUnreadable(client: ClientBase, of: Roles): Promise<void> {
   const { rows } = await client.query<{ oid: number; datname: string }>(
     `SELECT d.oid, datname ${ownedSql(of)}`,

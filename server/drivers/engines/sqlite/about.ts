@@ -33,7 +33,7 @@ export const SQLITE: EngineAbout = {
   development: {
     isDefault: true,
     names: ['LIBSQL_URL', 'LIBSQL_AUTH_TOKEN'],
-    // Its token has a variable of its own.
+    // Its token has a separate variable.
     variables: ({ uri, password }) => ({
       LIBSQL_URL: uri.split('?')[0] ?? uri,
       LIBSQL_AUTH_TOKEN: password,

@@ -26,8 +26,8 @@ export interface MakingHow {
 }
 
 /**
- * Makes the file `to`, which must not exist, of the text `from`, which is removed; or adds its rows. Throws
- * RefusedText with the line of a statement that fails. The file is to be checked like an uploaded one.
+ * Converts the text `from`, which is removed, into the new file `to`, or adds its rows. Throws RefusedText
+ * with the line of a statement that fails. Check the file like an uploaded one.
  */
 export async function makeOfText(from: string, to: string, { sizeLimit, isAdded }: MakingHow): Promise<void> {
   const database = new DatabaseSync(to, {

@@ -229,8 +229,8 @@ export class AccountServer {
   }
 
   /**
-   * Ends the server, which takes too much of the disk: what it writes for sorting, undoing or waiting is
-   * bounded by nothing else, and the disk is everybody's. Never rejects.
+   * Ends a server that uses too much of the shared disk: nothing else limits what it writes for sorting,
+   * undoing or waiting. Never rejects.
    */
   async endFor(why: string): Promise<void> {
     this.#deps.warn(`the server ${this.#deps.listener.name} was ended: ${why}`);

@@ -1,4 +1,4 @@
-/** Options of connections to a database server, whichever engine it is of. */
+/** Options of connections to a database server of any engine. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 
@@ -22,9 +22,9 @@ export type ServerEndpoint =
 export interface LinksDeps {
   readonly administrator: Administrator;
   readonly endpoint: ServerEndpoint;
-  /** Secret from which passwords of our roles are derived. Throws if there is none yet. */
+  /** Secret from which the passwords of our roles are derived. Throws if it does not exist yet. */
   readonly secret: () => Buffer;
-  /** Whether it should answer; then who comes too early waits a little. */
+  /** Whether the server should be up; callers that come too early then wait a little. */
   readonly isUp: () => boolean;
 }
 

@@ -122,8 +122,8 @@ export class DiskGuard {
   }
 
   /**
-   * Ends servers that take far more than their databases may: what they write for sorting, undoing or waiting
-   * is bounded by nothing else, and the disk is everybody's. `isDue`: they are measured in any case.
+   * Ends servers that use far more of the shared disk than their databases may: nothing else limits what they
+   * write for sorting, undoing or waiting. `isDue`: measure them in any case.
    */
   async #endLargest(up: readonly Guarded[], isDue: boolean): Promise<void> {
     const { bavail, bsize } = await statfs(this.#deps.folder);

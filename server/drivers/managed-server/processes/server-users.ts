@@ -4,7 +4,7 @@
  */
 import type { UserRange } from '../../../platform/host/other-users.ts';
 
-/** Client programs of an engine that run at a time, each as a user of its own. */
+/** Maximum client programs of an engine at a time, each with a separate user. */
 export const CLIENT_USERS = 10;
 
 /**

@@ -71,7 +71,7 @@ export function startFailed(): AppError {
   });
 }
 
-/** Words for the failure of a server in the middle of our own work, whose own words are the engine's. */
+/** The API's error for a server that failed during our own work, in place of the engine's message. */
 export function asUnavailable(title: string) {
   return (error: unknown): never => {
     if (isAppError(error)) throw error;

@@ -113,7 +113,7 @@ export class DumpParts {
   }
 }
 
-/** A name that is no text is none that a database can have. */
+/** A database cannot have a name that is not text. */
 function parsed(name: string): string {
   try {
     return String(JSON.parse(name));

@@ -224,7 +224,7 @@ const OVERHEAD_SHARE = 1 / 64;
 const PERIOD_US = 100_000;
 /** Share of one processor for the I/O threads of a guest. */
 const IO_SHARE = 0.25;
-/** QEMU uses up to 64 threads for disks, and some of its own. */
+/** QEMU uses up to 64 threads for disks, and a few others. */
 const OTHER_THREADS = 128;
 
 /** Values by the files of a guest's control group. */
@@ -232,7 +232,7 @@ export function limitsOf({ vcpus, memoryMb }: GuestSize): Readonly<Record<string
   const memory = memoryMb * MIB;
   return {
     'memory.max': String(memory + OVERHEAD_BYTES + Math.ceil(memory * OVERHEAD_SHARE)),
-    // Half of a guest is no guest.
+    // A half-started guest is useless.
     'memory.oom.group': '1',
     'cpu.max': `${Math.round((vcpus + IO_SHARE) * PERIOD_US)} ${PERIOD_US}`,
     'pids.max': String(vcpus + OTHER_THREADS),

@@ -177,7 +177,7 @@ export class GuestRun {
     return true;
   }
 
-  /** QEMU's word for its state: `prelaunch`, `running`, `paused`, … Rejects with QmpError. */
+  /** QEMU's name for its state: `prelaunch`, `running`, `paused`, … Rejects with QmpError. */
   async status(timeoutMs?: number): Promise<string> {
     const answer = (await this.command('query-status', {}, timeoutMs)) as { status?: unknown } | null;
     return String(answer?.status);

@@ -16,7 +16,7 @@ const QEMU_IMG_MS = 60_000;
 /** Owner of a guest's files; null: our own user. */
 type Owner = number | null;
 
-/** `error` as an AppError, with a code of its own for a full disk. */
+/** `error` as an AppError, with a separate code for a full disk. */
 export function asDiskError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const { code, stderr } = error as { code?: unknown; stderr?: unknown };

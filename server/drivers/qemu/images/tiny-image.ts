@@ -30,7 +30,7 @@ export function tinyIn(folder: string): TinyImage {
   return { kernel: join(folder, 'tiny-kernel'), initrd: join(folder, 'tiny-initrd') };
 }
 
-/** Why there is no built-in image, from the set-up; null: there is one. */
+/** Why there is no built-in image, from the set-up; null: the image exists. */
 export function whyNoTinyImage({ kernel, initrd }: TinyImage): NoTinyImage | null {
   if (existsSync(kernel) && existsSync(initrd)) return null;
   const coming = preparing('guest-image');

@@ -18,7 +18,7 @@ export interface OperatorMongodb extends ServerAddress {
 export type MongodbChoice =
   | { readonly kind: 'url'; readonly address: OperatorMongodb }
   | { readonly kind: 'host' }
-  /** `why`: an installed mongod is not used; null: there is none. */
+  /** `why` an installed mongod is not used; null: none is installed. */
   | { readonly kind: 'built-in'; readonly why: string | null };
 
 type Settings = Pick<Config, 'mongodbUrl' | 'mongodbServer' | 'databaseHost'>;

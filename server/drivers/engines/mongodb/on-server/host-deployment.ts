@@ -58,7 +58,7 @@ export function hostDeployment(options: HostDeploymentOptions): MongodbDeploymen
       if (isNew) await logIn().catch((error) => makeAdministrator(error, address()));
       version = (await client().db('admin').command({ buildInfo: 1 })).version;
     } catch (error) {
-      // The driver's connections that failed to open at first may be closed for good.
+      // The driver may have closed connections that failed to open at first.
       await admin?.close().catch(() => {});
       admin = null;
       throw error;

@@ -26,7 +26,7 @@ export interface MongodServerDeps {
   readonly firstPort: number;
   /** Throws `engine_unavailable`. */
   readonly program: () => Promise<Mongod>;
-  /** Rejects until the administrator can log in, who is created first for new data. */
+  /** Rejects until the administrator can log in. For new data, the administrator is created first. */
   readonly greet: (isNew: boolean) => Promise<void>;
   /** See ServerKind. */
   readonly probe: () => Promise<unknown>;

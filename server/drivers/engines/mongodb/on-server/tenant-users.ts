@@ -73,7 +73,7 @@ export class TenantUsers {
     await db.dropDatabase();
   }
 
-  /** Databases of this cloud, found by their users: one without documents is listed nowhere else. */
+  /** Databases of this cloud, found by their users, because the server does not list empty ones. */
   async databases(): Promise<string[]> {
     const { users } = await this.#admin.command({ usersInfo: { forAllDBs: true } });
     const ours = users.filter(({ customData }: Document) => customData?.cloudlet === this.#mark());

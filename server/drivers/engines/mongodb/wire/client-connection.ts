@@ -44,7 +44,7 @@ export interface ConnectionDeps {
   /** Has a command executed; resolves with the reply. Never rejects. */
   readonly execute: (database: EngineDatabase, sections: Buffer) => Promise<Uint8Array>;
   readonly sessionsOf: (database: string) => number;
-  /** Resolves with the socket to read from, which is another one for who asks for TLS. */
+  /** Resolves with the socket to read from: a new one if the client asks for TLS. */
   readonly enter: (socket: Socket, host: string) => Promise<Socket>;
 }
 

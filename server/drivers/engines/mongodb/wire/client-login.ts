@@ -37,7 +37,7 @@ export class ClientLogin {
     this.#deps = deps;
   }
 
-  /** The connection is to be closed: its client does nothing but guess. */
+  /** The connection must be closed: its client only guesses passwords. */
   get isExhausted(): boolean {
     return this.#failures >= MAX_FAILURES;
   }

@@ -30,8 +30,8 @@ export class TenantLogins {
   }
 
   /**
-   * The login of the database of that name; null: there is none. The same object until it changes. Throws
-   * `engine_unavailable` when it is damaged.
+   * The login of the database with that name; null: none. The same object until it changes. Throws
+   * `engine_unavailable` if it is damaged.
    */
   async find(name: string): Promise<Login | null> {
     if (!NAME.test(name)) return null;

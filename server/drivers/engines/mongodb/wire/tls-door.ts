@@ -48,8 +48,8 @@ export class TlsDoor {
   }
 
   /**
-   * Resolves with the socket to read from. Whether the handshake succeeds is seen there. Throws
-   * `engine_unavailable` when there is no certificate.
+   * Resolves with the socket to read from, which shows whether the handshake succeeds. Throws
+   * `engine_unavailable` without a certificate.
    */
   async enter({ socket, source }: Arrival): Promise<Socket> {
     if (this.#tls === null) return socket;

@@ -88,7 +88,7 @@ export class ByteReader {
   }
 }
 
-/** Reads up to the data. Texts are bytes, each a character. Throws LoadFailed. */
+/** Reads up to the data. In texts, each character is a byte. Throws LoadFailed. */
 export async function readContents(reader: ByteReader): Promise<ArchiveContents> {
   if (!(await reader.bytes(ARCHIVE_MAGIC.length)).equals(ARCHIVE_MAGIC)) throw damaged('it has no header');
   const [major, minor] = [await reader.byte(), await reader.byte(), await reader.byte()];
