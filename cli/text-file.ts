@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { UsageError } from './failures.ts';
 
 /**
- * The text of a file, `-`: of standard input, without a byte order mark, which is the editor's and not the
- * text's. Throws UsageError for what cannot be read, and for UTF-16.
+ * The text of a file, `-`: of standard input, without the byte order mark that some editors add. Throws
+ * UsageError for what cannot be read, and for UTF-16.
  */
 export function readTextFile(path: string): string {
   let bytes: Buffer;

@@ -1,4 +1,4 @@
-/** The mail of the cloud. Only administrators may; whoever else asks is refused by the cloud. */
+/** The mail of the cloud. For administrators only; the cloud refuses others. */
 import type { Mail } from '../../sdk/index.ts';
 import type { Command } from '../command.ts';
 import { all } from '../resources.ts';

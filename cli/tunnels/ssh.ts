@@ -81,8 +81,8 @@ export function userPublicKeys(): string[] {
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`.replaceAll('%', '%%');
 
 /**
- * Lends the key of this client to the machine for two minutes, unless the machine was made with it. Where
- * that fails, one of the user's own may open the machine. API keys that may not lend say nothing of it.
+ * Lends the key of this client to the machine for two minutes, unless the machine was made with it. If that
+ * fails, a key of the user may still open the machine. For API keys that may not lend, nothing is reported.
  */
 export async function lendOwnKey(cloud: Cloud, vmId: string, output: Output): Promise<void> {
   try {

@@ -40,7 +40,9 @@ class Field {
     return product;
   }
 
-  /** x^(8 · lengthBytes): what so many bytes do to the CRC before them. Parts mostly have one length. */
+  /**
+   * x^(8 · lengthBytes): the effect of that many bytes on the CRC before them. Parts mostly have one length.
+   */
   power(lengthBytes: number): bigint {
     if (lengthBytes === this.#lastLength) return this.#lastPower;
     let power = this.#one;

@@ -60,7 +60,7 @@ export function isCrc(name: DigestName): name is CrcName {
   return name in POLYNOMIALS;
 }
 
-/** A number as so many bytes. */
+/** A number as that many bytes. */
 export function bigEndian(value: bigint, sizeBytes: number): Buffer {
   return Buffer.from(value.toString(16).padStart(2 * sizeBytes, '0'), 'hex');
 }

@@ -36,7 +36,7 @@ export class Seals {
     this.#isStopped = true;
   }
 
-  /** Seals what is there. One process of a cluster does this at a time; of two only one has its way. */
+  /** Seals new entries. If two processes of a cluster try at once, only one succeeds. */
   async seal({ all = false } = {}): Promise<void> {
     const { changes, store, clock } = this.#deps;
     while (!this.#isStopped) {

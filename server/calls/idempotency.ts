@@ -261,7 +261,7 @@ export class Attempt {
     ];
   }
 
-  /** Deletes the oldest responses of the account, if it is time to, now that so many bytes are added. */
+  /** Deletes the oldest responses of the account, if due after adding that many bytes. */
   #trim(added: number): Statement[] {
     const { store, maxKept } = this.#deps;
     const { accountId } = this.#name;

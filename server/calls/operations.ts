@@ -147,7 +147,7 @@ export class Operations {
     });
   }
 
-  /** Deletes the account's oldest ended operations, if it is time to, now that so many bytes are added. */
+  /** Deletes the account's oldest ended operations, if due after adding that many bytes. */
   #trim(accountId: number, added: number): Statement[] {
     const { store, maxKept } = this.#deps;
     if (!this.#trims.isDue(accountId, added)) return [];

@@ -22,7 +22,7 @@ import { buildCloud, type Cloud } from './cloud.ts';
 import { targetAt } from './recovery-target.ts';
 import { prepareDirectory, withMetadata } from './restored-directory.ts';
 
-/** What a drill's process needs besides the request. */
+/** Inputs of a drill's process besides the request. */
 export interface DrillMeans {
   /** Settings of the live cloud. */
   readonly config: Config;

@@ -228,7 +228,7 @@ function errorFields(error: Error) {
 function fileOutput() {
   const output = pino.destination({ fd: 2, sync: false, maxLength: MOST_WAITING_BYTES });
   output.on('error', () => {
-    // At the end of the process pino would try again for ever.
+    // At the end of the process pino would retry forever.
     output.flushSync = () => {};
   });
   return output;

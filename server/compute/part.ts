@@ -61,7 +61,7 @@ export interface ComputeDeps {
   readonly billing: VmBilling;
   readonly announce: Announce<VmEventType>;
   readonly sweepGuard: SweepGuard;
-  /** Throws when so many more bytes must not be stored. */
+  /** Throws when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];

@@ -24,7 +24,7 @@ export interface DumpsDeps {
   readonly egress: Pick<Egress, 'counted'>;
   /** undefined: damage is not tracked. */
   readonly faults?: Pick<DataFaults, 'noteReplaced'> | undefined;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 

@@ -60,7 +60,7 @@ export interface DatabasesDeps {
   readonly limits: EngineLimits;
   /** Connections of the server of an account. */
   readonly serverConnections: number;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;

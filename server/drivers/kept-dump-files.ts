@@ -13,7 +13,7 @@ const DUMP = /^db-[^.]+$/;
 
 export interface KeptDumpFilesOptions {
   readonly directory: string;
-  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 

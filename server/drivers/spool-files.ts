@@ -15,7 +15,7 @@ interface SpoolFilesOptions {
 /** Kept in memory first: most spools never grow larger. */
 const BLOCK_BYTES = 64 * 1024;
 
-/** `assertSpace` throws `out_of_space` when so many bytes more must not be stored. */
+/** `assertSpace` throws `out_of_space` when that many more bytes cannot be stored. */
 export function spoolsIn(directory: string, assertSpace: (bytes: number) => void): () => Spool {
   return () => new SpoolFile({ directory, assertSpace });
 }

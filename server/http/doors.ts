@@ -60,7 +60,7 @@ export function openDoors(config: Config, deps: DoorsDeps) {
       limiter: s3Limiter,
       protocol: 's3',
     }),
-    // Errors of the machines' web servers are no concern of the operator's.
+    // The operator need not know of errors of machines' web servers.
     named: new Door({
       ...frame,
       headers: {},

@@ -171,7 +171,7 @@ export class MailStore {
     return new Map(rows.map(({ state, count }) => [state, Number(count)]));
   }
 
-  /** Forgets what ended before then, and gives up what is of no use any more. */
+  /** Forgets what ended before then, and gives up what is useless by now. */
   sweep(now: number, keptMs: number): Statement[] {
     return [
       {

@@ -20,7 +20,7 @@ export interface NewMail extends MailText {
   readonly accountId: number;
   readonly kind: string;
   readonly to: string;
-  /** Time after which it is of no use. */
+  /** Time after which it is useless. */
   readonly lifeMs: number;
 }
 

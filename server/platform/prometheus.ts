@@ -148,7 +148,7 @@ interface FinishedRequest {
 }
 
 interface RouteRequests {
-  /** As displayed. */
+  /** Name as displayed. */
   readonly labels: string;
   readonly statuses: Map<number, number>;
   readonly histogram: Histogram;

@@ -118,7 +118,7 @@ export abstract class SendingLoop {
     }
   }
 
-  /** Starts an attempt for each receiver that is next. */
+  /** Starts an attempt for each receiver whose turn it is. */
   async #serve(): Promise<void> {
     const { clock } = this.#deps;
     const rows = await this.nextOfEach();

@@ -63,7 +63,7 @@ export interface StorageDeps {
     readonly alarms: Alarms;
     readonly sweepGuard: SweepGuard;
     readonly linkSecret: Uint8Array;
-    /** Throws when so many bytes more must not be stored. */
+    /** Throws when that many more bytes cannot be stored. */
     readonly assertSpace: (bytes: number) => void;
   };
   readonly billing: StorageBilling;

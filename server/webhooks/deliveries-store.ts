@@ -88,7 +88,7 @@ export class DeliveryStore {
     );
   }
 
-  /** The delivery of a webhook that is next. */
+  /** The next delivery of a webhook. */
   nextOf(webhook: number): Awaitable<OutgoingRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS}, w.webhook_id, w.url, w.failing_since, w.sealed_secret, w.sealed_old_secret,

@@ -173,7 +173,7 @@ export class ArchiveContents {
     this.collections = found.map((about) => collectionOf(about, this.#besideOf(about)));
   }
 
-  /** To be called once. Throws BrokenArchive, at the end too: when it is not whole. */
+  /** Call it once. Throws BrokenArchive, also at the end if the archive is incomplete. */
   *batches(): Generator<DocumentBatch> {
     const sums = new Map<string, Crc64>();
     const ended = new Set<string>();

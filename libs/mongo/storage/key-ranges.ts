@@ -19,7 +19,7 @@ export function rangesOfSpans(
     const isDescending = index.descending[prefix.length] ?? false;
     // Descending, the end of a text is 255 itself.
     const high = isDescending ? afterPrefix(afterPrefix(low)) : afterPrefix(low);
-    // An expression finds itself too.
+    // A regular expression also matches itself as a value.
     return [{ low, high }, only(span.regex)];
   });
 }

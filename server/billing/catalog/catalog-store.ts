@@ -79,7 +79,7 @@ export class CatalogStore {
     this.#reads = reads;
   }
 
-  /** Every price ever set. */
+  /** All prices, including replaced ones. */
   prices(): Awaitable<PriceRow[]> {
     return this.#reads.all('SELECT meter, variant, plan, effective_from, price_nano FROM prices');
   }

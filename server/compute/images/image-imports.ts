@@ -27,7 +27,7 @@ interface ImageImportsDeps {
   readonly hypervisor: Hypervisor;
   readonly sources: ImageSources;
   readonly sweepGuard: SweepGuard;
-  /** Throws `out_of_space` or `read_only` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` or `read_only` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Largest source and largest virtual disk, bytes. */
   readonly maxBytes: number;
@@ -297,7 +297,7 @@ function failure(error: unknown): { code: string; message: string } {
 }
 
 interface StagingDeps {
-  /** Throws `out_of_space` or `read_only` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` or `read_only` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Largest source, bytes. */
   readonly maxBytes: number;

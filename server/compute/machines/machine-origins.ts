@@ -25,7 +25,7 @@ export interface MachinePoints {
 export interface MachineOriginsDeps {
   readonly store: VmStore;
   readonly points: MachinePoints;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 

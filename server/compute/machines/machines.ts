@@ -43,7 +43,7 @@ export interface MachinesDeps {
   readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit' | 'planOf' | 'created'>;
   readonly descriptors: OpenFiles;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly services: Pick<NetworkServices, 'find'>;
   readonly origins: MachineOrigins;

@@ -43,7 +43,7 @@ export interface CreationDeps {
   readonly points: DatabasePoints;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;

@@ -39,7 +39,7 @@ export interface DatabaseDeleterDeps {
   readonly views: DatabaseViews;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Retention of a last dump, ms; 0: no dump is kept. */
   readonly keepMs: number;

@@ -18,7 +18,7 @@ export interface RefillDeps {
   readonly lifecycle: Lifecycle;
   readonly turns: DatabaseTurns;
   readonly kept: KeptDumps;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 

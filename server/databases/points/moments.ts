@@ -16,7 +16,7 @@ export interface MomentsDeps {
   readonly archive: ContinuousArchive;
   readonly engines: Pick<Engines, 'get'>;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 

@@ -25,7 +25,7 @@ import { removeTree } from '../host-process/tree-removal.ts';
 export interface DrillProcessesDeps {
   /** The script that the process runs with Node. */
   readonly entry: string;
-  /** What it needs besides the request, as JSON. */
+  /** Its inputs besides the request, as JSON. */
   readonly means: () => unknown;
   /** Where scratch directories are created; may contain other files. */
   readonly directory: string;

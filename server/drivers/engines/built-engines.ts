@@ -50,7 +50,9 @@ function processesFor(memoryBytes: number): number {
   return Math.max(6, Math.min(48, Math.floor((memoryBytes * MEMORY_SHARE) / (CHILD_MEMORY_MB * 2 ** 20))));
 }
 
-/** As many as for guests; databases use the first half, servers count down from the last. */
+/**
+ * Number of user ids, the same as for guests; databases use the first half, servers count down from the last.
+ */
 const UIDS = 2 ** 20;
 /** For a restore drill, which opens one database at a time. */
 const DRILL_UIDS = { offset: UIDS / 2, count: 256 };

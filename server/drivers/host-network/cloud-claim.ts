@@ -95,7 +95,10 @@ export function commentIn(listed: string): string | null {
   return MARKED.exec(listed)?.[1] ?? null;
 }
 
-/** Cloud and directory of such a comment; null: it was cut, or names a folder that a comment cannot. */
+/**
+ * Cloud and directory of such a comment; null: it was cut, or the name of the folder does not fit in a
+ * comment.
+ */
 export function ownerOf(comment: string): { readonly cloudId: string; readonly dataDir: string } | null {
   const [, cloudId, dataDir = ''] = OWNER.exec(comment) ?? [];
   const isWhole = comment.length < MAX_COMMENT && !dataDir.includes('?');

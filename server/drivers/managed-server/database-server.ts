@@ -29,7 +29,7 @@ export interface EngineServer {
 }
 
 export interface ManagedEngineOptions {
-  /** Directory of Cloudlet's, for all files of the server. */
+  /** Cloudlet's directory for all files of the server. */
   readonly folder: string;
   readonly processes: HostProcesses;
   /** The first of its user ids; null: it runs as our own user. */
@@ -104,7 +104,7 @@ export function innerPort(firstPort: number): number {
 const PUBLIC_PORTS = 5000;
 const FIRST_ANSWER_MS = 2000;
 
-/** The readiness of a server of the operator's. */
+/** The readiness of the operator's server. */
 export interface ExternalSaid {
   readonly version: string | null;
   readonly limits: readonly string[];

@@ -92,7 +92,7 @@ export interface ManagedServerDeps {
   readonly processes: HostProcesses;
   /** User number of the server, for HostProcesses. */
   readonly uid: number | null;
-  /** Directory of Cloudlet's, for this server only. */
+  /** Cloudlet's directory for this server only. */
   readonly folder: string;
   readonly alarms: {
     raise(code: string, detail: string, fix: string): void;

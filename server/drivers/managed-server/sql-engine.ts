@@ -90,7 +90,7 @@ export interface SqlEngineParts<Admin, L> {
     dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
     load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void>;
   };
-  /** Statements of the watchdog, for a server of the operator's. */
+  /** Statements of the watchdog, for the operator's server. */
   readonly watched: Watched<Admin>;
   readonly logs: TenantLogs;
   readonly warn: (text: string) => void;

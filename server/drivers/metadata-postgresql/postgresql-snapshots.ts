@@ -16,7 +16,7 @@ export interface PostgresqlSnapshotsDeps {
   readonly url: string;
   /** A folder of our own. */
   readonly work: string;
-  /** Throws when so many bytes more must not be stored. */
+  /** Throws when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly clock: { now(): number };
 }

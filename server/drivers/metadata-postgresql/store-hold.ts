@@ -12,7 +12,7 @@ import { makeStoreTables } from './postgresql-schema.ts';
 
 export interface HoldDeps {
   readonly url: string;
-  /** Identifies this process among all that ever wrote to the database. */
+  /** Unique id of this process as a writer of the database. */
   readonly writer: string;
   readonly clock: { now(): number; monotonic(): number };
   /** Called once when another process has taken over; `by` names it. */

@@ -191,8 +191,8 @@ export class SqliteMetadata implements Metadata {
   }
 
   /**
-   * All reads of one turn of the event loop see the same state, unless a commit is answered in between: to
-   * take the locks of a read, and to look again at pages that may have changed, costs more than the read.
+   * All reads of one turn of the event loop share a transaction, unless a commit is answered in between,
+   * because its locks and checks for changed pages cost more than a read.
    */
   #shareSnapshot(): void {
     if (this.#snapshotOpen) return;

@@ -17,7 +17,7 @@ const READ_BYTES = 2 ** 20;
 export class SqliteSnapshots implements Snapshots {
   readonly #directory: string;
   readonly #work: string;
-  /** Throws when so many bytes more must not be stored. */
+  /** Throws when that many more bytes cannot be stored. */
   readonly #assertSpace: (bytes: number) => void;
 
   /** `directory`: of the database. `work`: a folder of our own on the same disk. */

@@ -70,7 +70,7 @@ const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
   ['isCut', /^(?:true|false)$/],
 ];
 
-/** The arguments for QEMU. Throws when a value has another form than its own: nothing is ever escaped. */
+/** The arguments for QEMU. Throws for a value with an unexpected form, because nothing is escaped. */
 export function qemuArguments(launch: Launch): string[] {
   for (const [key, form] of FORMS) {
     if (!form.test(String(launch[key]))) throw new Error(`not a ${key} for a guest`);

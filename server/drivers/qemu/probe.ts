@@ -1,6 +1,6 @@
 /**
- * Finds out whether KVM is of use here. That its device opens says little: there are hosts where it does and
- * every guest then crawls. So something is booted, emulated first and then with KVM, and timed.
+ * Finds out whether KVM is fast here. On some hosts its device opens, but every guest is slow. So a small
+ * guest is booted and timed, first emulated, then with KVM.
  */
 import { once } from 'node:events';
 import * as fs from 'node:fs';
@@ -22,7 +22,7 @@ import {
 import type { QemuProgram } from './program.ts';
 
 export interface ProbeDeps {
-  /** Directory of Cloudlet's, for the result and the boot files of the probe. */
+  /** Cloudlet's directory for the result and the boot files of the probe. */
   readonly directory: string;
   readonly clock: Clock;
   /** A separate user, as guests have; null: our own. */

@@ -29,7 +29,7 @@ export interface QemuDeps {
   readonly bridge: GuestBridge | null;
   /** This host's disk, with the directories above; without it: it is never full. */
   readonly disk?: HostDisk;
-  /** Throws when so many bytes more must not be stored. */
+  /** Throws when that many more bytes cannot be stored. */
   readonly assertSpace?: (bytes: number) => void;
   /** Time limit for a KVM guest's first sign of life, in CPU time and wall time. */
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };

@@ -1,8 +1,8 @@
-/** Files of pieces that are not whole, or not readable. */
+/** Files of pieces that are incomplete or unreadable. */
 import { isCode } from '../../platform/files.ts';
 import { Damaged } from '../../recovery/repository/piece-box.ts';
 
-/** End of the names of files that are not whole yet. */
+/** Suffix of the names of incomplete files. */
 export const UNFINISHED = '.unfinished';
 /** Error codes of a damaged disk or file system for one file. */
 const UNREADABLE = ['EIO', 'EBADMSG', 'EUCLEAN', 'EISDIR'];

@@ -165,7 +165,7 @@ export class LogLines {
   async trim(server: string, keeping: Keeping): Promise<void> {
     const lines = await this.lines(server);
     for (const each of surplus(lines, keeping)) {
-      // A base copy without its log is of no use, so it goes first.
+      // A base copy without its log is useless, so it is removed first.
       for (const name of filesOfLine(server, each)) {
         try {
           await this.#deps.target.remove(name);

@@ -76,7 +76,7 @@ export async function verifyLogs(options: LogVerifyOptions): Promise<LogVerdict>
   return { servers: servers.size, bases, parts, bytes, unread, damage, damagedFiles: flaws.length };
 }
 
-/** Files of logs that are of no use: damaged themselves, or in their pieces. */
+/** Unusable files of logs: damaged themselves, or in their pieces. */
 export function uselessFiles({ damage }: Pick<Verdict, 'damage'>): ReadonlySet<string> {
   return new Set(damage.flatMap(({ file, needed_by }) => [file, needed_by]));
 }

@@ -21,7 +21,7 @@ export interface OpenedPointsDeps {
   openFolder(folder: string, keys: { readonly path: string; readonly text: string }): Promise<OpenedFolder>;
   /** Reached once both run. */
   readonly files: () => Pick<PointFiles, 'points' | 'find' | 'findAll'>;
-  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 

@@ -63,7 +63,7 @@ export class Removals {
     if (!DELETABLE.includes(row.state)) {
       throw invalidState(row, 'is being created', 'Cancel it first');
     }
-    // An incomplete point is of no use, so it has no grace period.
+    // An incomplete point is useless, so it has no grace period.
     const grace = row.completed_at === null ? 0 : graceMs;
     if (row.completed_at !== null) await this.#write((repository) => repository.markDeleted(pointId));
     const response = await changes.run(call, async (change) => {

@@ -213,7 +213,7 @@ async function firstSettings(call: S3Call): Promise<BucketSettings> {
 }
 
 /**
- * As on AWS, creating an existing bucket again in us-east-1 is no error unless it would differ. Throws
+ * Creating an existing bucket again in us-east-1 is no error unless it would differ, as on AWS. Throws
  * S3Error BucketAlreadyOwnedByYou, BucketAlreadyExists.
  */
 async function assertSame(

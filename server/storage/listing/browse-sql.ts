@@ -114,7 +114,9 @@ export class BrowseSql {
     return measured ?? { files: 0, nameBytes: 0, last: null };
   }
 
-  /** The first of the next `scan` live names up to `end` whose bytes only a client's key opens. */
+  /**
+   * Searches the next `scan` live names up to `end` for the first one that is encrypted with a client's key.
+   */
   customerEncrypted(
     bucketId: number,
     from: From,

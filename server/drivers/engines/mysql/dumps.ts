@@ -44,7 +44,7 @@ export interface DumpsDeps {
   readonly dumper: () => { readonly user: string; readonly password: string };
   /** Bytes of the files of a database. */
   readonly fileBytes: (admin: Admin, database: string) => Promise<number>;
-  /** Directory of Cloudlet's, for the journals of unfinished loads. */
+  /** Cloudlet's directory for the journals of unfinished loads. */
   readonly folder: string;
   readonly alarms: ManagedEngineOptions['alarms'];
   readonly warn: (text: string) => void;

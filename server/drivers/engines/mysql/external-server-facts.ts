@@ -1,4 +1,4 @@
-/** The facts of a server of the operator's, whether it can be used, and its limits. */
+/** Facts about the operator's server: whether it can be used, and its limits. */
 import { isIP } from 'node:net';
 import type { AppError } from '../../../platform/errors.ts';
 import { type ServerAddress, serverAddress } from '../../managed-server/links/server-url.ts';

@@ -1,6 +1,6 @@
 /**
- * MySQL as users know it: MariaDB, a server of ours for each account, or a server of the operator's. Its own
- * rights separate tenants; limits that a tenant may lift are enforced from outside.
+ * MySQL as users know it: MariaDB, with one of our servers for each account, or on the operator's server. Its
+ * own rights separate tenants; limits that a tenant may lift are enforced from outside.
  */
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';

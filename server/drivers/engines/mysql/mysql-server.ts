@@ -233,7 +233,7 @@ function settingsOf(at: Settings) {
     '--key-buffer-size=1M',
     '--aria-pagecache-buffer-size=8M',
     `--innodb-temp-data-file-path=${TEMPORARY_TABLES}`,
-    // The most that a session may set for itself.
+    // The maximum that a session may set.
     ...['sort-buffer-size', 'join-buffer-size', 'read-rnd-buffer-size', 'read-buffer-size'].map(
       (name) => `--maximum-${name}=16M`,
     ),

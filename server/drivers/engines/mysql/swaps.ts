@@ -26,7 +26,7 @@ export interface Swap {
 }
 
 export interface SwapsDeps {
-  /** Directory of Cloudlet's, for the journals. */
+  /** Cloudlet's directory for the journals. */
   readonly folder: string;
   readonly links: Pick<MysqlLinks, 'asAdmin' | 'putBackPassword'>;
   /** Runs SQL as one of our users. Throws LoadFailed. */
@@ -128,7 +128,7 @@ export class Swaps {
 
   async #makePrograms(users: store.Users, programs: Buffer): Promise<LoadFailed | null> {
     const { links, fill } = this.#deps;
-    // The tenant may have changed it, as everyone may with his own.
+    // The tenant may have changed the password of its role.
     await links.putBackPassword(users.writer);
     let failure: LoadFailed | null = null;
     try {

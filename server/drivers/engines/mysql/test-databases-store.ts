@@ -38,7 +38,7 @@ export async function testBytes(admin: Admin, name: string): Promise<number> {
 export async function testDatabases(admin: Admin): Promise<TestDatabase[]> {
   const rows = await rowsOf(
     admin,
-    // Names of files have other characters for those that are none of theirs.
+    // File names encode the characters that files cannot have.
     `SELECT SCHEMA_NAME AS name, COALESCE(SUM(f.bytes), 0) AS bytes
      FROM information_schema.SCHEMATA s LEFT JOIN (${admin.dialect.files}) f
        ON LEFT(f.name, LOCATE('/', f.name) - 1) = CONVERT(CAST(CONVERT(s.SCHEMA_NAME USING filename) AS BINARY) USING utf8mb4)

@@ -1,4 +1,4 @@
-/** The facts of a server of the operator's, whether it can be used, and its limits. */
+/** Facts about the operator's server: whether it can be used, and its limits. */
 import type { ClientBase } from 'pg';
 import type { AppError } from '../../../platform/errors.ts';
 import { type ServerAddress, serverAddress } from '../../managed-server/links/server-url.ts';

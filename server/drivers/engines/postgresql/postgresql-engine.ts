@@ -1,6 +1,6 @@
 /**
- * PostgreSQL, a server of ours for each account, or a server of the operator's. Each database belongs to the
- * administrator, and only members of the role of its name may log in; limits that a tenant may lift are
+ * PostgreSQL, with one of our servers for each account, or on the operator's server. Each database belongs to
+ * the administrator, and only members of the role of its name may log in; limits that a tenant may lift are
  * enforced from outside.
  */
 import { join } from 'node:path';
@@ -135,7 +135,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     return this.#options.account?.keepsLog ?? false;
   }
 
-  /** Our part of a server of the operator's, once that is up; null: the server is ours. */
+  /** Our part of the operator's server, once it is up; null: the server is ours. */
   get #guest(): store.Guest | null {
     const { external = null } = this.#options;
     if (external === null) return null;

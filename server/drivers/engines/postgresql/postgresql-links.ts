@@ -19,7 +19,7 @@ const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_onl
 /** On our servers, tenants see all statements except ours, which contain password verifiers. */
 const UNCOUNTED = '-c pg_stat_statements.track=none -c track_activities=off';
 const CONNECT_MS = 10_000;
-/** Few connections of Cloudlet's: each is a process of the server. */
+/** Maximum connections of Cloudlet: each is a process of the server. */
 const IDLE_MS = 10_000;
 
 /** `cannot_connect_now`: the server is recovering after one of its processes crashed. */

@@ -86,8 +86,8 @@ export async function endBeyond(client: ClientBase, most: number): Promise<void>
 }
 
 /**
- * Ends tenants' sessions whose statement runs for longer than its database allows: whoever may set
- * statement_timeout may lift it. A second later, so that the proper cancellation comes first.
+ * Ends tenants' sessions whose statement exceeds the time limit of its database, because users can lift
+ * statement_timeout. Waits one second more, so that the server's own limit acts first.
  */
 export async function endRunaways(client: ClientBase): Promise<Session[]> {
   const { rows } = await client.query(
@@ -128,8 +128,8 @@ export async function endStrays(client: ClientBase): Promise<void> {
 const DELETES = '^\\s*((begin|start|set)\\M[^;]*;\\s*)*(delete|truncate|drop|vacuum|commit|end)\\M';
 
 /**
- * Ends sessions of tenants, and loads, that have written in a transaction that is not over. Deletes go on:
- * a server that grows by them is ended (managed-server/processes/disk-guard.ts).
+ * Ends tenants' sessions and loads whose open transaction has written. Deletes continue: a server that grows
+ * by them is ended (managed-server/processes/disk-guard.ts).
  */
 export async function endWriters(client: ClientBase): Promise<void> {
   await client.query(

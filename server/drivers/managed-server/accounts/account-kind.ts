@@ -65,7 +65,7 @@ export interface AccountServersDeps {
 /** Dependencies of one account's server. */
 export interface AccountServerDeps {
   readonly accountId: number;
-  /** Directory of Cloudlet's, for all files of the server. */
+  /** Cloudlet's directory for all files of the server. */
   readonly folder: string;
   readonly engine: AccountEngine;
   readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;

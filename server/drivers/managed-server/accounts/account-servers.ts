@@ -119,7 +119,7 @@ export class AccountServers implements Engine {
     });
   }
 
-  /** A connection waits at that listener. False: not one of ours. */
+  /** A connection waits at that listener. False: not a listener of this engine. */
   wanted(listener: string): boolean {
     const [name, account] = listener.split(':');
     const server = name === this.name ? this.#servers.byAccount.get(Number(account)) : undefined;

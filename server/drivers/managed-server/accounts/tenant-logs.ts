@@ -37,7 +37,7 @@ export interface LogEntry {
 }
 
 export interface TenantLogsDeps {
-  /** Directory of Cloudlet's, for these logs only. */
+  /** Cloudlet's directory for these logs only. */
   readonly folder: string;
 }
 

@@ -140,7 +140,7 @@ export class TenantQueries<C> {
     try {
       return await attempt().catch(async (error) => {
         if (error.code !== statements.wrongPassword) throw error;
-        // The tenant changed the password of our role, as everyone may with his own.
+        // The tenant changed the password of our role, which roles may do themselves.
         await links.putBackPassword(how.role);
         return attempt();
       });

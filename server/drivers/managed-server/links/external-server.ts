@@ -1,4 +1,4 @@
-/** A database server of the operator's: it is neither started nor stopped, only asked whether it will do. */
+/** The operator's database server: it is neither started nor stopped, only checked. */
 import { SEE_LOG } from '../../../platform/alarms.ts';
 import type { AppError } from '../../../platform/errors.ts';
 import type { EngineServer } from '../database-server.ts';

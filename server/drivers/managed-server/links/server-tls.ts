@@ -19,7 +19,7 @@ export interface ServerTlsOptions {
   /** Paths of the operator's certificate and key; empty: ours. */
   readonly certFile: string;
   readonly keyFile: string;
-  /** Directory of Cloudlet's, for the certificate authority only. */
+  /** Cloudlet's directory for the certificate authority only. */
   readonly folder: string;
   readonly clock: Clock;
 }

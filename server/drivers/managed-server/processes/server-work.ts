@@ -29,8 +29,8 @@ export class ServerWork {
   }
 
   /**
-   * Notes the work until it is done. `isStatement`: a user's, that may be ended for another account. When it
-   * fails because sessions were ended meanwhile, it rejects with the reason.
+   * Counts the work as pending until it is done. `isStatement`: a user's statement, which may be ended for
+   * another account. If sessions were ended meanwhile, it rejects with that reason.
    */
   async run<T>(work: () => Promise<T>, isStatement: boolean): Promise<T> {
     const held = isStatement ? 0 : 1;

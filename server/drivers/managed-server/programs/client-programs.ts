@@ -22,7 +22,7 @@ export interface ClientProgramsDeps {
   readonly processes: HostProcesses;
   /** First of their CLIENT_USERS users (server-users.ts); null: ours. */
   readonly uids: number | null;
-  /** Directory of Cloudlet's, for the folders of the programs. */
+  /** Cloudlet's directory for the folders of the programs. */
   readonly folder: string;
   /** The engine's name. */
   readonly name: string;
@@ -61,8 +61,8 @@ export interface ClientRun {
 }
 
 /**
- * So many of each kind at a time; others wait. A copy takes a dump and a load: none waits for itself.
- * Recovery points have theirs, as no user may keep a database out of them.
+ * Maximum of each kind at a time; others wait. Dumps and loads count separately, because a copy needs both.
+ * Recovery points have their own, so that no user can block them.
  */
 const COUNTS = { dump: 5, load: 3, point: 2 };
 export type SlotKind = keyof typeof COUNTS;

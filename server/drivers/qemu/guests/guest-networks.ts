@@ -164,7 +164,7 @@ export class GuestNetworks {
 }
 
 function notOfThisNetwork(address: string | null): AppError {
-  const detail = `the address of this machine (${address ?? 'none'}) is not of the bridge's network`;
+  const detail = `the address of this machine (${address ?? 'none'}) is outside the bridge's network`;
   const hint = 'create the machine again, or restore the earlier CLOUDLET_VM_POOL and CLOUDLET_VM_NETWORK';
   return new AppError('engine_unavailable', detail, { hint });
 }

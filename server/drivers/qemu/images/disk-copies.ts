@@ -34,7 +34,7 @@ export interface DiskCopiesDeps {
   readonly qemuImg: () => Promise<string | null>;
   /** Path of an image's file. */
   readonly imagePath: (imageId: string) => string;
-  /** Throws when so many bytes more must not be stored. */
+  /** Throws when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 
@@ -81,7 +81,7 @@ export class DiskCopies implements GuestFiles, GuestDisks {
     return record.diskFormat === 'raw' ? [file] : [file, base];
   }
 
-  /** Read only, ever. */
+  /** Only read, never written. */
   async *#image(imageId: string): AsyncGenerator<Uint8Array> {
     const fd = fs.openSync(this.#deps.imagePath(imageId), fs.constants.O_RDONLY);
     try {

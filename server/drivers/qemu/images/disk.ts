@@ -100,7 +100,7 @@ export function virtualBytes(path: string, format: 'raw' | 'qcow2'): number {
 }
 
 export interface OverlayOptions {
-  /** The image; read only, ever. */
+  /** The image; only read, never written. */
   readonly base: string;
   readonly format: 'raw' | 'qcow2';
   readonly diskGb: number;

@@ -40,7 +40,7 @@ export function whyNoTinyImage({ kernel, initrd }: TinyImage): NoTinyImage | nul
   }
   try {
     const { reason, fix } = JSON.parse(readFileSync(join(kernel, '..', REASON), 'utf8'));
-    // Everyone may read it in the status; whence this host has its packages is not theirs to know.
+    // Everyone may read it in the status; they must not learn where this host gets its packages.
     const plain = String(reason).replace(/\S*:\/\/\S*/g, '…');
     return { problem: `${NOT_TRIED.problem}: ${plain}`, fix: String(fix) };
   } catch {

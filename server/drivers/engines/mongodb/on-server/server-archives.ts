@@ -1,4 +1,4 @@
-/** Archives of databases on a MongoDB of the operator's, by the driver: no program of MongoDB's is needed. */
+/** Archives of databases on the operator's MongoDB, by the driver: no program of MongoDB's is needed. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { deserialize } from 'bson';
 import { type ClientSession, type Db, type Document, type MongoClient, MongoServerError } from 'mongodb';

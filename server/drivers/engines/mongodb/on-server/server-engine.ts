@@ -52,7 +52,7 @@ const EXACT = { promoteValues: false, bsonRegExp: true } as const;
 const TENANT = /^[uqr]_[a-z0-9]{16}$/;
 
 export interface ServerMongodbOptions {
-  /** Directory of Cloudlet's, for files being loaded. */
+  /** Cloudlet's directory for files being loaded. */
   readonly folder: string;
   readonly deployment: MongodbDeployment;
 }

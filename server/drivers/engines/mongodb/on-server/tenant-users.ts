@@ -1,4 +1,4 @@
-/** Users and databases on a MongoDB of the operator's: each user is kept in the one database it may use. */
+/** Users and databases on the operator's MongoDB: each user is kept in the one database it may use. */
 import type { Db, Document, MongoClient } from 'mongodb';
 import type { Access } from '../../../../databases/engine.ts';
 

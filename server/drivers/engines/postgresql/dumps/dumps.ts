@@ -48,7 +48,7 @@ export interface DumpsDeps {
   readonly guest: () => store.Guest | null;
   readonly alarms: ManagedEngineOptions['alarms'];
   readonly warn: (text: string) => void;
-  /** Directory of Cloudlet's, for the files of archives that are being loaded. */
+  /** Cloudlet's directory for the files of archives that are being loaded. */
   readonly folder: string;
 }
 
@@ -233,7 +233,7 @@ export class PostgresqlDumps {
       const facts = await links.inDatabase(fresh, (client) => factsOf(client, local));
       lenient = { leftOut, hasLines, refused: new RefusedStatements(facts, { startsEmpty: !isDataOnly }) };
     }
-    // The tenant may have changed it, as everyone may with his own.
+    // The tenant may have changed the password of its role.
     await links.putBackPassword(local);
     const work = {
       program: 'client',
