@@ -5,6 +5,7 @@ import { ACCOUNT_COMMANDS } from './commands/account-commands.ts';
 import { API_COMMAND } from './commands/api-command.ts';
 import { AUDIT_COMMANDS } from './commands/audit-commands.ts';
 import { CHOICE_COMMANDS } from './commands/choice-commands.ts';
+import { EXPORT_COMMAND } from './commands/export-commands.ts';
 import { generalCommands } from './commands/general-commands.ts';
 import { MAIL_COMMANDS } from './commands/mail-commands.ts';
 import { PEOPLE_COMMANDS } from './commands/people-commands.ts';
@@ -23,7 +24,7 @@ import { DATABASE_TUNNEL_COMMANDS } from './tunnels/db-commands.ts';
 import { VM_TUNNEL_COMMANDS } from './tunnels/vm-commands.ts';
 
 export const TOPICS: readonly Topic[] = [
-  { title: 'Account', commands: ACCOUNT_COMMANDS },
+  { title: 'Account', commands: [...ACCOUNT_COMMANDS, EXPORT_COMMAND] },
   {
     title: 'Files',
     commands: [

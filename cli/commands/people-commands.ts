@@ -5,6 +5,7 @@ import { UsageError } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
 import { all } from '../resources.ts';
 import { readTextFile } from '../text-file.ts';
+import { DISKS, exportQuery, saveExport } from './export-commands.ts';
 
 const DAY_SECONDS = 24 * 3600;
 
@@ -170,14 +171,33 @@ export const PEOPLE_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'people export',
+    words: 'NAME FILE',
+    summary: 'save everything of a user as a zip, also while suspended or to be removed',
+    options: DISKS,
+    run: async ({ session, output, options, words: [name = '', file = ''] }) => {
+      const { cloud } = session();
+      const id = await idOf(cloud, name);
+      await saveExport(await cloud.adminExportAccount(id, exportQuery(options)), file, output);
+    },
+  },
+  {
     name: 'people remove',
     words: 'NAME',
     summary: 'remove a user after 7 days; nobody gets in from now on, and "people keep" undoes it',
-    options: { reason: { value: 'TEXT', summary: 'for the audit log; default: removed' } },
+    details: 'With --export everything of the user is saved first; if that fails, nobody is removed.',
+    options: {
+      reason: { value: 'TEXT', summary: 'for the audit log; default: removed' },
+      export: { value: 'FILE', summary: 'save everything of the user as a zip first' },
+      ...DISKS,
+    },
     run: async ({ session, output, options, words: [name = ''] }) => {
       const { cloud } = session();
       const reason = options.text('reason') ?? 'removed';
-      const removed = await cloud.adminRemoveAccount(await idOf(cloud, name), { reason });
+      const [id, file] = [await idOf(cloud, name), options.text('export')];
+      if (file !== undefined)
+        await saveExport(await cloud.adminExportAccount(id, exportQuery(options)), file, output);
+      const removed = await cloud.adminRemoveAccount(id, { reason });
       output.one(removed, () => [`${removed.username} is removed at ${removed.removed_at} UTC`]);
     },
   },

@@ -173,7 +173,7 @@ export async function accountsPart({
       mailedLinks,
       tickets,
       administration,
-      accountExports: exportsOf({ ...shared, ...exports, accessKeys, apiKeys, checks }),
+      accountExports: exportsOf({ ...shared, ...exports, accessKeys, checks }),
     }),
     jobs: jobsOf({ authenticator, closings, administration, sessions }),
     gauges: (meters: Meters) => meterSignIns(meters, sessions),

@@ -33,7 +33,10 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** The permission a route requires: none, any credential, a scope, an administrator or an auditor. */
+/**
+ * The permission a route requires: none, any credential, a scope, an administrator or an auditor; `everything`:
+ * a credential with all scopes and no limits.
+ */
 export type Permission =
   | 'public'
   | 'authenticated'
@@ -52,6 +55,7 @@ export type Permission =
   | 'billing:read'
   | 'webhooks:read'
   | 'webhooks:write'
+  | 'everything'
   | 'admin'
   | 'admin:read';
 
@@ -159,6 +163,7 @@ export function permits(principal: Principal, permission: Permission): boolean {
   if (permission === 'authenticated') return via !== 'nobody';
   if (isAuditor && !AUDITOR_MAY.has(permission)) return false;
   const isWhole = scopes.includes('*') && bucketLimits === null;
+  if (permission === 'everything') return isWhole;
   if (permission === 'admin') return isAdmin && isWhole;
   if (permission === 'admin:read') return (isAdmin || isAuditor) && isWhole;
   return scopes.some((scope) => covers(scope, permission));

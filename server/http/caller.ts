@@ -179,5 +179,7 @@ export function assertPermitted(principal: Principal, permission: Permission, hi
     throw new AppError('admin_required', "This call needs an administrator's or an auditor's key");
   if (principal.isAuditor && permits({ ...principal, isAuditor: false }, permission))
     throw new AppError('scope_required', `An auditor changes nothing, and this call needs ${permission}`);
+  if (permission === 'everything')
+    throw new AppError('scope_required', 'This call needs a key with all scopes and no limits to buckets');
   throw new AppError('scope_required', `This key lacks the scope ${permission}`);
 }

@@ -209,11 +209,16 @@ describe('who may export', () => {
     await admin.refused(404, 'account_not_found', ['/api/admin/accounts/999999/export']);
   });
 
-  test('an owner, by the current key or a session whose password is fresh; no access key', async () => {
+  test('an owner, by a key with all scopes or a session; no lesser key', async () => {
     const { account, user } = await newAccount();
-    const made = { name: 'all', scopes: ['*'] };
-    const key = await user.expect(201, '/api/account/access-keys', { json: made });
-    await user.as(key.api_key).refused(403, 'scope_required', [EXPORT]);
+    const keyWith = async (json: object) =>
+      user.as((await user.expect(201, '/api/account/access-keys', { json: { name: 'k', ...json } })).api_key);
+    await exported(await keyWith({ scopes: ['*'] }));
+    for (const json of [
+      { scopes: ['account:*', 'storage:*'] },
+      { scopes: ['*'], buckets: [{ name: 'mine' }] },
+    ])
+      await (await keyWith(json)).refused(403, 'scope_required', [EXPORT]);
     const login = await user.as(undefined).call('/api/login', {
       json: { username: account.username, password: PASSWORD },
     });

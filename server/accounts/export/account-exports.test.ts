@@ -34,7 +34,6 @@ function exportsOf(...files: readonly { readonly path: string; readonly read: Re
     store: new AccountStore({ reads: fixture.metadata }),
     changes: fixture.changes,
     clock: fixture.clock,
-    apiKeys: { assertOwner: async () => {} },
     checks: { assertFresh: async () => {} },
     sources: [source],
     openSpool: () => {

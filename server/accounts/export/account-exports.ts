@@ -24,7 +24,6 @@ import { AppError } from '../../platform/errors.ts';
 import { ZipWriter } from '../../storage/archives/zip-writer.ts';
 import { accountNotFound } from '../account-errors.ts';
 import { nameOf } from '../account-view.ts';
-import type { ApiKeys } from '../keys/api-keys.ts';
 import type { PasswordChecks } from '../sign-in/password-checks.ts';
 import type { AccountRow, AccountStore } from '../store.ts';
 
@@ -32,7 +31,6 @@ export interface AccountExportsDeps {
   readonly store: Pick<AccountStore, 'account'>;
   readonly changes: Changes;
   readonly clock: Clock;
-  readonly apiKeys: Pick<ApiKeys, 'assertOwner'>;
   readonly checks: Pick<PasswordChecks, 'assertFresh'>;
   /** In the order of the archive. Accounts themselves come first. */
   readonly sources: readonly ExportSource[];
@@ -62,9 +60,8 @@ export class AccountExports {
     this.#deps = deps;
   }
 
-  /** The caller's own. Throws `scope_required`, `password_required`, `account_not_found`. */
-  async openOwn(call: Call, wantsDisks: boolean): Promise<ExportArchive> {
-    await this.#deps.apiKeys.assertOwner(call.principal);
+  /** The caller's own. Throws `password_required`, `account_not_found`. */
+  openOwn(call: Call, wantsDisks: boolean): Promise<ExportArchive> {
     return this.#open(call, { accountId: call.principal.accountId, wantsDisks, isCounted: true });
   }
 

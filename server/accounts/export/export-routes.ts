@@ -34,6 +34,11 @@ const common = {
   responses: { 200: Bytes },
 } as const;
 
+/** Whether the path of a download leads to an export. */
+export function isExport(path: string): boolean {
+  return /^\/api\/(?:account|admin\/accounts\/[^/?]*)\/export(?:\?|$)/.test(path);
+}
+
 /** Everything of exports. */
 export function exportRoutes({ accountExports }: ExportRoutesDeps): Route[] {
   return [
@@ -41,12 +46,11 @@ export function exportRoutes({ accountExports }: ExportRoutesDeps): Route[] {
       ...common,
       path: '/api/account/export',
       name: 'exportAccount',
-      needsOwner: true,
       audit: 'change',
       tag: 'accounts',
       summary: 'Download everything of your account as one zip',
       description: `${DESCRIPTION} Its bytes count as traffic, as those of single downloads do.`,
-      permission: 'account:read',
+      permission: 'everything',
       errors: ['account_not_found', 'password_required', 'job_running', 'out_of_space'],
       handler: async (call) => send(call, await accountExports.openOwn(call, call.query.disks === true)),
     }),

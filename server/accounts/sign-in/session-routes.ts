@@ -5,16 +5,19 @@ import { defineRoute, type Route } from '../../http/route.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { isId } from '../../platform/ids.ts';
 import { Type } from '../../platform/json/json-schema.ts';
+import { isExport } from '../export/export-routes.ts';
 import { EndedSession, EndedSessions, Session, SessionPath, Ticket, TicketBody } from '../schema.ts';
+import type { PasswordChecks } from './password-checks.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface SessionRoutesDeps {
   readonly sessions: Sessions;
   readonly tickets: Tickets;
+  readonly checks: Pick<PasswordChecks, 'assertFresh'>;
 }
 
 /** Everything under /api/account/sessions, and tickets. */
-export function sessionRoutes({ sessions, tickets }: SessionRoutesDeps): Route[] {
+export function sessionRoutes({ sessions, tickets, checks }: SessionRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -62,11 +65,11 @@ export function sessionRoutes({ sessions, tickets }: SessionRoutesDeps): Route[]
       responses: { 200: EndedSessions },
       handler: (call) => sessions.endOthers(call),
     }),
-    ticketRoute(tickets),
+    ticketRoute({ tickets, checks }),
   ];
 }
 
-function ticketRoute(tickets: Tickets): Route {
+function ticketRoute({ tickets, checks }: Pick<SessionRoutesDeps, 'tickets' | 'checks'>): Route {
   return defineRoute({
     method: 'POST',
     path: '/api/account/tickets',
@@ -78,11 +81,14 @@ function ticketRoute(tickets: Tickets): Route {
     description:
       'For browsers, which cannot send a key or a session token with a URL that they open. A ticket authenticates ' +
       'one path and query for 60 s, as `?ticket=` in the returned `url`: for one WebSocket, or for one ' +
-      'download and its resumptions.',
+      'download and its resumptions. For an export of an account, a session needs a fresh password here already: a ' +
+      'browser could not ask for it during the download.',
     permission: 'authenticated',
     body: TicketBody,
     responses: { 201: Ticket },
-    handler: ({ principal, body: { path } }) => {
+    errors: ['password_required'],
+    handler: async ({ principal, body: { path } }) => {
+      if (isExport(path)) await checks.assertFresh(principal);
       const { ticket, expiresAt } = tickets.issue(principal, path);
       const url = `${path}${path.includes('?') ? '&' : '?'}ticket=${ticket}`;
       return { ticket, url, expires_at: formatTime(expiresAt) };

@@ -158,7 +158,7 @@ describe('every route', () => {
       assert.match(operation.summary, /^[A-Z].{3,}[^.]$/, path);
       assert.match(
         operation['x-permission'],
-        /^(public|authenticated|admin|[a-z]+:(read|write|append|admin|connect))$/,
+        /^(public|authenticated|everything|admin|[a-z]+:(read|write|append|admin|connect))$/,
         path,
       );
       const isPublic = operation['x-permission'] === 'public';

@@ -78,6 +78,7 @@ function permissionWords(permission) {
   if (permission === 'authenticated') return 'Needs a key.';
   if (permission === 'admin') return "Needs an administrator's key.";
   if (permission === 'admin:read') return "Needs the key of an administrator or an auditor.";
+  if (permission === 'everything') return 'Needs a key with all scopes and no limits to buckets.';
   const wider = permission === 'storage:append' ? ' or \`storage:write\`' : '';
   return 'Needs a key with the scope \`' + permission + '\`' + wider + '.';
 }
