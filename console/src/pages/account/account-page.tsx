@@ -8,6 +8,7 @@ import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Page } from '../../parts/page.tsx';
+import { TakeAlong } from '../../parts/take-along.tsx';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { AccessKeys } from './access-keys.tsx';
@@ -27,9 +28,25 @@ export function AccountPage() {
         <LoginForm />
         <AccountMail />
         <OwnActivity />
+        <TakeEverything />
         <CloseAccount />
       </Stack>
     </Page>
+  );
+}
+
+function TakeEverything() {
+  const { takeAlong } = text.account;
+  return (
+    <Stack component="section" gap="xs" align="flex-start" aria-labelledby="take-along">
+      <Title order={2} id="take-along">
+        {takeAlong.title}
+      </Title>
+      <Text c="dimmed" maw="62ch">
+        {takeAlong.lead}
+      </Text>
+      <TakeAlong />
+    </Stack>
   );
 }
 
@@ -71,7 +88,11 @@ function CloseAccount() {
         onConfirm={() => close.mutate()}
         onClose={() => setAsking(false)}
       >
-        {words.lead}
+        <Stack gap="sm">
+          {words.lead}
+          <Text size="sm">{text.account.takeAlong.before}</Text>
+          <TakeAlong />
+        </Stack>
       </Confirm>
     </Stack>
   );

@@ -3,7 +3,7 @@
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Account, AccountTerms, AdminAccount, ResetLink } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
@@ -17,6 +17,7 @@ import { RightsDialog } from '../../parts/rights.tsx';
 import { sayCredits } from '../../parts/say.ts';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { When } from '../../parts/tables/when.tsx';
+import { TakeAlong } from '../../parts/take-along.tsx';
 import { text } from '../../texts/text.ts';
 import { LedgerTable, lineOf } from '../billing/entry-table.tsx';
 import { MonthSelect } from '../billing/month-select.tsx';
@@ -26,11 +27,10 @@ import { AccountForm } from './account-form.tsx';
 import { QuotaFields } from './plans.tsx';
 import { accountsQuery, plansQuery, rightsQuery, statementQuery } from './queries.ts';
 
-type Form = 'account' | 'credits' | 'suspend' | 'remove' | 'rights' | 'statement';
+type Form = 'account' | 'credits' | 'suspend' | 'export' | 'remove' | 'rights' | 'statement';
 
 interface FormProps {
   readonly account: AdminAccount;
-  readonly isOpen: boolean;
   readonly onClose: () => void;
 }
 
@@ -56,6 +56,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
   // An empty change changes nothing, and is answered with the terms that hold.
   const terms = useMutation({ mutationFn: () => cloud.adminChangeAccount(account.id, {}) });
   const shared = { account, onClose: () => setForm(undefined) };
+  // A list has many of these: what is closed is not there, and listens to nothing.
   return (
     <>
       <Menu position="bottom-end" withinPortal>
@@ -70,6 +71,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
           <Menu.Item onClick={() => terms.mutate()}>{administration.changeTerms}</Menu.Item>
           <Menu.Item onClick={() => setForm('statement')}>{administration.statement.open}</Menu.Item>
           <Menu.Item onClick={() => setForm('rights')}>{text.account.rights.show}</Menu.Item>
+          <Menu.Item onClick={() => setForm('export')}>{administration.export}</Menu.Item>
           <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
           {account.is_active && (
             <Menu.Item onClick={() => resetLink.mutate()}>{administration.resetLink}</Menu.Item>
@@ -97,39 +99,24 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
         </Menu.Dropdown>
       </Menu>
       {form === 'account' && <AccountForm {...shared} />}
-      <CreditsForm {...shared} isOpen={form === 'credits'} />
+      {form === 'credits' && <CreditsForm {...shared} />}
       {terms.data !== undefined && (
         <TermsForm account={account} present={terms.data} onClose={() => terms.reset()} />
       )}
-      <ReasonForm
-        {...shared}
-        isOpen={form === 'suspend'}
-        words={{
-          title: administration.suspendAsk(account.username),
-          action: administration.suspend,
-          lead: administration.suspendLead,
-        }}
-        operation="adminSuspendAccount"
-      />
+      {form === 'suspend' && <SuspendForm {...shared} />}
       {form === 'rights' && <AccountRights {...shared} />}
-      <ReasonForm
-        {...shared}
-        isOpen={form === 'remove'}
-        words={{
-          title: administration.removeAsk(account.username),
-          action: administration.remove,
-          lead: administration.removeLead,
-        }}
-        operation="adminRemoveAccount"
-      />
+      {form === 'export' && <ExportDialog {...shared} />}
+      {form === 'remove' && <RemoveForm {...shared} />}
       {form === 'statement' && <AccountStatement {...shared} />}
-      <ShownKey made={showKey.data} onClose={() => showKey.reset()} />
-      <ShownLink username={account.username} made={resetLink.data} onClose={() => resetLink.reset()} />
+      {showKey.data !== undefined && <ShownKey made={showKey.data} onClose={() => showKey.reset()} />}
+      {resetLink.data !== undefined && (
+        <ShownLink username={account.username} made={resetLink.data} onClose={() => resetLink.reset()} />
+      )}
     </>
   );
 }
 
-function CreditsForm({ account: { id, username }, isOpen, onClose }: FormProps) {
+function CreditsForm({ account: { id, username }, onClose }: FormProps) {
   const form = useCloudForm({
     values: { amount: 10 as number | string, reason: '' },
     send: (values) => cloud.adminAdjustCredits(id, { ...values, amount: Number(values.amount) }),
@@ -139,7 +126,7 @@ function CreditsForm({ account: { id, username }, isOpen, onClose }: FormProps) 
   const { amount, reason } = form.values;
   return (
     <FormModal
-      isOpen={isOpen}
+      isOpen
       title={administration.creditsOf(username)}
       action={administration.giveCredits}
       form={form}
@@ -166,10 +153,11 @@ function CreditsForm({ account: { id, username }, isOpen, onClose }: FormProps) 
 interface ReasonFormProps extends FormProps {
   readonly words: { readonly title: string; readonly action: string; readonly lead: string };
   readonly operation: 'adminSuspendAccount' | 'adminRemoveAccount';
+  readonly children?: ReactNode;
 }
 
 /** Asks why before it changes the account. */
-function ReasonForm({ account: { id }, isOpen, onClose, words, operation }: ReasonFormProps) {
+function ReasonForm({ account: { id }, onClose, words, operation, children }: ReasonFormProps) {
   const form = useCloudForm({
     values: { reason: '' },
     send: (values) => cloud[operation](id, values),
@@ -177,7 +165,7 @@ function ReasonForm({ account: { id }, isOpen, onClose, words, operation }: Reas
     onDone: onClose,
   });
   return (
-    <FormModal isOpen={isOpen} title={words.title} action={words.action} form={form} onClose={onClose}>
+    <FormModal isOpen title={words.title} action={words.action} form={form} onClose={onClose}>
       <TextInput
         label={administration.reason}
         description={words.lead}
@@ -185,12 +173,44 @@ function ReasonForm({ account: { id }, isOpen, onClose, words, operation }: Reas
         withAsterisk={false}
         {...form.text('reason')}
       />
+      {children}
       <CallSample operation={operation} args={[id, form.values]} />
     </FormModal>
   );
 }
 
-function AccountRights({ account: { id, username }, onClose }: Omit<FormProps, 'isOpen'>) {
+function SuspendForm(props: FormProps) {
+  const { suspend: action, suspendLead: lead } = administration;
+  const title = administration.suspendAsk(props.account.username);
+  return <ReasonForm {...props} words={{ title, action, lead }} operation="adminSuspendAccount" />;
+}
+
+function RemoveForm(props: FormProps) {
+  const { remove: action, removeLead: lead } = administration;
+  const title = administration.removeAsk(props.account.username);
+  return (
+    <ReasonForm {...props} words={{ title, action, lead }} operation="adminRemoveAccount">
+      <Stack gap="xs">
+        <Text size="sm">{administration.many.exportFirst}</Text>
+        <TakeAlong id={props.account.id} />
+      </Stack>
+    </ReasonForm>
+  );
+}
+
+function ExportDialog({ account: { id, username }, onClose }: FormProps) {
+  return (
+    <Dialog opened onClose={onClose} title={administration.exportOf(username)}>
+      <Stack>
+        <Text size="sm">{administration.exportLead}</Text>
+        <TakeAlong id={id} />
+        <CallSample operation="adminExportAccount" args={[id]} />
+      </Stack>
+    </Dialog>
+  );
+}
+
+function AccountRights({ account: { id, username }, onClose }: FormProps) {
   const rights = useQuery(rightsQuery(id));
   return <RightsDialog title={text.account.rights.of(username)} rights={rights} onClose={onClose} />;
 }

@@ -1,6 +1,6 @@
 /** The accounts of this cloud: credits, plan, suspension. */
 
-import { Badge, Button, Group, PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Checkbox, Group, PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -15,6 +15,7 @@ import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { text } from '../../texts/text.ts';
 import { AccountMenu, ShownKey } from './account-menu.tsx';
+import { MANY_ACTIONS, ManyAccounts, type ManyAction } from './many-accounts.tsx';
 import { accountsQuery } from './queries.ts';
 
 export function Accounts() {
@@ -43,23 +44,96 @@ export function Accounts() {
         />
         <Button onClick={() => setCreating(true)}>{administration.createAccount}</Button>
       </Group>
-      <Loaded query={accounts}>
-        {(all) => <DataTable columns={COLUMNS} rows={all.filter(isFound)} keyOf={({ id }) => id} />}
-      </Loaded>
+      <Loaded query={accounts}>{(all) => <AccountTable accounts={all.filter(isFound)} />}</Loaded>
       <NewAccountForm isOpen={isCreating} onClose={() => setCreating(false)} />
     </Stack>
   );
 }
 
 const { administration } = text;
+const { many } = administration;
 const COLUMNS: readonly Column<AdminAccount>[] = [
-  { name: administration.account, cell: (account) => <Who account={account} /> },
   { name: administration.plan, cell: ({ plan }) => plan },
   { name: administration.credits, isNumber: true, cell: ({ credits }) => sayCredits(credits) },
   { name: administration.storage, isNumber: true, cell: ({ storage_bytes }) => sayBytes(storage_bytes) },
   { name: administration.lastLogin, cell: ({ last_login }) => <When at={last_login} /> },
   { name: administration.actions, isActions: true, cell: (account) => <AccountMenu account={account} /> },
 ];
+
+interface Acting {
+  readonly action: ManyAction;
+  /** As they were when the window opened. */
+  readonly accounts: readonly AdminAccount[];
+}
+
+/** The accounts that are shown, of which some or all are selected for one action. */
+function AccountTable({ accounts }: { accounts: readonly AdminAccount[] }) {
+  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
+  const [acting, setActing] = useState<Acting>();
+  // Only what is shown is acted on.
+  const selected = accounts.filter(({ id }) => chosen.has(id));
+  const choose = (some: readonly AdminAccount[], isChosen: boolean) => {
+    const next = new Set(chosen);
+    for (const { id } of some) {
+      if (isChosen) next.add(id);
+      else next.delete(id);
+    }
+    setChosen(next);
+  };
+  const who: Column<AdminAccount> = {
+    name: administration.account,
+    cell: (account) => (
+      <Group gap="sm" wrap="nowrap">
+        <Checkbox
+          aria-label={many.selectOne(account.username)}
+          checked={chosen.has(account.id)}
+          onChange={({ currentTarget }) => choose([account], currentTarget.checked)}
+        />
+        <div>
+          <Who account={account} />
+        </div>
+      </Group>
+    ),
+  };
+  return (
+    <Stack gap="xs">
+      <Group mih={36}>
+        <Checkbox
+          label={many.selectAll(accounts.length)}
+          checked={selected.length > 0 && selected.length === accounts.length}
+          indeterminate={selected.length > 0 && selected.length < accounts.length}
+          disabled={accounts.length === 0}
+          onChange={({ currentTarget }) => choose(accounts, currentTarget.checked)}
+        />
+        {selected.length > 0 && (
+          <Group gap="xs" role="group" aria-label={many.selected(selected.length)}>
+            <Text size="sm">{many.selected(selected.length)}</Text>
+            {MANY_ACTIONS.map((action) => (
+              <Button
+                key={action}
+                size="compact-sm"
+                variant="default"
+                onClick={() => setActing({ action, accounts: selected })}
+              >
+                {many.buttons[action]}
+              </Button>
+            ))}
+          </Group>
+        )}
+      </Group>
+      <DataTable columns={[who, ...COLUMNS]} rows={accounts} keyOf={({ id }) => id} />
+      {acting !== undefined && (
+        <ManyAccounts
+          {...acting}
+          onClose={(left) => {
+            setActing(undefined);
+            setChosen(new Set(left));
+          }}
+        />
+      )}
+    </Stack>
+  );
+}
 
 function Who({ account }: { account: AdminAccount }) {
   return (

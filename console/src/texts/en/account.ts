@@ -60,6 +60,13 @@ export const account = {
     endOthers: 'End all other sessions',
     endedOthers: 'All other sessions were ended',
   },
+  takeAlong: {
+    title: 'Download everything',
+    lead: 'One zip has all versions of your files, a dump of each database, your machines, your bill and your part of the audit log. MANIFEST.json in it says what is there and what was left out.',
+    action: 'Download everything',
+    disks: 'With the disks of machines',
+    before: 'You can take everything along before.',
+  },
   close: {
     title: 'Close account',
     lead: 'Keys and sessions end, and your machines and databases are stopped. Nothing is deleted for 7 days, unless the operator has set another time: until then, signing in opens the account again. Then your files, machines and databases are gone.',

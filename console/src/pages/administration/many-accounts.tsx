@@ -1,0 +1,244 @@
+/** One action for many accounts at once, with the outcome for each: what is refused keeps no other back. */
+import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
+import {
+  ActionIcon,
+  Button,
+  Group,
+  NumberInput,
+  Progress,
+  Select,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useRef, useState } from 'react';
+import type { AdminAccount } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { useDownloads } from '../../parts/commands/download.ts';
+import { Dialog } from '../../parts/forms/dialog.tsx';
+import { refusalOf } from '../../parts/forms/refusal.ts';
+import { Warning } from '../../parts/forms/warning.tsx';
+import { exportTarget } from '../../parts/take-along.tsx';
+import { text } from '../../texts/text.ts';
+import { accountsQuery, plansQuery } from './queries.ts';
+
+export const MANY_ACTIONS = ['plan', 'credits', 'suspend', 'remove'] as const;
+export type ManyAction = (typeof MANY_ACTIONS)[number];
+
+const { administration } = text;
+const words = administration.many;
+/** Calls at a time: the cloud has other callers, too. */
+const AT_ONCE = 4;
+
+interface Values {
+  readonly plan: string;
+  readonly amount: number | string;
+  readonly reason: string;
+}
+
+/** `done`, or the refusal; none yet: missing. */
+type Outcomes = ReadonlyMap<number, 'done' | { readonly refusal: string }>;
+
+/** Names one adjustment of one account, so that trying again books it once. */
+const transferId = (run: string, { id }: AdminAccount) => `${run}:${id}`;
+
+function send(action: ManyAction, account: AdminAccount, given: Values & { readonly run: string }) {
+  const { plan, amount, reason, run } = given;
+  const { id } = account;
+  if (action === 'plan') return cloud.adminChangeAccount(id, { plan });
+  if (action === 'suspend') return cloud.adminSuspendAccount(id, { reason });
+  if (action === 'remove') return cloud.adminRemoveAccount(id, { reason });
+  const transfer_id = transferId(run, account);
+  return cloud.adminAdjustCredits(id, { amount: Number(amount), reason, transfer_id });
+}
+
+/** Runs the calls, a few at a time; what `isOver` says ends it after those that run. */
+function useMany(action: ManyAction, accounts: readonly AdminAccount[]) {
+  const queries = useQueryClient();
+  const [outcomes, setOutcomes] = useState<Outcomes>(new Map());
+  const [isBusy, setBusy] = useState(false);
+  const isOver = useRef(false);
+  const run = useRef(crypto.randomUUID().slice(0, 18));
+  const one = async (account: AdminAccount, values: Values) => {
+    const outcome = await send(action, account, { ...values, run: run.current }).then(
+      () => 'done' as const,
+      (error: unknown) => {
+        const { title, detail } = refusalOf(error);
+        return { refusal: detail === '' ? title : detail };
+      },
+    );
+    setOutcomes((all) => new Map(all).set(account.id, outcome));
+  };
+  const start = async (values: Values) => {
+    setBusy(true);
+    const left = accounts.filter(({ id }) => outcomes.get(id) !== 'done').values();
+    const worker = async () => {
+      for (const account of left) {
+        if (isOver.current) return;
+        await one(account, values);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    setBusy(false);
+    await queries.invalidateQueries({ queryKey: accountsQuery.queryKey });
+  };
+  const stop = () => {
+    isOver.current = true;
+  };
+  return { outcomes, isBusy, start, stop };
+}
+
+interface ManyAccountsProps {
+  readonly action: ManyAction;
+  readonly accounts: readonly AdminAccount[];
+  /** Called with the accounts that are not done. */
+  readonly onClose: (left: readonly number[]) => void;
+}
+
+export function ManyAccounts({ action, accounts, onClose }: ManyAccountsProps) {
+  const [values, setValues] = useState<Values>({ plan: '', amount: 10, reason: '' });
+  const { outcomes, isBusy, start, stop } = useMany(action, accounts);
+  const done = accounts.filter(({ id }) => outcomes.get(id) === 'done').length;
+  const isBegun = outcomes.size > 0;
+  const close = () => {
+    stop();
+    onClose(accounts.filter(({ id }) => outcomes.get(id) !== 'done').map(({ id }) => id));
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isBusy) void start(values);
+  };
+  const failed = outcomes.size - done;
+  return (
+    <Dialog opened onClose={close} title={words.titles[action](accounts.length)} size="lg">
+      <form onSubmit={submit}>
+        <Stack>
+          {!isBegun && <Fields action={action} values={values} onChange={setValues} />}
+          {isBegun && (
+            <Progress value={(outcomes.size * 100) / accounts.length} aria-label={words.progress} />
+          )}
+          <Text size="sm" role="status">
+            {isBegun ? words.outcome(done, failed, accounts.length) : ''}
+          </Text>
+          <Outcome accounts={accounts} outcomes={outcomes} hasExports={action === 'remove'} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              {isBegun ? words.close : text.shell.cancel}
+            </Button>
+            {done < accounts.length && (
+              <Button
+                type="submit"
+                loading={isBusy}
+                color={action === 'remove' || action === 'suspend' ? 'red.9' : 'petrol'}
+                disabled={action === 'plan' && values.plan === ''}
+              >
+                {isBegun ? words.again : words.actions[action](accounts.length)}
+              </Button>
+            )}
+          </Group>
+        </Stack>
+      </form>
+    </Dialog>
+  );
+}
+
+interface FieldsProps {
+  readonly action: ManyAction;
+  readonly values: Values;
+  readonly onChange: (values: Values) => void;
+}
+
+function Fields({ action, values, onChange }: FieldsProps) {
+  const plans = useQuery({ ...plansQuery, enabled: action === 'plan' });
+  const set = (change: Partial<Values>) => onChange({ ...values, ...change });
+  if (action === 'plan')
+    return (
+      <Select
+        data-autofocus
+        label={administration.plan}
+        data={plans.data?.map(({ name }) => name) ?? []}
+        value={values.plan}
+        onChange={(plan) => set({ plan: plan ?? '' })}
+        allowDeselect={false}
+      />
+    );
+  const leads = {
+    credits: administration.reasonLead,
+    suspend: administration.suspendLead,
+    remove: administration.removeLead,
+  };
+  return (
+    <>
+      {action === 'credits' && (
+        <NumberInput
+          label={administration.amount}
+          description={administration.amountLead}
+          decimalScale={6}
+          value={values.amount}
+          onChange={(amount) => set({ amount })}
+        />
+      )}
+      {action === 'remove' && <Warning title={words.exportFirst}>{words.exportFirstLead}</Warning>}
+      <TextInput
+        label={administration.reason}
+        description={leads[action]}
+        required
+        withAsterisk={false}
+        value={values.reason}
+        onChange={({ currentTarget }) => set({ reason: currentTarget.value })}
+      />
+    </>
+  );
+}
+
+interface OutcomeProps {
+  readonly accounts: readonly AdminAccount[];
+  readonly outcomes: Outcomes;
+  readonly hasExports: boolean;
+}
+
+/** A line for each account. */
+function Outcome({ accounts, outcomes, hasExports }: OutcomeProps) {
+  const download = useDownloads();
+  return (
+    // It has no button of its own where it scrolls: the keyboard must get there.
+    <Stack
+      component="ul"
+      aria-label={administration.accounts}
+      tabIndex={0}
+      gap={4}
+      p={0}
+      m={0}
+      mah="40vh"
+      style={{ overflowY: 'auto', listStyle: 'none' }}
+    >
+      {accounts.map(({ id, username }) => {
+        const outcome = outcomes.get(id);
+        return (
+          <Group component="li" key={id} gap="xs" wrap="nowrap" align="flex-start" mih={28}>
+            {hasExports && outcome !== 'done' && (
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                aria-label={words.exportOf(username)}
+                onClick={() => download.mutate(async () => exportTarget(id, false))}
+              >
+                <ArrowDownTrayIcon width={18} aria-hidden />
+              </ActionIcon>
+            )}
+            <Text size="sm" fw={550} style={{ overflowWrap: 'anywhere' }}>
+              {username}
+            </Text>
+            {outcome === 'done' && <Text size="sm">{words.done}</Text>}
+            {typeof outcome === 'object' && (
+              <Text size="sm" c="var(--wrong)" style={{ overflowWrap: 'anywhere' }}>
+                {outcome.refusal}
+              </Text>
+            )}
+          </Group>
+        );
+      })}
+    </Stack>
+  );
+}
