@@ -53,7 +53,9 @@ test('an export that breaks off leaves no file, and nobody is removed', async ()
       const headers = new Headers(request.headers as Record<string, string>);
       for (const name of ['host', 'connection', 'content-length', 'transfer-encoding']) headers.delete(name);
       const hasBody = !['GET', 'HEAD'].includes(request.method ?? '');
-      const sent = hasBody ? { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' as const } : {};
+      const sent = hasBody
+        ? { body: Readable.toWeb(request) as ReadableStream, duplex: 'half' as const }
+        : {};
       const found = await fetch(cloud.api + request.url, {
         method: request.method ?? 'GET',
         headers,
