@@ -12,7 +12,7 @@ export interface ExportManifest {
 const END_BYTES = 22;
 const LOCATOR_BYTES = 20;
 const NAME = 'MANIFEST.json';
-/** Of a directory's entry: its fixed part and this name, then sizes of eight bytes if the archive is large. */
+/** An entry of the directory with this name; sizes of eight bytes follow if the archive is large. */
 const ENTRY_BYTES = 46 + NAME.length;
 const EXTRA_BYTES = 28;
 /** The list of files follows, and may be long. */

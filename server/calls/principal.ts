@@ -34,8 +34,8 @@ export const SCOPES = [
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * The permission a route requires: none, any credential, a scope, an administrator or an auditor; `everything`:
- * a credential with all scopes and no limits.
+ * The permission a route requires: none, any credential, a scope, an administrator or an auditor;
+ * `everything`: a credential with all scopes and no limits.
  */
 export type Permission =
   | 'public'

@@ -1,4 +1,4 @@
-/** A class by the page alone: invited from a table, limited, one password reset, one student removed with an export. */
+/** A class by the page alone: invited, limited, one password reset, one pupil removed with an export. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
