@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, openJourney, stepsOf, type Traveller } from './console-journey.ts';
-import { newDatabase, run } from './databases-kit.ts';
+import { newDatabase, rowsOf, run } from './databases-kit.ts';
 
 const MARKUP = '<img src=x onerror="window.broken=1">';
 const ROWS = 50_000;
@@ -125,6 +125,53 @@ step('200 columns are reached with the keyboard, and few of them are in the page
   await focused('2').first().waitFor();
   assert.deepEqual(ada.fixture.complaints, []);
 });
+
+step(
+  'cells are edited, rows added and deleted by keys, shown as SQL, and refused when somebody was faster',
+  async () => {
+    const { page, user } = ada;
+    await open('many');
+    await page.getByText('50,000 rows', { exact: true }).waitFor();
+    await cell('word 1').click();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText(MARKUP);
+    await page.keyboard.press('Enter');
+    await focused(MARKUP).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await focused('word 2').waitFor();
+    await page.keyboard.press('Delete');
+    await page.getByRole('button', { name: 'Add row' }).click();
+    await page.getByRole('button', { name: 'Review 3 changes' }).press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(/^DELETE FROM "many" WHERE "id" = /).waitFor();
+    await dialog.getByText(/^UPDATE "many" SET "word" = /).waitFor();
+    await assertAccessible(page, 'the review', '[role=dialog]');
+    await shot('rows-review');
+    await run(user, path, `UPDATE many SET word = 'faster' WHERE id = 2`);
+    await dialog.getByRole('button', { name: 'Run 3 changes' }).press('Enter');
+    await dialog.getByText(/it was changed or deleted meanwhile/).waitFor();
+    assert.deepEqual(await rowsOf(user, path, 'SELECT word FROM many WHERE id < 3 ORDER BY id'), [
+      ['word 1'],
+      ['faster'],
+    ]);
+    await page.keyboard.press('Escape');
+    await run(user, path, `UPDATE many SET word = 'word 2' WHERE id = 2`);
+    await shot('rows-edited');
+    await assertAccessible(page, 'changed rows');
+    await page.getByRole('button', { name: 'Review 3 changes' }).press('Enter');
+    await dialog.getByRole('button', { name: 'Run 3 changes' }).press('Enter');
+    await page.getByText('3 rows changed').waitFor();
+    assert.deepEqual(
+      await rowsOf(user, path, 'SELECT id, word FROM many WHERE id < 3 OR id > 50000 ORDER BY id'),
+      [
+        [1, MARKUP],
+        [50_001, null],
+      ],
+    );
+    assert.equal(await page.evaluate('window.broken'), undefined);
+  },
+);
 
 step('on a phone, the grid scrolls in its own place', async () => {
   const { page } = ada;

@@ -1,16 +1,20 @@
 /** The rows of one table: filtered, sorted, and as many as there are. */
 import { ArrowPathIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Group, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo, useState } from 'react';
 import type { Database, DatabaseTable } from '../../../../../sdk/index.ts';
 import { CallSample } from '../../../parts/commands/call-sample.tsx';
 import { Refused } from '../../../parts/forms/warning.tsx';
 import { text } from '../../../texts/text.ts';
+import { changesOf } from './changes.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { nextSort } from './filters.ts';
+import { Review } from './review.tsx';
 import { MOST_ROWS, type RowPages, type RowsAsk, useRowPages } from './row-pages.ts';
 import { type Place, RowsGrid } from './rows-grid.tsx';
+import { EditBar, useEditing } from './use-editing.tsx';
 
 const words = text.databases.rows;
 
@@ -24,15 +28,17 @@ export function RowsView({ database: { database_id: id }, table }: RowsViewProps
   const navigate = useNavigate({ from: '/databases/$database' });
   const ask = useMemo<RowsAsk>(
     () => ({
-      table: table.name,
-      ...(table.schema === null ? {} : { schema: table.schema }),
+      ...tableOf(table),
       ...(filter === undefined ? {} : { filter: [...filter] }),
       ...(sort === undefined ? {} : { sort: [sort] }),
     }),
-    [table.name, table.schema, filter, sort],
+    [table, filter, sort],
   );
+  const queryClient = useQueryClient();
   const pages = useRowPages(id, ask);
   const [active, setActive] = useState<Place>({ row: 0, column: 0 });
+  const [isReviewed, setReviewed] = useState(false);
+  const editing = useEditing({ pages, first: pages.first, active, onActive: setActive });
   const columns = table.columns.map(({ name }) => name);
   const show = useStable(pages.show);
   return (
@@ -54,8 +60,13 @@ export function RowsView({ database: { database_id: id }, table }: RowsViewProps
           label={words.gridOf(table.name)}
           columns={pages.first.columns}
           sample={pages.first.rows.slice(0, SAMPLE_ROWS)}
-          count={pages.count}
-          rowAt={pages.rowAt}
+          count={editing.count}
+          rowAt={editing.rowAt}
+          markOf={editing.markOf}
+          isChanged={editing.isChanged}
+          instead={editing.instead}
+          onKey={editing.onKey}
+          onOpen={editing.open}
           sort={sort}
           active={active}
           onActive={setActive}
@@ -71,10 +82,31 @@ export function RowsView({ database: { database_id: id }, table }: RowsViewProps
           }
         />
       )}
+      {pages.first !== undefined && (
+        <EditBar editing={editing} table={table} active={active} onReview={() => setReviewed(true)} />
+      )}
+      {isReviewed && (
+        <Review
+          id={id}
+          body={{
+            ...tableOf(table),
+            changes: changesOf(editing.pending, pages.first?.columns.map(({ name }) => name) ?? []),
+          }}
+          onClose={() => setReviewed(false)}
+          onDone={() => {
+            setReviewed(false);
+            editing.clear();
+            void queryClient.invalidateQueries({ queryKey: ['databases', id] });
+          }}
+        />
+      )}
       <CallSample operation="readDatabaseRows" args={[id, ask]} />
     </Stack>
   );
 }
+
+const tableOf = ({ name, schema }: DatabaseTable) =>
+  schema === null ? { table: name } : { table: name, schema };
 
 /** Rows whose values make the widths of the columns. */
 const SAMPLE_ROWS = 30;
