@@ -100,6 +100,21 @@ const ALLOWED = [
 ];
 
 describe('the SQL of a tenant', () => {
+  test('makes no part of a virtual table, and passes over those of .schema that are there', () => {
+    const database = open();
+    database.exec(
+      'CREATE VIRTUAL TABLE words USING fts5(text); CREATE VIRTUAL TABLE place USING rtree(id, x0, x1)',
+    );
+    database.exec("CREATE VIRTUAL TABLE bare USING fts5(text, content='')");
+    for (const part of ["'words_data'(id, block)", '"place_node"(nodeno, data)'])
+      assert.deepEqual(database.prepare(`CREATE TABLE IF NOT EXISTS ${part}`).all(), []);
+    for (const sql of ["CREATE TABLE 'words_data'(id)", 'CREATE TABLE IF NOT EXISTS bare_content(id)'])
+      assert.throws(() => database.prepare(sql).all(), /reserved for internal use/);
+    database.prepare("INSERT INTO words VALUES ('some')").run();
+    assert.equal(database.prepare("SELECT count(*) AS n FROM words('some')").get()?.n, 1);
+    database.close();
+  });
+
   test('reaches nothing but the own file', () => {
     const database = open();
     const before = readdirSync(folder);
