@@ -16,7 +16,7 @@ export function pageHeaders(html: string): Record<string, string> {
     "default-src 'none'",
     `style-src ${sources(hashes('style'))}`,
     `script-src ${sources(hashes('script'))}`,
-    "img-src 'self'",
+    "img-src 'self' data:",
     "connect-src 'self'",
     "object-src 'none'",
     "base-uri 'none'",

@@ -45,6 +45,9 @@ export const uploadsQuery = (bucket: string) =>
     refetchInterval: () => figuresEvery(false),
   });
 
+/** All shared links of the account. */
+export const sharesQuery = queryOptions({ queryKey: ['shares'], queryFn: () => cloud.listShares() });
+
 export const bucketPointsQuery = (bucket: string) =>
   queryOptions({
     queryKey: ['buckets', bucket, 'points'],
@@ -87,6 +90,7 @@ export const objectQuery = (bucket: string, id: string) =>
 /** Tabs of a bucket's page besides its objects. */
 export const BUCKET_TABS = [
   'uploads',
+  'links',
   'permissions',
   'lifecycle',
   'lock',

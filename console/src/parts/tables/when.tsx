@@ -31,11 +31,6 @@ function sayTime(ms: number, now = Date.now()): string {
   return absolute.format(ms);
 }
 
-/** The moment itself, in the reader's zone. */
-export function sayMoment(at: string): string {
-  return absolute.format(timeOf(at));
-}
-
 /** Changes every half minute while the page is visible. */
 const minute = createStore(0);
 setInterval(() => document.hidden || minute.set(minute.get() + 1), 30_000);

@@ -92,6 +92,7 @@ export const s3 = {
   tabs: {
     objects: 'Objects',
     uploads: 'Uploads in progress',
+    links: 'Links',
     permissions: 'Permissions',
     lifecycle: 'Lifecycle',
     lock: 'Lock',

@@ -189,8 +189,29 @@ export const storage = {
     links === 1
       ? 'Link copied. It works for a day, without an account.'
       : `${counted(links, 'link')} copied. They work for a day, without an account.`,
-  ends: 'The link expires',
-  linkLead: 'Anyone with the link can download this file without an account.',
   linkOnlyHere: 'Only this computer reaches the link: the address of the cloud is local.',
   qrCode: 'QR code of the link',
+  sharing: {
+    share: 'Share',
+    title: (name: string) => `Share ${name}`,
+    never: 'Never',
+    optional: 'Optional',
+    password: 'Password',
+    most: 'Maximum downloads',
+    fileLead: 'Anyone with the link can download this file without an account, until the link ends.',
+    folderLead: 'Anyone with the link can see and download everything in this folder, until the link ends.',
+    none: 'No shared links',
+    noneLead: 'Links that you share from this bucket are listed here until they end.',
+    state: 'State',
+    states: { active: 'Active', expired: 'Expired', used_up: 'Used up' },
+    withPassword: 'with password',
+    ends: 'Ends',
+    downloads: 'Downloads',
+    used: (done: number, most: number | null) =>
+      most === null ? count(done) : `${count(done)} of ${count(most)}`,
+    copyOne: (name: string) => `Copy link to ${name}`,
+    end: 'End',
+    endOne: (name: string) => `End link to ${name}`,
+    ended: (name: string) => `The link to ${name} has ended`,
+  },
 };

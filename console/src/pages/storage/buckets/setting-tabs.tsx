@@ -1,6 +1,7 @@
 /** A bucket's tabs other than objects, fetched together: each has only a few lines. */
 import { Stack } from '@mantine/core';
 import type { BucketTab } from '../queries.ts';
+import { LinksTab } from '../sharing/share-list.tsx';
 import { WhoMay } from './permissions-tab.tsx';
 import { RecoveryTab } from './recovery-tab.tsx';
 import { SettingForms } from './setting-forms.tsx';
@@ -13,6 +14,7 @@ interface TabProps {
 
 export function SettingTab({ tab, bucket }: TabProps) {
   if (tab === 'uploads') return <UploadsTab bucket={bucket} />;
+  if (tab === 'links') return <LinksTab bucket={bucket} />;
   if (tab === 'recovery') return <RecoveryTab bucket={bucket} />;
   return (
     <Stack gap={36}>

@@ -6,6 +6,7 @@ import {
   FolderArrowDownIcon,
   LinkIcon,
   PencilIcon,
+  ShareIcon,
   TrashIcon,
 } from '@heroicons/react/24/outline';
 import { Button, Group, Text } from '@mantine/core';
@@ -22,6 +23,7 @@ export const ACTION_ICONS = {
   copy: DocumentDuplicateIcon,
   download: ArrowDownTrayIcon,
   link: LinkIcon,
+  share: ShareIcon,
   delete: TrashIcon,
 };
 
@@ -29,17 +31,21 @@ export const ACTION_WORDS: Readonly<Record<FileAction, string>> = {
   ...text.storage.relocate.action,
   download: text.storage.download,
   link: text.storage.copyLink,
+  share: text.storage.sharing.share,
   delete: text.storage.delete,
 };
 
 /** In this order. */
-const FILE_ACTIONS: readonly FileAction[] = ['download', 'rename', 'move', 'copy', 'link', 'delete'];
+const FILE_ACTIONS: readonly FileAction[] = ['download', 'rename', 'move', 'copy', 'link', 'share', 'delete'];
 
-/** Actions for a selection: several entries cannot be renamed, and a folder has no link. */
+/** Actions for one entry only. */
+const ALONE: ReadonlySet<FileAction> = new Set(['rename', 'share']);
+
+/** Actions for a selection. A folder has no signed link; it can be shared. */
 export function actionsFor(entries: readonly BucketEntry[]): readonly FileAction[] {
   const hasFolder = entries.some(({ object }) => object === null);
   return FILE_ACTIONS.filter(
-    (action) => (action !== 'rename' || entries.length === 1) && (action !== 'link' || !hasFolder),
+    (action) => (entries.length === 1 || !ALONE.has(action)) && (action !== 'link' || !hasFolder),
   );
 }
 

@@ -12,10 +12,10 @@ import { sayBytes, sayName } from '../../../parts/say.ts';
 import { When } from '../../../parts/tables/when.tsx';
 import { text } from '../../../texts/text.ts';
 import { LabelsForm } from '../buckets/labels-form.tsx';
+import { SharePanel } from '../sharing/share-panel.tsx';
 import classes from '../storage.module.css';
 import { useDelete, useRestore } from './delete-restore.tsx';
 import { Preview } from './preview.tsx';
-import { SharePanel } from './share-panel.tsx';
 import { VersionTimeline } from './version-timeline.tsx';
 
 interface ObjectDetailsProps {
@@ -77,7 +77,7 @@ export function ObjectDetails({ object, isVersioned, onGone }: ObjectDetailsProp
           <VersionTimeline object={object} />
         </Tabs.Panel>
         <Tabs.Panel value="share" pt="md">
-          <SharePanel object={object} />
+          <SharePanel bucket={bucket} name={object.name} />
         </Tabs.Panel>
       </Tabs>
     </Stack>

@@ -15,7 +15,9 @@ import type { Relocation } from './relocating.ts';
 
 const RelocateDialog = lazyPart(() => import('./relocate-dialog.tsx').then((made) => made.RelocateDialog));
 
-export type FileAction = Relocation | 'download' | 'link' | 'delete';
+const ShareDialog = lazyPart(() => import('../sharing/share-panel.tsx').then((made) => made.ShareDialog));
+
+export type FileAction = Relocation | 'download' | 'link' | 'share' | 'delete';
 
 export interface FileActions {
   /** `isByKey`: asks before deleting, even if files can be restored. */
@@ -35,6 +37,7 @@ interface FileActionsOptions {
 
 export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActionsOptions): FileActions {
   const [wish, setWish] = useState<Wish | null>(null);
+  const [shared, setShared] = useState<string | null>(null);
   const deleting = useDelete({ bucket, isVersioned, onDone });
   const download = useDownloads();
   const copying = useMutation({
@@ -47,6 +50,7 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
     if (first === undefined) return;
     if (action === 'delete') return isByKey ? deleting.askAlways(targets) : deleting.ask(targets);
     if (action === 'link') return copying.mutate(targets);
+    if (action === 'share') return setShared(first.name);
     if (action !== 'download') return setWish({ kind: action, targets });
     download.mutate(() => downloadOf(bucket, targets));
   };
@@ -60,6 +64,7 @@ export function useFileActions({ bucket, isVersioned, prefix, onDone }: FileActi
   const windows = (
     <>
       {deleting.question}
+      {shared !== null && <ShareDialog bucket={bucket} name={shared} onClose={() => setShared(null)} />}
       {wish !== null && (
         <RelocateDialog
           {...wish}
