@@ -7,10 +7,10 @@ import { Loaded } from '../../parts/page.tsx';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { StateBadge, type Tone } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
-import { text } from '../../texts/text.ts';
+import { auditText } from '../../texts/audit-text.ts';
 import { type AuditFilter, auditQuery, NO_FILTER, OUTCOMES } from './queries.ts';
 
-const words = text.audit;
+const words = auditText;
 const TONES: Readonly<Record<AuditEntry['outcome'], Tone>> = {
   done: 'good',
   refused: 'quiet',

@@ -18,6 +18,7 @@ import { sayCredits } from '../../parts/say.ts';
 import { Figures } from '../../parts/tables/facts.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { TakeAlong } from '../../parts/take-along.tsx';
+import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
 import { LedgerTable, lineOf } from '../billing/entry-table.tsx';
 import { MonthSelect } from '../billing/month-select.tsx';
@@ -191,7 +192,7 @@ function RemoveForm(props: FormProps) {
   return (
     <ReasonForm {...props} words={{ title, action, lead }} operation="adminRemoveAccount">
       <Stack gap="xs">
-        <Text size="sm">{administration.many.exportFirst}</Text>
+        <Text size="sm">{manyAccountsText.exportFirst}</Text>
         <TakeAlong id={props.account.id} />
       </Stack>
     </ReasonForm>

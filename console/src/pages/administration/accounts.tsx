@@ -13,6 +13,7 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCredits } from '../../parts/say.ts';
 import { type Column, DataTable } from '../../parts/tables/data-table.tsx';
 import { When } from '../../parts/tables/when.tsx';
+import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
 import { AccountMenu, ShownKey } from './account-menu.tsx';
 import { MANY_ACTIONS, ManyAccounts, type ManyAction } from './many-accounts.tsx';
@@ -51,7 +52,7 @@ export function Accounts() {
 }
 
 const { administration } = text;
-const { many } = administration;
+const many = manyAccountsText;
 const COLUMNS: readonly Column<AdminAccount>[] = [
   { name: administration.plan, cell: ({ plan }) => plan },
   { name: administration.credits, isNumber: true, cell: ({ credits }) => sayCredits(credits) },

@@ -1,12 +1,12 @@
 /** Shows who did what in the whole cloud. */
 import { Stack, Text } from '@mantine/core';
-import { text } from '../../texts/text.ts';
+import { auditText } from '../../texts/audit-text.ts';
 import { AuditLog } from '../account/audit-log.tsx';
 
 export function Audit() {
   return (
     <Stack>
-      <Text c="dimmed">{text.audit.adminLead}</Text>
+      <Text c="dimmed">{auditText.adminLead}</Text>
       <AuditLog account="all" />
     </Stack>
   );

@@ -20,6 +20,7 @@ import { Dialog } from '../../parts/forms/dialog.tsx';
 import { refusalOf } from '../../parts/forms/refusal.ts';
 import { Warning } from '../../parts/forms/warning.tsx';
 import { exportTarget } from '../../parts/take-along.tsx';
+import { manyAccountsText } from '../../texts/many-accounts-text.ts';
 import { text } from '../../texts/text.ts';
 import { accountsQuery, plansQuery } from './queries.ts';
 
@@ -27,7 +28,7 @@ export const MANY_ACTIONS = ['plan', 'credits', 'suspend', 'remove'] as const;
 export type ManyAction = (typeof MANY_ACTIONS)[number];
 
 const { administration } = text;
-const words = administration.many;
+const words = manyAccountsText;
 /** Calls at a time: the cloud has other callers, too. */
 const AT_ONCE = 4;
 

@@ -1,7 +1,6 @@
 /** Every text of the console, in English. Counts come as numbers: each language has forms of its own. */
 import { account } from './account.ts';
 import { administration } from './administration.ts';
-import { audit } from './audit.ts';
 import { billing } from './billing.ts';
 import { databases } from './databases.ts';
 import { machines } from './machines.ts';
@@ -18,7 +17,6 @@ export const en = {
   locale: 'en',
   account,
   administration,
-  audit,
   billing,
   databases,
   signIn,

@@ -3,11 +3,11 @@ import { FunnelIcon } from '@heroicons/react/24/outline';
 import { Button, NativeSelect, Pill, TextInput } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import type { DatabaseRowFilter } from '../../../../../sdk/index.ts';
-import { text } from '../../../texts/text.ts';
+import { rowsText } from '../../../texts/rows-text.ts';
 import { needsValue, OPERATORS, type Operator } from './filters.ts';
 import classes from './rows.module.css';
 
-const words = text.databases.rows;
+const words = rowsText;
 
 interface FilterBarProps {
   readonly columns: readonly string[];

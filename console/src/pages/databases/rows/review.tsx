@@ -7,10 +7,11 @@ import { Dialog } from '../../../parts/forms/dialog.tsx';
 import { Refused } from '../../../parts/forms/warning.tsx';
 import { showDone } from '../../../parts/notices.tsx';
 import { Loaded } from '../../../parts/page.tsx';
+import { rowsText } from '../../../texts/rows-text.ts';
 import { text } from '../../../texts/text.ts';
 import classes from './rows.module.css';
 
-const words = text.databases.rows;
+const words = rowsText;
 
 interface ReviewProps {
   readonly id: string;

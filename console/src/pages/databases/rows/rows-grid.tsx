@@ -3,11 +3,11 @@ import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
 import { defaultRangeExtractor, type Range, useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef } from 'react';
 import type { DatabaseRowSort, DatabaseRows } from '../../../../../sdk/index.ts';
-import { text } from '../../../texts/text.ts';
+import { rowsText } from '../../../texts/rows-text.ts';
 import { isBytes, isNumeric, shownText, widthOf } from './cells.ts';
 import classes from './rows.module.css';
 
-const words = text.databases.rows;
+const words = rowsText;
 const ROW_PX = 30;
 const NUMBER_PX = 64;
 const BEYOND = 8;

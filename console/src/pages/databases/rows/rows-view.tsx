@@ -7,7 +7,7 @@ import { useCallback, useMemo, useState } from 'react';
 import type { Database, DatabaseTable } from '../../../../../sdk/index.ts';
 import { CallSample } from '../../../parts/commands/call-sample.tsx';
 import { Refused } from '../../../parts/forms/warning.tsx';
-import { text } from '../../../texts/text.ts';
+import { rowsText } from '../../../texts/rows-text.ts';
 import { changesOf } from './changes.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { nextSort } from './filters.ts';
@@ -16,7 +16,7 @@ import { MOST_ROWS, type RowPages, type RowsAsk, useRowPages } from './row-pages
 import { type Place, RowsGrid } from './rows-grid.tsx';
 import { EditBar, useEditing } from './use-editing.tsx';
 
-const words = text.databases.rows;
+const words = rowsText;
 
 interface RowsViewProps {
   readonly database: Database;

@@ -2,7 +2,7 @@
 import { Button, Group, Text } from '@mantine/core';
 import { type KeyboardEvent, type ReactNode, useState } from 'react';
 import type { DatabaseRows, DatabaseTable } from '../../../../../sdk/index.ts';
-import { text } from '../../../texts/text.ts';
+import { rowsText } from '../../../texts/rows-text.ts';
 import {
   countOf,
   editedText,
@@ -19,7 +19,7 @@ import type { RowPages } from './row-pages.ts';
 import classes from './rows.module.css';
 import type { Place } from './rows-grid.tsx';
 
-const words = text.databases.rows;
+const words = rowsText;
 
 export interface Editing {
   readonly pending: Pending;

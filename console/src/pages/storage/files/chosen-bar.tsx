@@ -31,7 +31,7 @@ export const ACTION_WORDS: Readonly<Record<FileAction, string>> = {
   ...text.storage.relocate.action,
   download: text.storage.download,
   link: text.storage.copyLink,
-  share: text.storage.sharing.share,
+  share: text.storage.share,
   delete: text.storage.delete,
 };
 

@@ -10,10 +10,11 @@ import { Empty, Loaded } from '../../../parts/page.tsx';
 import { sayName } from '../../../parts/say.ts';
 import { type Column, DataTable } from '../../../parts/tables/data-table.tsx';
 import { When } from '../../../parts/tables/when.tsx';
+import { sharingText } from '../../../texts/sharing-text.ts';
 import { text } from '../../../texts/text.ts';
 import { sharesQuery } from '../queries.ts';
 
-const words = text.storage.sharing;
+const words = sharingText;
 
 /** All links to what is in a bucket. */
 export function LinksTab({ bucket }: { bucket: string }) {

@@ -12,6 +12,7 @@ import { Dialog } from '../../../parts/forms/dialog.tsx';
 import { Refused, Warning } from '../../../parts/forms/warning.tsx';
 import { isLoopback } from '../../../parts/loopback.ts';
 import { sayName } from '../../../parts/say.ts';
+import { sharingText } from '../../../texts/sharing-text.ts';
 import { text } from '../../../texts/text.ts';
 import { sharesQuery } from '../queries.ts';
 import classes from '../storage.module.css';
@@ -19,7 +20,7 @@ import { ShareList } from './share-list.tsx';
 
 const HOUR = 3600;
 const NEVER = 'never';
-const words = text.storage.sharing;
+const words = sharingText;
 const TERMS = [
   { value: String(HOUR), label: text.storage.hour },
   { value: String(24 * HOUR), label: text.storage.day },

@@ -1,0 +1,4 @@
+/** The texts of the audit log, loaded with its pages. */
+import { audit } from './en/audit.ts';
+
+export const auditText = audit;

@@ -1,0 +1,4 @@
+/** The texts of shared links, loaded with them. */
+import { sharing } from './en/sharing.ts';
+
+export const sharingText = sharing;
