@@ -41,6 +41,8 @@ export class ServerLife {
   #failures = 0;
   /** Until then no start is tried, monotonic ms. */
   #notBefore = 0;
+  /** The port that the listener leads to, null: nowhere; undefined: not known. */
+  #led: number | null | undefined;
   #isOpen = false;
   #isClosed = false;
 
@@ -66,7 +68,7 @@ export class ServerLife {
   async open(): Promise<boolean> {
     if (this.#isOpen) return false;
     await this.#deps.proxy.open(this.#deps.listener);
-    this.#isOpen = true;
+    [this.#isOpen, this.#led] = [true, undefined];
     return true;
   }
 
@@ -112,19 +114,26 @@ export class ServerLife {
 
   /** Points the listener at the server if it is up and users are admitted, else nowhere. */
   async lead(): Promise<void> {
-    const { proxy, listener, isWanted } = this.#deps;
-    const isReached = this.isUp && isWanted();
-    if (this.#isOpen) await proxy.lead(listener.name, isReached ? this.#server.port : null);
+    const isReached = this.isUp && this.#deps.isWanted();
+    if (!this.#isOpen) return;
+    const port = isReached ? this.#server.port : null;
+    // Each new database asks for it, and most find it so.
+    if (port !== this.#led) await this.#leadTo(port);
+  }
+
+  async #leadTo(port: number | null): Promise<void> {
+    this.#led = undefined;
+    await this.#deps.proxy.lead(this.#deps.listener.name, port);
+    this.#led = port;
   }
 
   /** Ends it with all sessions immediately; a connection may start it again. */
   async end(): Promise<void> {
-    const { proxy, listener } = this.#deps;
     await this.#server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
       // A connection started it in the meantime.
       if (this.isUp) return this.lead();
-      await proxy.lead(listener.name, null);
+      await this.#leadTo(null);
       this.#left();
     });
   }
@@ -150,9 +159,9 @@ export class ServerLife {
 
   /** Stops it for another server, with its statements, the oldest of which began at `since`. */
   async endBusy(since: number | null, why: string): Promise<void> {
-    const { proxy, listener, work } = this.#deps;
+    const { work } = this.#deps;
     this.#server.log.add(`Cloudlet: ${work.displace(since, why)}. ${DISPLACED_HINT}`);
-    await proxy.lead(listener.name, null);
+    await this.#leadTo(null);
     await this.#stop();
   }
 
@@ -161,7 +170,7 @@ export class ServerLife {
     const { proxy, listener, engine, work, beforeSleep, lastUse } = this.#deps;
     await this.#locks.run(LOCK, async () => {
       if (!this.isUp || work.pending > 0) return;
-      await proxy.lead(listener.name, null);
+      await this.#leadTo(null);
       const use = await engine.use().catch(lastUse);
       // Log-ins in progress are not sessions yet.
       const { open } = await proxy.figures(listener.name);
@@ -179,7 +188,7 @@ export class ServerLife {
   ended(): void {
     void this.#locks.run(LOCK, async () => {
       if (this.isUp) return;
-      await this.#deps.proxy.lead(this.#deps.listener.name, null);
+      await this.#leadTo(null);
       this.#left();
     });
   }
