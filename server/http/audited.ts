@@ -6,13 +6,10 @@ import type {
   AuditOutcome,
   AuditRule,
   AuditTrail,
-  DataAudit,
-  DataTarget,
 } from '../calls/audit.ts';
-import { credentialOf } from '../calls/principal.ts';
 import type { Recorder } from '../metadata/change.ts';
 import { type AppError, ERRORS } from '../platform/errors.ts';
-import type { Exchange } from './exchange.ts';
+import { type Given, givenBy, MAX_TARGET } from './exchange.ts';
 import type { Route } from './route.ts';
 
 export interface Rule extends AuditRule {
@@ -26,48 +23,10 @@ export function auditRuleOf({ audit, method, changesNothing }: Route): Rule {
   return typeof audit === 'string' ? { kind: audit } : { kind: byMethod, ...audit };
 }
 
-const MAX_AGENT = 200;
-const MAX_TARGET = 300;
 const MAX_DETAIL_BYTES = 2048;
-
-type Given = Pick<Exchange, 'principal' | 'address' | 'id' | 'raw'>;
-
-/** The members of an entry that every request has. */
-export function givenBy({ principal, address, id, raw }: Given) {
-  const { accountId, username, via } = principal;
-  return {
-    accountId,
-    actorId: accountId,
-    actor: username,
-    via,
-    credential: credentialOf(principal) ?? '',
-    address,
-    agent: String(raw.headers['user-agent'] ?? '').slice(0, MAX_AGENT),
-    requestId: id,
-    target: '',
-    detail: '',
-    code: '',
-  };
-}
 
 /** Whether calls of this kind have no entry of their own. */
 export const isQuiet = ({ kind }: Rule): boolean => kind === 'none' || kind === 'data';
-
-/** Entries of a request about objects, with the name of its operation. */
-export function dataAudit(trail: AuditTrail, request: Given, action: () => string): DataAudit {
-  const entry = ({ accountId, bucket, name }: DataTarget, status: number): AuditEntry => ({
-    ...givenBy(request),
-    accountId,
-    action: action(),
-    target: `${bucket}/${name}`.slice(0, MAX_TARGET),
-    outcome: 'done',
-    status,
-  });
-  return {
-    wrote: (target) => trail.statements(entry(target, 200), 'data'),
-    read: (target) => trail.note(entry(target, 200), 'data'),
-  };
-}
 
 /** Whether a refusal is logged; malformed, rate-limited and overload errors are not. */
 export function isTold(status: number): boolean {

@@ -9,7 +9,8 @@ import type { Socket } from 'node:net';
 import { BlockList, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
-import { NOBODY, type Principal } from '../calls/principal.ts';
+import type { AuditEntry, AuditTrail, DataAudit, DataTarget } from '../calls/audit.ts';
+import { credentialOf, NOBODY, type Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, ERRORS } from '../platform/errors.ts';
 import { sourceOf } from '../platform/host/caller-networks.ts';
@@ -208,6 +209,47 @@ export class Door {
     const account = principal.accountId;
     log[level]({ request_id: id, method: raw.method, path, status, seconds, account, address }, 'request');
   }
+}
+
+const MAX_AGENT = 200;
+/** Characters of the target of an entry. */
+export const MAX_TARGET = 300;
+
+/** What an entry of the audit log needs of a request. */
+export type Given = Pick<Exchange, 'principal' | 'address' | 'id' | 'raw'>;
+
+/** The members of an entry that every request has. */
+export function givenBy({ principal, address, id, raw }: Given) {
+  const { accountId, username, via } = principal;
+  return {
+    accountId,
+    actorId: accountId,
+    actor: username,
+    via,
+    credential: credentialOf(principal) ?? '',
+    address,
+    agent: String(raw.headers['user-agent'] ?? '').slice(0, MAX_AGENT),
+    requestId: id,
+    target: '',
+    detail: '',
+    code: '',
+  };
+}
+
+/** Entries of a request about objects, with the name of its operation. */
+export function dataAudit(trail: AuditTrail, request: Given, action: () => string): DataAudit {
+  const entry = ({ accountId, bucket, name }: DataTarget, status: number): AuditEntry => ({
+    ...givenBy(request),
+    accountId,
+    action: action(),
+    target: `${bucket}/${name}`.slice(0, MAX_TARGET),
+    outcome: 'done',
+    status,
+  });
+  return {
+    wrote: (target) => trail.statements(entry(target, 200), 'data'),
+    read: (target) => trail.note(entry(target, 200), 'data'),
+  };
 }
 
 /** The caller who is limited, with the request. */

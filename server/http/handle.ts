@@ -13,7 +13,8 @@ import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
 import { JsonText, NUL_MESSAGE, nulsIn } from '../platform/json/json.ts';
-import { AuditedCall, auditRuleOf, dataAudit, isQuiet } from './audited.ts';
+import { AuditedCall, auditRuleOf, isQuiet } from './audited.ts';
+import { dataAudit } from './exchange.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {

@@ -1,8 +1,8 @@
 /** Makes the entries of the audit log about S3: changes of buckets, and refusals for lack of a right. */
 import type { S3Error } from '../../libs/s3-wire/index.ts';
 import type { AuditEntry, AuditTrail } from '../calls/audit.ts';
-import { givenBy, isTold } from '../http/audited.ts';
-import type { Exchange } from '../http/exchange.ts';
+import { isTold } from '../http/audited.ts';
+import { type Exchange, givenBy } from '../http/exchange.ts';
 import { toS3Error } from './domain-errors.ts';
 import type { S3Call, S3Operation } from './s3-call.ts';
 
