@@ -61,6 +61,9 @@ export function changeHandler(tenant: TenantConnections): Handler {
   };
 }
 
+/** Names of columns up to this length in all are shown, however few bytes of rows are asked for. */
+const USUAL_NAME_BYTES = 64 * 1024;
+
 type Statement = Pick<QueryHead, 'statement' | 'params'>;
 
 async function changeAll(database: DatabaseSync, statements: readonly Statement[], signal: AbortSignal) {
@@ -103,7 +106,8 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
   const before = Number((changes.get() as unknown as number[])[0]);
   const columns = statement.columns().map(({ name, type }) => ({ name, type }));
   const nameBytes = Buffer.byteLength(JSON.stringify(columns));
-  if (nameBytes > maxBytes) throw new Error('the names of the columns are too long to be shown');
+  if (nameBytes > Math.max(maxBytes, USUAL_NAME_BYTES))
+    throw new Error('the names of the columns are too long to be shown');
   const rows: string[] = [];
   let bytes = 0;
   let truncated = false;
