@@ -34,6 +34,7 @@ const code = (expected: string) => (error: unknown) => isAppError(error) && erro
 /** What an account shows beyond its registration, as long as it has credits. */
 const IN_ORDER = {
   is_admin: false,
+  is_auditor: false,
   credits_held: 0,
   billing_state: 'ok',
   credits_exhausted_at: null,

@@ -160,6 +160,7 @@ step(
     await shot('rows-edited');
     await assertAccessible(page, 'changed rows');
     await page.getByRole('button', { name: 'Review 3 changes' }).press('Enter');
+    await dialog.getByText(/^DELETE FROM "many" WHERE "id" = /).waitFor();
     await dialog.getByRole('button', { name: 'Run 3 changes' }).press('Enter');
     await page.getByText('3 rows changed').waitFor();
     assert.deepEqual(

@@ -60,6 +60,7 @@ test('a key names its holder; the second time without a read or a promise', asyn
       username,
       canonicalId: '',
       isAdmin: false,
+      isAuditor: false,
       scopes: ['*'],
       bucketLimits: null,
       via: 'key',

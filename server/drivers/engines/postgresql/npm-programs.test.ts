@@ -42,7 +42,7 @@ test('programs of the host go before those of npm, unless the data are of anothe
   assert.deepEqual(await versionFor(null, host.slice(1)), ['18.4', false], '15.2 is too old');
   assert.deepEqual(await versionFor(18), ['18.4', false]);
   assert.deepEqual(await versionFor(18, [hostPrograms(parent, '18.1')]), ['18.1', true]);
-  assert.match(String(await versionFor(16)), /the data directory is PostgreSQL 16/);
+  assert.match(String(await versionFor(16)), /the data is of PostgreSQL 16, which is no longer installed/);
 });
 
 test('a database is made, used, restarted, limited and removed; what needs clients is refused', {
