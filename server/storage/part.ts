@@ -186,7 +186,7 @@ export async function storagePart(deps: StorageDeps) {
       dataUrl: () => addresses.dataUrl,
     }),
     dataRoutes: [...cdnRoutes({ downloads, links, apiUrl: () => addresses.apiUrl }), ...shared.dataRoutes],
-    jobs: [...jobs, shared.job],
+    jobs: [...jobs, ...shared.jobs],
     gauges: (meters: Meters) =>
       meterStorage(meters, { totals: () => services.buckets.totals(), scrub: () => scrubber.status() }),
     stop: () => {
@@ -196,8 +196,7 @@ export async function storagePart(deps: StorageDeps) {
       scrubber.stop();
     },
     flush: async () => {
-      await egress.flush();
-      await accessTimes.flush();
+      for (const each of [egress, accessTimes, shared.shares]) await each.flush();
     },
   };
 }
@@ -230,9 +229,11 @@ function shareServices(
     passwords: sharePasswords,
     dataUrl: () => addresses.dataUrl,
   });
-  const run = () => shares.sweep();
-  const job: Job = { name: 'sweep shared links', everyMs: HOUR_MS, per: 'cluster', run };
-  return { shares, job, dataRoutes: sharedRoutes({ ...visits, shares }) };
+  const jobs: Job[] = [
+    { name: 'sweep shared links', everyMs: HOUR_MS, per: 'cluster', run: () => shares.sweep() },
+    { name: 'store downloads of shared links', everyMs: FLUSH_MS, per: 'node', run: () => shares.flush() },
+  ];
+  return { shares, jobs, dataRoutes: sharedRoutes({ ...visits, shares }) };
 }
 
 function archiveServices(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, Client } from '../harness/client.ts';
-import type { CloudProcess } from '../harness/cloud-process.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
 import { sharedCloud } from '../harness/shared-cloud.ts';
 import { assertProblem, bodyOf, newBucket, TIME } from './storage-kit.ts';
 
@@ -187,4 +187,24 @@ test('a wrong signature, another id and bad wishes are refused', async () => {
   const stranger = await new Client(cloud.api).newUser();
   assertProblem(await stranger.call(`/api/shares/${share_id}`, { method: 'DELETE' }), 404, 'share_not_found');
   assert.deepEqual(await list(stranger), []);
+});
+
+test('downloads of a link without a limit are stored when the cloud ends, at the latest', async () => {
+  const own = await CloudProcess.start();
+  try {
+    const owner = await new Client(own.api).newUser();
+    const name = await newBucket(owner);
+    await owner.upload(name, 'x', 'there');
+    const { url } = madeOf(await owner.call('/api/shares', { json: { bucket: name, name: 'x' } })) as Share;
+    await visit(url);
+    await visit(url);
+    assert.equal((await list(owner))[0]?.downloads, 2);
+    assert.equal(await own.end(), 0);
+    await own.start();
+    const [after] = await list(new Client(own.api, owner.key));
+    assert.deepEqual([after?.downloads, after?.state], [2, 'active']);
+    assert.match(String(after?.last_download_at), TIME);
+  } finally {
+    await own.stop();
+  }
 });

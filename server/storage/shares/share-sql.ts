@@ -20,6 +20,13 @@ export interface ShareRow {
   readonly created_at: number;
 }
 
+/** Downloads that are not stored yet. */
+export interface SeenDownloads {
+  readonly count: number;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
 export type NewShareRow = Omit<ShareRow, 'id' | 'bucket' | 'downloads' | 'last_at'>;
 
 const SELECT = `SELECT s.id, s.share_id, s.account_id, s.bucket_id, b.name AS bucket, s.name, s.key_id, s.password_hash,
@@ -63,6 +70,14 @@ export class ShareSql {
             AND (max_downloads IS NULL OR downloads < max_downloads) AND (expires_at IS NULL OR expires_at > ?)`,
       params: [now, id, now],
       expectChanges: 1,
+    };
+  }
+
+  /** Adds downloads of a link without a limit; `at`: of the last one. No effect when it is gone. */
+  addDownloads(id: number, { count, at }: SeenDownloads): Statement {
+    return {
+      sql: 'UPDATE shares SET downloads = downloads + ?, last_at = ? WHERE id = ?',
+      params: [count, at, id],
     };
   }
 

@@ -5,7 +5,7 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type Call, mayTouch, type Principal } from '../../calls/principal.ts';
-import { BACKGROUND, type Changes } from '../../metadata/change.ts';
+import { BACKGROUND, type Changes, WriteBehind } from '../../metadata/change.ts';
 import { turnAt } from '../../metadata/turns.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
@@ -14,7 +14,7 @@ import type { Listing } from '../listing/listing.ts';
 import type { Downloads } from '../objects/downloads.ts';
 import type { LinkKeys } from '../objects/links.ts';
 import type { NewShare, Share } from '../schema.ts';
-import type { ShareRow, ShareSql } from './share-sql.ts';
+import type { SeenDownloads, ShareRow, ShareSql } from './share-sql.ts';
 
 /** Hashes passwords of links; guesses are slowed per network and link. */
 export interface SharePasswords {
@@ -67,8 +67,16 @@ export class Shares {
   /** Hash of link and password → when it is forgotten, monotonic. */
   readonly #right = new Map<string, number>();
 
+  /** By row id. Anybody may open a link without end, so each download is no commit of its own. */
+  readonly #seen: WriteBehind<number, SeenDownloads>;
+
   constructor(deps: SharesDeps) {
     this.#deps = deps;
+    this.#seen = new WriteBehind({
+      changes: deps.changes,
+      statementOf: (id, seen) => deps.store.addDownloads(id, seen),
+      join: (earlier, { count, at }) => ({ count: earlier.count + count, at }),
+    });
   }
 
   /** Throws `bucket_not_found`, `object_not_found`, `scope_required`, `quota_exceeded`. */
@@ -147,9 +155,13 @@ export class Shares {
     }
   }
 
-  /** Before a download begins. Throws `invalid_link` when the link's downloads are used up. */
+  /**
+   * Counts a download that begins. Throws `invalid_link` when the link's downloads are used up. Without a
+   * limit the count is stored seconds later, and a crash forgets some.
+   */
   async count({ row }: OpenShare): Promise<void> {
     const { store, changes, clock } = this.#deps;
+    if (row.max_downloads === null) return this.#seen.note(row.id, { count: 1, at: clock.now() });
     await changes.run(BACKGROUND, (change) => {
       change.add(store.count(row.id, clock.now()), ended);
     });
@@ -159,6 +171,11 @@ export class Shares {
   async #accessKeyOf({ via, accountId, credentialId }: Principal): Promise<string | null> {
     if (via !== 'key' || credentialId === (await this.#deps.keys.currentId(accountId))) return null;
     return credentialId;
+  }
+
+  /** Stores the downloads counted since. */
+  flush(): Promise<void> {
+    return this.#seen.flush();
   }
 
   /** The bucket of an object that exists, or of a folder. */
@@ -191,6 +208,7 @@ export class Shares {
 
   #present(row: ShareRow): Share {
     const { clock, dataUrl } = this.#deps;
+    const seen = this.#seen.latest(row.id);
     const address = `${row.share_id}/${this.#signature(row.share_id)}/${encodeURIComponent(titleOf(row))}`;
     return {
       share_id: row.share_id,
@@ -201,8 +219,8 @@ export class Shares {
       has_password: row.password_hash !== null,
       expires_at: formatTimeOrNull(row.expires_at),
       max_downloads: row.max_downloads,
-      downloads: row.downloads,
-      last_download_at: formatTimeOrNull(row.last_at),
+      downloads: row.downloads + (seen?.count ?? 0),
+      last_download_at: formatTimeOrNull(seen?.at ?? row.last_at),
       created_at: formatTime(row.created_at),
     };
   }
