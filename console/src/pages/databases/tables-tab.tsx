@@ -174,13 +174,17 @@ function OneTable({ database, grammar, table }: OneTableProps) {
           <QueryLink database={database} table={nameOf(table)} />
         </Group>
       </Group>
-      {view === 'structure' ? <Made table={table} /> : <Rows {...{ database, grammar, table }} />}
+      {view === 'structure' ? (
+        <Made table={table} />
+      ) : (
+        <Rows database={database} grammar={grammar} table={table} />
+      )}
     </Stack>
   );
 }
 
 function Rows({ database, grammar, table }: OneTableProps) {
-  if (grammar === 'documents') return <Documents {...{ database, grammar, table }} />;
+  if (grammar === 'documents') return <Documents database={database} grammar={grammar} table={table} />;
   return <RowsView database={database} table={table} key={nameOf(table)} />;
 }
 
