@@ -31,7 +31,7 @@ export interface DatabaseContentRoutesDeps {
 }
 
 const DATABASE = '/api/databases/{database_id}';
-/** Errors that any engine may answer. */
+/** Errors of any engine. */
 const ENGINE_FAILURES = ['data_damaged', 'data_missing', 'engine_unavailable', 'host_disk_full'] as const;
 
 /** A statement of 100,000 characters, each escaped to six bytes in JSON, and as much for parameters. */
@@ -237,7 +237,8 @@ async function receive(
   try {
     await Promise.race([form, load]);
   } catch (error) {
-    // Only the complete form identifies a retry, which gets its stored response even if the database is gone.
+    // Only the complete form identifies a retry, which gets its stored response even if the
+    // database is gone.
     if (request.headers['idempotency-key'] !== undefined) await form;
     throw error;
   }

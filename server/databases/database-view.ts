@@ -26,7 +26,7 @@ export interface DatabaseViewsDeps {
   readonly engines: Engines;
   readonly billing: Pick<DatabaseBilling, 'pricePerHour'>;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
-  /** False: the engines are on another node of the cluster, which does not answer now. */
+  /** False: the engines are on another node of the cluster, which does not respond now. */
   readonly isHere?: boolean | undefined;
   /** undefined: damage is not tracked. */
   readonly faults?: Pick<DataFaults, 'of'> | undefined;
@@ -80,8 +80,8 @@ export class DatabaseViews {
   }
 
   /**
-   * Where a driver connects, even while the engine is unavailable; default: the engine's usual endpoint.
-   * Empty where only the node with the engines knows it.
+   * Where a driver connects, even while the engine is unavailable; default: the engine's usual
+   * endpoint. Empty if only the node with the engines knows it.
    */
   async connection(row: DatabaseRow, password?: string, given?: Endpoint): Promise<Connection> {
     const { engines, lifecycle } = this.#deps;
@@ -105,8 +105,8 @@ export class DatabaseViews {
 }
 
 /**
- * The URI for machines of the account. The server's certificate is for other names, and the network is the
- * account's own.
+ * The URI for machines of the account. It has no TLS: the server's certificate is for other names,
+ * and the network is private.
  */
 function privateUri(
   row: DatabaseRow,

@@ -83,7 +83,7 @@ export class Databases {
 
   /**
    * Includes the password. `isVerified`: for connections with TLS that drivers verify. Throws
-   * `database_not_ready`, and `invalid_request` where there is no TLS.
+   * `database_not_ready`, and `invalid_request` if there is no TLS.
    */
   async credentials(principal: Principal, databaseId: string, isVerified = false): Promise<Credentials> {
     const { owned, lifecycle } = this.#deps;
@@ -94,7 +94,7 @@ export class Databases {
 
   /**
    * Sets a new password and ends sessions of the old one. Throws `database_not_ready`, and
-   * `engine_unavailable` when the engine will take it only later.
+   * `engine_unavailable` if the engine can apply it only later.
    */
   async rotate(call: Call, databaseId: string): Promise<Credentials> {
     const { owned, lifecycle, turns, secrets } = this.#deps;

@@ -77,9 +77,9 @@ export class Dumps {
   }
 
   /**
-   * Replaces the whole content; data alone are added to the tables there. Throws `load_failed`,
-   * `payload_too_large`, `database_not_ready`; then, and when the client disconnects early, the database is
-   * unchanged. `isStrict`: nothing is left out.
+   * Replaces the whole content; a data-only dump is added to the existing tables. Throws
+   * `load_failed`, `payload_too_large`, `database_not_ready`; then, and when the client disconnects
+   * early, the database is unchanged. `isStrict`: nothing is left out.
    */
   async load(
     principal: Principal,
@@ -89,7 +89,7 @@ export class Dumps {
     const { owned, engines, lifecycle, turns, views, faults } = this.#deps;
     return turns.run(databaseId, async () => {
       const row = await owned.findLive(principal, databaseId);
-      // Databases over their limit are included: a smaller dump is a way out.
+      // Databases over their limit are included: loading a smaller dump is a way out.
       assertReadable(row);
       const pieces = this.#limited(unpacked(this.#limited(dump, row)), row);
       const limited = Readable.from(pieces, { objectMode: false });

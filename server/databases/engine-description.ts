@@ -1,6 +1,6 @@
 /**
- * The description of an engine, by itself. Rules, the client and the console ask for a trait, never for the
- * name of an engine: what differs by engine is written in the engine's own folder.
+ * An engine's description of itself. Rules, the client and the console check traits, never the name
+ * of an engine: what differs by engine is in the engine's own folder.
  */
 import type { EngineName } from './engine.ts';
 import type { RowLanguage } from './rows/row-language.ts';
@@ -25,7 +25,7 @@ export interface EngineTraits {
   readonly offersTls: boolean;
   /** Whether programs can create test databases beside it. */
   readonly hasTestDatabases: boolean;
-  /** Whether the databases of an account share a server of the account's own, where Cloudlet runs it. */
+  /** Whether the databases of an account share a server of the account's own, if Cloudlet runs it. */
   readonly hasAccountServer: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface EngineDescription {
   readonly name: EngineName;
   /** Its name for humans: `PostgreSQL`. */
   readonly title: string;
-  /** A sentence on the programs that it suits. */
+  /** A sentence on suitable uses. */
   readonly summary: string;
   /** The usual port of its drivers, which it has in the private network of an account. */
   readonly port: number;
@@ -50,9 +50,9 @@ export interface EngineDescription {
   readonly client: EngineClient | null;
   /** Codes of its errors (QueryFailed.engineCode) that mean damaged data. */
   readonly damageCodes: readonly string[];
-  /** How rows of its tables are read and changed; missing: by statements of the tenant only. */
+  /** How rows of its tables are read and changed; missing: only by the tenant's statements. */
   readonly rows?: RowLanguage;
-  /** How a dump differs from the one before: in the same places, or by bytes that were inserted. */
+  /** How a dump differs from the previous one: in place, or by inserted bytes. */
   readonly dumpChanges: 'in_place' | 'by_insertion';
   /** Sample code that connects. */
   snippets(target: SnippetTarget): Snippets;
@@ -62,7 +62,7 @@ export interface EngineDescription {
 
 /** The database that sample code is for. */
 export interface SnippetTarget {
-  /** Has the password. */
+  /** Includes the password. */
   readonly uri: string;
   readonly password: string;
   readonly tls: boolean;
@@ -78,7 +78,7 @@ export type Snippets = Record<'cli' | 'node' | 'python' | 'go' | 'php', string>;
 export interface FrameworkSnippet {
   /** `Django` */
   readonly framework: string;
-  /** The file of the framework that the code belongs into. */
+  /** The framework's file that contains the code. */
   readonly file: string;
   readonly code: string;
 }

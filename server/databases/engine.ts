@@ -76,8 +76,8 @@ export interface UserConnection {
 }
 
 /**
- * `full`; `read_only`: no growth, but deletes are allowed where the engine can tell them apart; `none`:
- * sessions end and logins are refused.
+ * `full`; `read_only`: no growth, but deletes are allowed if the engine can distinguish them;
+ * `none`: sessions end and logins are refused.
  */
 export type Access = 'full' | 'read_only' | 'none';
 
@@ -119,7 +119,7 @@ export interface QueryResult {
   readonly truncated: boolean;
 }
 
-/** Statements that each change exactly one row, or document, and all or none of them. */
+/** Statements that each change exactly one row, or document; all of them or none are applied. */
 export interface RowChanges {
   readonly statements: readonly Pick<Query, 'statement' | 'params'>[];
   readonly timeoutMs: number;
@@ -147,7 +147,7 @@ export interface Table {
     readonly columns: readonly string[];
     readonly references: { readonly table: string; readonly columns: readonly string[] };
   }[];
-  /** null where counting would need a scan. */
+  /** null if counting would need a scan. */
   readonly estimated_rows: number | null;
   readonly size_bytes: number | null;
 }
@@ -195,15 +195,16 @@ export interface Engine {
   /** Must be fast: the status call uses it. */
   readiness(): Promise<Readiness>;
   /**
-   * Why this database cannot be used, for its owner; null: nothing is known. Missing: the engine never knows.
-   * Asks nobody.
+   * Why this database cannot be used, for its owner; null: nothing is known. Missing: the engine
+   * never knows. Uses only what is in memory.
    */
   trouble?(database: EngineDatabase): Trouble | null;
   /** Makes the engine ready, starting its server if it has one. */
   prepare(): Promise<void>;
   /**
-   * Reserves the endpoint of a new database without starting it: endpoint() answers from now on, also while
-   * the host still prepares the engine; drop() takes it back. Missing: endpoint() always answers.
+   * Reserves the endpoint of a new database without starting it: endpoint() works from now on, also
+   * while the host is still preparing the engine; drop() releases it. Missing: endpoint() always
+   * works.
    */
   reserve?(database: EngineDatabase): Promise<void>;
   /** Creates an empty database that its user can open with that password. */
@@ -216,8 +217,9 @@ export interface Engine {
   isLimited?(database: EngineDatabase): Promise<boolean>;
   endpoint(database: EngineDatabase): Promise<Endpoint>;
   /**
-   * A connection to where users of this database's account connect, and of no other; missing where there is
-   * no such place of ours. Allows half-open. A server that sleeps wakes up. Throws `engine_unavailable`.
+   * A connection to the server of this database's account, and of no other account; missing if
+   * Cloudlet does not run the server. Allows half-open. A sleeping server wakes up. Throws
+   * `engine_unavailable`.
    */
   connect?(database: EngineDatabase): Promise<UserConnection>;
   /** Cheap: called every five seconds for active databases. */
@@ -228,23 +230,24 @@ export interface Engine {
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
   tables(database: EngineDatabase, signal: AbortSignal): Promise<JsonText<readonly Table[]>>;
   /**
-   * Runs all statements in one transaction, in order. Throws RowNotChanged, as well as QueryFailed and
-   * `query_timeout`; nothing is changed then. Missing: rows are changed by query() only.
+   * Runs all statements in one transaction, in order. Throws RowNotChanged, as well as QueryFailed
+   * and `query_timeout`; nothing is changed then. Missing: rows are changed by query() only.
    */
   change?(database: EngineDatabase, changes: RowChanges): Promise<void>;
   /** Dumps one consistent snapshot, concurrently with writes, in any access mode. Throws DumpsMissing. */
   dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
   /**
-   * Replaces the whole database with a dump once it was read and validated completely; otherwise throws
-   * LoadFailed and changes nothing. Works whatever the access. `leftOut`: what this server or tenant cannot
-   * have is left out and told there. `adding`: rows without tables are added to those that are there.
+   * Replaces the whole database with a dump after it was read and validated completely; otherwise
+   * throws LoadFailed and changes nothing. Works with any access. `leftOut`: collects the parts
+   * that this server or tenant cannot have, which are skipped. `adding`: rows without tables are
+   * added to the existing tables.
    */
   load(database: EngineDatabase, dump: Readable, how: LoadHow): Promise<void>;
   /** Copies the present content of `from` into `to`, which was provisioned; sessions of `from` continue. */
   fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void>;
-  /** Databases that programs created on the account's server; missing where they cannot. */
+  /** Databases that programs created on the account's server; missing if they cannot. */
   testDatabases?(database: EngineDatabase): Promise<readonly TestDatabase[]>;
-  /** Latest log lines of this database, complete lines only; missing where the engine has no log. */
+  /** Latest log lines of this database, complete lines only; missing if the engine has no log. */
   log?(database: EngineDatabase, maxBytes: number): Promise<string>;
   /** Ends the sessions of the database named `database` and removes it and its user; no error if missing. */
   drop(database: string): Promise<void>;
@@ -253,8 +256,8 @@ export interface Engine {
   /** Restarts the server of the database's account; missing if it has none. */
   restart?(database: EngineDatabase): Promise<void>;
   /**
-   * Moves databases from the layout of an earlier version; `all`: those of this engine. They are unavailable
-   * until then. Rejects when one could not be moved; the next call retries it.
+   * Moves databases from the layout of an earlier version; `all`: those of this engine. They are
+   * unavailable until then. Rejects if a database could not be moved; the next call retries it.
    */
   moveIn?(all: readonly { readonly database: EngineDatabase; readonly access: Access }[]): Promise<void>;
   close(): Promise<void>;
@@ -284,9 +287,9 @@ export class QueryFailed extends Error {
   }
 }
 
-/** A statement of RowChanges changed another number of rows than one, and everything was rolled back. */
+/** A statement of RowChanges changed no row or several, and everything was rolled back. */
 export class RowNotChanged extends Error {
-  /** Which of the statements, from 0. */
+  /** Index of the statement, from 0. */
   readonly at: number;
   readonly rows: number;
 

@@ -72,8 +72,8 @@ interface EngineWatchDeps {
 }
 
 /**
- * Raises an alarm while databases are unusable because of their engine; called at intervals. New databases
- * that wait for an engine that the host installs are none of these.
+ * Raises an alarm while databases are unusable because of their engine; called at intervals. New
+ * databases that wait for the installation of an engine do not count.
  */
 export async function watchEngines({ engines, alarms, counts }: EngineWatchDeps): Promise<void> {
   const readiness = await engines.readiness();

@@ -31,7 +31,7 @@ export interface ExportedDatabasesDeps {
 }
 
 const PAGE = 500;
-/** A database that is suspended, or resumed, ends dumps that it had, and takes new ones afterwards. */
+/** A database that is suspended or resumed ends its running dumps; new ones work afterwards. */
 const TRIES = 5;
 const PAUSE_MS = 1000;
 
@@ -51,7 +51,7 @@ export class ExportedDatabases implements ExportSource {
     }
   }
 
-  /** Deleted ones too, while their last dump is kept. */
+  /** Includes deleted ones, while their last dump is kept. */
   async *#rows({ accountId }: Principal): AsyncGenerator<DatabaseRow> {
     for (let after = 0; ; ) {
       const rows = await this.#deps.store.listAllOf(accountId, { after, limit: PAGE });

@@ -1,4 +1,4 @@
-/** Parts of a dump that a load leaves out, for this server or tenant cannot have them. */
+/** Parts of a dump that a load leaves out because this server or tenant cannot have them. */
 
 /** Notes that are kept and shown. */
 const MOST_NOTES = 10;
@@ -48,9 +48,9 @@ export interface LoadHow {
   /** Collects omitted statements; missing: unsupported statements are refused. */
   readonly leftOut?: LeftOut | undefined;
   /**
-   * The engine calls this before it adds the rows of a dump of data alone (`pg_dump --data-only`) to the
-   * tables that are there: all of them, or none. May throw. Missing: the dump replaces the database, as any
-   * other.
+   * The engine calls this before it adds the rows of a data-only dump (`pg_dump --data-only`) to
+   * the existing tables: all of them, or none. May throw. Missing: the dump replaces the database,
+   * like any other.
    */
   readonly adding?: (() => void) | undefined;
 }

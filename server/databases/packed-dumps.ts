@@ -7,7 +7,7 @@ import { xzUnpacker } from './xz-unpacker.ts';
 interface Packing {
   readonly name: string;
   readonly magic: Buffer;
-  /** Missing: we cannot. */
+  /** Missing: it cannot be unpacked here. */
   readonly unpack?: () => Duplex | Promise<Duplex>;
   /** The command that unpacks. */
   readonly command: string;
@@ -37,8 +37,8 @@ const MAGIC_BYTES = 6;
 const MOST_LAYERS = 2;
 
 /**
- * The pieces, unpacked. Throws LoadFailed for a file that is damaged or packed in another way, with the
- * command that unpacks it.
+ * The pieces, unpacked. Throws LoadFailed for a file that is damaged or compressed in another way,
+ * with the command that unpacks it.
  */
 export async function* unpacked(
   pieces: AsyncIterable<Uint8Array>,
@@ -120,7 +120,7 @@ async function* through(
   }
 }
 
-/** Resolves when it accepts more, or is gone. */
+/** Resolves when it accepts more data, or is closed. */
 function emptied(stream: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {

@@ -1,4 +1,4 @@
-/** Builds databases, whatever their engines. */
+/** Builds the database domain, for all engines. */
 
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -158,7 +158,8 @@ const FLUSH_MS = 5000;
 const PRIVATE_CHECK_MS = 2000;
 
 /**
- * Builds databases with its jobs, and frees the names of creations interrupted by the end of the last run.
+ * Builds databases with its jobs, and frees the names of creations interrupted by the end of the
+ * last run.
  */
 export async function databasesPart(
   deps: DatabasesDeps & {

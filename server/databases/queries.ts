@@ -93,8 +93,8 @@ export class Queries {
   }
 
   /**
-   * Runs statements that change one row each, all or none. Throws what run() throws, and `write_conflict`
-   * when one did not find its row as it was read.
+   * Runs statements that change one row each, all or none. Throws the errors of run(), and
+   * `write_conflict` if a row has changed since it was read.
    */
   change(principal: Principal, databaseId: string, { statements, signal }: ChangeCall): Promise<void> {
     return this.#turns.run(principal.accountId, signal, async () => {
@@ -160,7 +160,7 @@ export class Queries {
   }
 }
 
-/** Columns and rows are passed on as the engine wrote them. */
+/** Columns and rows are passed on as written by the engine. */
 function responseOf(
   { columns, rows, rowCount, affected, truncated }: QueryResult,
   elapsedMs: number,

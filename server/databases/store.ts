@@ -53,7 +53,7 @@ const COLUMNS = `${OWN}, (SELECT plan FROM accounts WHERE accounts.id = database
 const LIVE = `(state <> 'deleting')`;
 const KEPT = `(state = 'deleting' AND deletes_at IS NOT NULL)`;
 
-/** Databases that have addresses of their own in a private network: 2^20 but 16. */
+/** Number of databases with an address in a private network: 2^20 less 16. */
 const PRIVATE_NUMBERS = 1_048_560;
 
 interface Page {
@@ -156,7 +156,7 @@ export class DatabaseStore {
     );
   }
 
-  /** The account's newest database that is not deleted with row id `number`, modulo so many. */
+  /** The account's newest database that is not deleted whose row id is `number`, modulo PRIVATE_NUMBERS. */
   findNumbered(accountId: number, number: number): Awaitable<DatabaseRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND id % ${PRIVATE_NUMBERS} = ? AND ${LIVE}
@@ -190,7 +190,7 @@ export class DatabaseStore {
     );
   }
 
-  /** Ids of databases whose last dump is kept, or has still to be loaded after a restore. */
+  /** Ids of databases whose last dump is kept, or must still be loaded after a restore. */
   async withKeptDump(): Promise<Set<string>> {
     const rows = await this.#reads.all<{ id: string }>(
       'SELECT database_id AS id FROM databases WHERE kept_dump_bytes IS NOT NULL',
@@ -273,13 +273,13 @@ export class DatabaseStore {
     };
   }
 
-  /** Refuses when the row has changed since. */
+  /** Refuses if the row has changed since. */
   delete(row: DatabaseRow): Statement {
     const sql = `DELETE FROM databases WHERE id = ? AND generation = ? AND state = 'deleting'`;
     return { sql, params: [row.id, row.generation], expectChanges: 1, tells: tellsOf(row) };
   }
 
-  /** Does nothing when the row is gone. */
+  /** Does nothing if the row is gone. */
   setSize(id: number | RowIdOf, sizeBytes: number): Statement {
     return { sql: 'UPDATE databases SET size_bytes = ? WHERE id = ?', params: [sizeBytes, id] };
   }

@@ -1,4 +1,4 @@
-/** The beginning of a text that people upload, which is the mark of its encoding, and its end. */
+/** The beginning of an uploaded text, which shows its encoding, and its end. */
 import { LoadFailed } from './engine.ts';
 
 const UTF_8_MARK = Buffer.from([0xef, 0xbb, 0xbf]);

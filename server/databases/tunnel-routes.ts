@@ -1,4 +1,4 @@
-/** Tunnels to database servers. Users log in there as over any other connection. */
+/** Tunnels to database servers. Users log in as over any other connection. */
 import { credentialOf, type Principal } from '../calls/principal.ts';
 import { upgradeRequired } from '../http/connections/upgrades.ts';
 import type { SocketRoute } from '../http/connections/web-sockets.ts';

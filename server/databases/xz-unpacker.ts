@@ -10,7 +10,7 @@ const WORDS = ['--decompress', '--stdout', '--threads=1', '--memlimit-decompress
 const NOBODY = 65_534;
 const MOST_SAID = 500;
 
-/** A stream from packed to plain bytes. Throws LoadFailed where the host has no `xz`. */
+/** A stream from compressed to plain bytes. Throws LoadFailed if the host has no `xz`. */
 export async function xzUnpacker(program: string | null = findHostProgram('xz')): Promise<Duplex> {
   if (program === null)
     throw new LoadFailed(

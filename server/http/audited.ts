@@ -1,4 +1,4 @@
-/** Makes the entries of the audit log about calls over HTTP. */
+/** Writes the audit log entries of HTTP calls. */
 import type {
   AuditEntry,
   AuditKind,
@@ -25,7 +25,7 @@ export function auditRuleOf({ audit, method, changesNothing }: Route): Rule {
 
 const MAX_DETAIL_BYTES = 2048;
 
-/** Whether calls of this kind have no entry of their own. */
+/** True for calls that are not logged one by one. */
 export const isQuiet = ({ kind }: Rule): boolean => kind === 'none' || kind === 'data';
 
 /** Whether a refusal is logged; malformed, rate-limited and overload errors are not. */
@@ -64,7 +64,7 @@ export class AuditedCall {
     return this.#rule.hasEntry?.(this.#request.principal, answer) ?? true;
   }
 
-  /** The call is done; `answer`: its answer, unless streamed. */
+  /** The call has ended; `answer`: its response, unless streamed. */
   async answered(status: number, answer: unknown): Promise<void> {
     if (this.#isRecorded) return;
     const { kind } = this.#rule;
@@ -75,7 +75,7 @@ export class AuditedCall {
     else this.#trail.note(entry);
   }
 
-  /** A stored answer was given again: its effect has its entry, but it may show a secret once more. */
+  /** A replayed response: its effect is logged already, but the response may contain a secret. */
   async replayed(status: number, body: string): Promise<void> {
     if (this.#rule.kind !== 'secret' || status >= 400) return;
     this.#isRecorded = false;
@@ -179,7 +179,7 @@ interface Opened {
   readonly params: Readonly<Record<string, string | undefined>>;
 }
 
-/** A WebSocket that reaches into a machine or a database. */
+/** A WebSocket that gives access to a machine or a database. */
 export function noteOpened(trail: AuditTrail | undefined, exchange: Given, { route, params }: Opened): void {
   if (route.opens !== true) return;
   const target = Object.values(params).join('/');

@@ -1,6 +1,6 @@
 /**
- * Authentication, rate limits and permissions of a request: credentials (a key in a header, the console's
- * session, a ticket, the control socket), and the permission of the route.
+ * Authentication, rate limits and permissions of a request. Credentials are a key in a header, the
+ * console's session, a ticket, or the control socket's token; the permission is the route's.
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
@@ -17,7 +17,7 @@ export interface Authenticates {
   authenticate(credentials: { apiKey?: string; session?: SentSession }): Awaitable<Principal>;
   /** False once the key or session has ended, or the account is suspended or closed. */
   isCurrent(principal: Principal): Awaitable<boolean>;
-  /** The holder of the key with this id; throws or rejects as `authenticate` does. */
+  /** The key with this id and its account; throws or rejects as `authenticate` does. */
   holderOf(keyId: string): Awaitable<Principal>;
 }
 
@@ -45,7 +45,7 @@ export interface IdentifyDeps {
   readonly control: ControlSockets;
   /** For operator requests forwarded by another node. */
   readonly door: Pick<Door, 'forwarded'>;
-  /** URL of the API behind a proxy that may change the Host header; empty: the Host header counts. */
+  /** URL of the API behind a proxy that may change the Host header; empty: the Host header is used. */
   readonly publicUrl: string;
 }
 
@@ -75,8 +75,8 @@ export interface AdmitDeps extends IdentifyDeps {
 }
 
 /**
- * Sets the request's principal, takes a token of its limits and checks the route's permission. Synchronous if
- * the key is cached. Throws, or rejects with, the refusal.
+ * Sets the request's principal, takes a token from its rate limits and checks the route's
+ * permission. Synchronous if the key is cached. Throws, or rejects with, the refusal.
  */
 export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): Promise<void> | undefined {
   if (route.permission === 'public' && route.knowsCaller !== true) {
@@ -105,8 +105,9 @@ export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): P
 }
 
 /**
- * Throws the error, unless the route is public: a browser that follows a link sends only its cookie, and the
- * metadata may be unreachable. Such requests count as anonymous; a wrong key is reported.
+ * Throws the error, unless the route is public: a browser that follows a link sends only its
+ * cookie, and the metadata may be unreachable. Such requests are treated as anonymous; a wrong key
+ * is reported.
  */
 // biome-ignore lint/complexity/useMaxParams: as its siblings, and the error
 function refuse(deps: AdmitDeps, route: Route, request: FastifyRequest, error: unknown): void {

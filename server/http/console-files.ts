@@ -1,6 +1,6 @@
 /**
- * Serves the console: static files that the set-up builds into build/console, each with its compressed forms,
- * and one page for every address of the console.
+ * Serves the console: static files that the build puts into build/console, each with its compressed
+ * forms, and one page for all addresses of the console.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -42,15 +42,15 @@ export class ConsoleFiles {
     return this.#page !== null;
   }
 
-  /** Path of the library of the API reference; undefined: the console is not built. */
+  /** Path of the library for the API reference; undefined: the console is not built. */
   get referenceLibrary(): string | undefined {
     const name = [...this.#names].find((each) => /^assets\/scalar-\w+\.js$/.test(each));
     return name === undefined ? undefined : `/${name}`;
   }
 
   /**
-   * Serves a GET without a route: a file of the console, or the page for a browser that opens an address.
-   * False: neither.
+   * Serves a GET without a route: a file of the console, or the page when a browser opens an
+   * address. False: neither.
    */
   answer(request: FastifyRequest, reply: FastifyReply): boolean {
     const { method, headers } = request;
@@ -100,7 +100,7 @@ export class ConsoleFiles {
         reply.raw.writeHead(200, responseHeaders);
         reply.raw.end(method === 'HEAD' ? undefined : bytes);
       },
-      // Another build has replaced the file.
+      // The file was replaced by a new build.
       () => reply.raw.destroy(),
     );
   }

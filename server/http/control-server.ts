@@ -1,7 +1,8 @@
 /**
- * The operator's access on the host: the API on a unix socket in the data directory. A process that can read
- * the token beside it (their directory is 0700) already has access to every byte, so no key is required. The
- * token is what counts, not the connection: a program of the operator's can be led to connect anywhere.
+ * The operator's access on the host: the API on a unix socket in the data directory. A process that
+ * can read the token beside it (their directory is 0700) already has access to every byte, so no
+ * key is required. The token is required because a program of the operator could be tricked into
+ * connecting to the socket.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';

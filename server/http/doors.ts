@@ -1,6 +1,6 @@
 /**
- * The entry points of a cloud, one per protocol of its two origins, and their shared parts: the connection
- * guard, memory for bodies and responses, limits, forwarding to another node.
+ * The entry points of a cloud, one per protocol on its two origins, and the parts they share: the
+ * connection guard, memory for bodies and responses, limits, forwarding to another node.
  */
 import type { Config } from '../config/config.ts';
 import { listIn, PRIVATE_NAMES, s3HostNames } from '../config/host-names.ts';
@@ -25,13 +25,13 @@ export interface DoorsDeps extends Pick<DoorDeps, 'clock' | 'log' | 'meters'> {
 /** Memory budget of request bodies, in total, on both origins. */
 const REQUEST_BODIES_BYTES = 256 * 2 ** 20;
 
-/** The doors of the two origins serve their WebSockets too. */
+/** These entry points of the two origins serve WebSockets too. */
 export function openDoors(config: Config, deps: DoorsDeps) {
   const { clock, log, meters, control, forwarding } = deps;
   const guard = connectionGuard(config, deps);
   const proxies = new TrustedProxies(listIn(config.trustedProxies), forwarding.forwarded);
   const { limiter, s3Limiter, routeLimiters } = callLimits(config, clock);
-  // Each connection takes two descriptors here.
+  // Each connection needs two descriptors here.
   const most = Math.ceil(Math.min(config.maxConnections, deps.connections) / 2);
   const frame = {
     clock,
@@ -60,7 +60,7 @@ export function openDoors(config: Config, deps: DoorsDeps) {
       limiter: s3Limiter,
       protocol: 's3',
     }),
-    // The operator need not know of errors of machines' web servers.
+    // Errors of machines' web servers do not concern the operator.
     named: new Door({
       ...frame,
       headers: {},

@@ -1,7 +1,7 @@
 /**
- * The HTTP edge: mounts declared routes on Fastify. A request goes through, in this order: request id →
- * credentials → rate limit → permission → end of the event loop's turn → body → validation → idempotency →
- * handler → response or problem. No rules live here.
+ * The HTTP edge: mounts declared routes on Fastify. The order of steps for a request: request id →
+ * credentials → rate limit → permission → end of the event loop's turn → body → validation →
+ * idempotency → handler → response or problem. Domain rules do not belong here.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -37,7 +37,7 @@ export interface EdgeDeps extends AdmitDeps {
   readonly routes: readonly Route[];
   /** Default: nothing is kept. */
   readonly audit?: AuditTrail;
-  /** Proxies whose X-Forwarded-Host and -Proto are believed. */
+  /** Proxies whose X-Forwarded-Host and -Proto are trusted. */
   readonly trustedProxies: readonly string[];
   /** Other origins whose scripts may read the responses; null: none. */
   readonly cors?: CorsRules | null;
@@ -53,7 +53,7 @@ export interface EdgeDeps extends AdmitDeps {
   readonly forward?: Forward | undefined;
 }
 
-/** Files that are built, at paths that belong to no route. */
+/** Built files, at paths without a route. */
 export interface StaticFiles {
   /** False: not handled. */
   answer(request: FastifyRequest, reply: FastifyReply): boolean;
@@ -65,7 +65,7 @@ export interface Beside {
   handle(request: IncomingMessage, response: ServerResponse): void;
 }
 
-/** Signed in a header, as S3's clients do and no browser that follows a link. */
+/** Signed in a header, as S3 clients do; a browser that follows a link cannot. */
 export function isAwsSigned({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers.authorization?.startsWith('AWS') === true;
 }
@@ -168,7 +168,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
 }
 
 function called<T>({ own, control, door }: EdgeDeps, request: FastifyRequest, work: () => T): T {
-  // The operator's commands use a socket, and name no host.
+  // The operator's commands use a socket and send no host name.
   if (own === undefined || control.has(request.raw.socket)) return work();
   const forwarded = door.forwarded(request.raw);
   if (forwarded?.isOperator === true) return work();
@@ -241,11 +241,11 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
 interface Admitted {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  /** Answers it here. */
+  /** This node answers the request. */
   readonly done: () => void;
 }
 
-/** Forwards an admitted request, before its body is read, to the node of the route. */
+/** Forwards an admitted request to the node of the route, before its body is read. */
 function passOn({ door, forward }: EdgeDeps, route: Route, { request, reply, done }: Admitted): void {
   const { host, protocol } = request;
   const incoming = {

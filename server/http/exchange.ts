@@ -1,8 +1,8 @@
 /**
- * The frame of a request, the same for every protocol: its id, the client's address, the check of `Host`, the
- * reserve of connections, the rate limit, the bound of unread responses, metrics, the access log, and what a
- * refusal does. An edge opens each of its requests by its Door, and adds its protocol and the words of a
- * refusal.
+ * The frame of a request, the same for every protocol: its id, the client's address, the `Host`
+ * check, the reserved connections, the rate limit, the limit of unread responses, metrics, the
+ * access log, and error handling. An edge opens each request through its Door, and adds its
+ * protocol and its form of errors.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -25,12 +25,12 @@ import { endWith, rawProblem } from './response.ts';
 export interface Exchange {
   readonly id: string;
   readonly raw: IncomingMessage;
-  /** The client's at arrival: a closed connection has none. */
+  /** The client's address on arrival: a closed connection has none. */
   address: string;
   /** On the monotonic clock. */
   startedAt: number;
   principal: Principal;
-  /** Headers collected for the response, however it is sent. */
+  /** Headers collected for the response, whichever way it is sent. */
   responseHeaders: Record<string, string>;
   /** Name in metrics. */
   routeName: string;
@@ -39,7 +39,7 @@ export interface Exchange {
 export type Level = 'error' | 'warn' | 'info' | 'debug';
 
 export interface DoorDeps {
-  /** In the metrics and log lines; default: `rest`. */
+  /** Name in metrics and log lines; default: `rest`. */
   readonly protocol?: Protocol;
   readonly clock: Clock;
   readonly log: Logger;
@@ -49,7 +49,7 @@ export interface DoorDeps {
   readonly headers: Readonly<Record<string, string>>;
   /** Headers with the id; default: `x-request-id`. */
   readonly idHeaders?: readonly string[];
-  /** Allowed `Host` names, besides its own, while the server listens only on loopback. */
+  /** Additional names allowed in `Host` while the server listens only on loopback. */
   readonly hostNames: readonly string[];
   /** See ConnectionGuard.isReserve. */
   readonly isReserve: (socket: Socket) => boolean;
@@ -64,10 +64,10 @@ const ID_HEADERS = ['x-request-id'];
 /** Error codes of server errors, in all protocols. */
 const FAULTS: ReadonlySet<string> = new Set(['internal_error', 'data_corrupted', 'InternalError']);
 
-/** The account that asked for a response, or whose link it is. */
+/** The account that requested the response, or that owns the link. */
 const owners = new WeakMap<ServerResponse, number>();
 
-/** Call once the caller is known. Without an account the address counts. */
+/** Call once the caller is known. Without an account, the address counts. */
 export function ownResponse(response: ServerResponse, accountId: number): void {
   if (accountId !== 0) owners.set(response, accountId);
 }
@@ -76,7 +76,10 @@ export function ownerOf(response: ServerResponse): number | undefined {
   return owners.get(response);
 }
 
-/** 500 is a fault of ours; 501 is a feature that the caller asked for, and other 5xx errors are expected. */
+/**
+ * 500 is a fault of ours; 501 is a missing feature that the caller requested, and other 5xx errors
+ * are expected.
+ */
 function levelOf(status: number): Level {
   if (status === 500) return 'error';
   if (status > 501) return 'warn';
@@ -92,7 +95,7 @@ export class Door {
     this.#deps = deps;
   }
 
-  /** Call before the server listens: a loopback server only serves its own names. */
+  /** Call before the server listens: a loopback server only accepts its own names. */
   watch(server: Server): void {
     this.#checkHost = hostCheck(server, this.#deps.hostNames);
   }
@@ -111,7 +114,7 @@ export class Door {
     return this.#deps.proxies.forwarded?.of(request);
   }
 
-  /** An exchange of Node's own request, from now on to the close of its response, or to record(). */
+  /** Opens an exchange for a request of Node's, until its response is closed or record() is called. */
   open(raw: IncomingMessage, response: ServerResponse | null, routeName: string): Exchange {
     const exchange = { id: this.idOf(raw), raw, routeName } as Exchange;
     this.begin(exchange, response);
@@ -132,8 +135,8 @@ export class Door {
   }
 
   /**
-   * Throws `bad_http` and `misdirected_request` for its `Host`, `overloaded` on a connection of the reserve,
-   * `host_unreachable` for a request that another node should not have passed on.
+   * Throws `bad_http` and `misdirected_request` for its `Host`, `overloaded` on a reserved
+   * connection, `host_unreachable` for a request that another node should not have forwarded.
    */
   admit({ raw }: Exchange, usesReserve = false): void {
     const forwarded = this.forwarded(raw);
@@ -144,8 +147,8 @@ export class Door {
   }
 
   /**
-   * Takes a token of the caller's limits, and writes their headers. False: another node has done so. Throws
-   * `rate_limited`.
+   * Takes a token from the caller's limits and writes their headers. False: another node has done
+   * so. Throws `rate_limited`.
    */
   limit(caller: Sender, headers: Record<string, string> = {}): boolean {
     if (this.forwarded(caller.raw)?.origin === 'api') return false;
@@ -153,21 +156,21 @@ export class Door {
     return true;
   }
 
-  /** Call once the sender is known: it owns the response, and is in the log line. */
+  /** Call once the sender is known: it owns the response, and appears in the log line. */
   identify(exchange: Exchange, response: ServerResponse, principal: Principal): void {
     exchange.principal = principal;
     ownResponse(response, principal.accountId);
   }
 
   /**
-   * Counts a response that is sent whole until it was read. `owner`: who has it, or else the sender. Throws
+   * Counts a complete response until the client has read it. `owner`: default the sender. Throws
    * `overloaded`.
    */
   countUnread(bytes: number, response: ServerResponse, owner: Owner): void {
     this.#deps.unread.add(ownerName(owner), bytes, response);
   }
 
-  /** Counts bytes that wait for a reader until the result is called. Throws `overloaded`. */
+  /** Counts bytes that wait for a reader, until the result is called. Throws `overloaded`. */
   holdUnread(bytes: number, owner: Owner): () => void {
     return this.#deps.unread.hold(ownerName(owner), bytes);
   }
@@ -178,7 +181,10 @@ export class Door {
     this.#deps.log.error({ request_id: id, err: error.cause ?? error }, error.message);
   }
 
-  /** Refuses by `send`. A response that is half sent is cut: the only honest end of its body. */
+  /**
+   * Sends the refusal with `send`. If a response is half sent, closes the connection: there is no
+   * other way to report an error then.
+   */
   refuse(
     exchange: Exchange,
     response: ServerResponse,
@@ -189,7 +195,7 @@ export class Door {
     else send();
   }
 
-  /** Refuses an upgrade with problem details, and records that. */
+  /** Refuses an upgrade with problem details, and logs it. */
   refuseUpgrade(exchange: Exchange, client: Duplex, error: AppError): void {
     this.report(exchange, error);
     this.record(exchange, ERRORS[error.code].http);
@@ -197,7 +203,7 @@ export class Door {
     else client.destroy();
   }
 
-  /** The metric and the log line of an exchange that has ended, or of an upgrade that was answered. */
+  /** Records the metric and the log line of an ended exchange, or of an upgrade that was answered. */
   record({ id, raw, address, startedAt, principal, routeName }: Exchange, status: number): void {
     const { clock, log, meters, protocol = 'rest' } = this.#deps;
     const seconds = (clock.monotonic() - startedAt) / 1000;
@@ -212,13 +218,13 @@ export class Door {
 }
 
 const MAX_AGENT = 200;
-/** Characters of the target of an entry. */
+/** Maximum characters of an entry's target. */
 export const MAX_TARGET = 300;
 
-/** What an entry of the audit log needs of a request. */
+/** Data from a request for its audit log entry. */
 export type Given = Pick<Exchange, 'principal' | 'address' | 'id' | 'raw'>;
 
-/** The members of an entry that every request has. */
+/** Members of the audit entry that every request has. */
 export function givenBy({ principal, address, id, raw }: Given) {
   const { accountId, username, via } = principal;
   return {
@@ -236,7 +242,7 @@ export function givenBy({ principal, address, id, raw }: Given) {
   };
 }
 
-/** Entries of a request about objects, with the name of its operation. */
+/** Audit entries of a request about objects, with the name of the operation. */
 export function dataAudit(trail: AuditTrail, request: Given, action: () => string): DataAudit {
   const entry = ({ accountId, bucket, name }: DataTarget, status: number): AuditEntry => ({
     ...givenBy(request),
@@ -252,7 +258,7 @@ export function dataAudit(trail: AuditTrail, request: Given, action: () => strin
   };
 }
 
-/** The caller who is limited, with the request. */
+/** The caller that is limited, with the request. */
 export type Sender = Pick<Exchange, 'principal' | 'address' | 'raw'>;
 
 /** The owner of waiting bytes: an account, or else the sender of a request. */
@@ -265,7 +271,7 @@ export function ownerName(owner: Owner): number | string {
   return principal.via === 'nobody' ? sourceOf(address) : principal.accountId;
 }
 
-/** Smaller responses are not counted: their requests take as much memory. */
+/** Smaller responses are not counted: their requests need as much memory. */
 const COUNTED_BYTES = 64 * 1024;
 
 export class UnreadResponses {
@@ -276,7 +282,7 @@ export class UnreadResponses {
     this.#maxBytes = maxBytes;
   }
 
-  /** Counts a response until it was read or its connection has closed. Throws `overloaded`. */
+  /** Counts a response until the client has read it or its connection has closed. Throws `overloaded`. */
   add(owner: number | string, bytes: number, response: ServerResponse): void {
     if (bytes < COUNTED_BYTES || response.destroyed) return;
     response.once('close', this.hold(owner, bytes));
@@ -315,7 +321,7 @@ export function blockListOf(networks: readonly string[]): BlockList {
 
 export class TrustedProxies {
   readonly #proxies: BlockList;
-  /** Requests forwarded by other nodes, which name the caller; null: there are no other nodes. */
+  /** Requests forwarded by other nodes, with their caller; null: there are no other nodes. */
   readonly forwarded: Forwarded | null;
 
   constructor(networks: readonly string[], forwarded: Forwarded | null = null) {
@@ -338,7 +344,7 @@ export class TrustedProxies {
     return address;
   }
 
-  /** Whether the client spoke TLS, to us or to a trusted proxy. */
+  /** True if the client used TLS, to us or to a trusted proxy. */
   isSecure(request: IncomingMessage): boolean {
     const { socket, headers } = request;
     const known = this.forwarded?.of(request)?.isSecure;
@@ -355,7 +361,7 @@ export class TrustedProxies {
   /** Whether the connection is private: local to this host, or encrypted up to the proxy. */
   isPrivate(request: IncomingMessage): boolean {
     const address = request.socket.remoteAddress ?? '';
-    // The proxy itself may be on this host, and its clients elsewhere.
+    // The proxy itself may run on this host while its clients are elsewhere.
     return this.#isProxy(address) ? this.isSecure(request) : isLoopback(address);
   }
 

@@ -125,7 +125,7 @@ function findNuls({ takesNul = false }: Route, request: FastifyRequest): FieldPr
 export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'record' | 'identify'> {
   /** Deletes the response that `record` stored: the same request may be sent again. */
   readonly withdraw: () => readonly Statement[];
-  /** Keeps an accepted operation's response in memory while it runs; call the result at its end. */
+  /** Keeps the response of an accepted operation in memory while it runs; call the result at its end. */
   readonly accept: (response: StoredResponse) => () => void;
 }
 
@@ -148,11 +148,11 @@ class Replay extends Error {
 export interface OnceInput {
   readonly idempotency: Idempotency;
   readonly route: Route;
-  /** The status of the response, if there is no failure. */
+  /** The status of the response if the call succeeds. */
   readonly status: number;
   readonly key: string | string[];
   readonly request: FastifyRequest;
-  /** False: the call changes nothing, so it may be done again and nothing is stored. */
+  /** False: the call changes nothing, so it may be repeated and its response is not stored. */
   readonly isKept: boolean;
   readonly audited: AuditedCall | null;
 }
@@ -180,10 +180,11 @@ async function once(
     return first === undefined ? response : await replay(request, first, audited);
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored, audited);
-    // Where two nodes were asked the same, the effect of the first refuses the later, or its record does.
+    // If two nodes received the same call, the later one is refused by the effect or by the record
+    // of the first.
     const first = isKept ? await attempt.lookAgain() : undefined;
     if (first !== undefined) return replay(request, first, audited);
-    // Refusals of callers without a credential are not stored: anybody could fill the table with them.
+    // Refusals of callers without a credential are not stored: anyone could fill the table.
     const mayKeep = isKept && caller.via !== 'nobody';
     if (!mayKeep || !isAppError(error) || !isDecision(error)) throw error;
     const other = await keepRefusal(attempt, error, request.id);
@@ -234,7 +235,7 @@ function isDecision({ code }: AppError): boolean {
   return [402, 403, 404, 409, 412].includes(http) && !TRANSIENT.has(code);
 }
 
-/** The result is another node's response, which was first. */
+/** The response came from another node, which was first. */
 async function keepRefusal(
   attempt: Attempt,
   refusal: AppError,
@@ -245,7 +246,7 @@ async function keepRefusal(
   try {
     return await attempt.refuse({ status: problem.status, body: JSON.stringify(problem) });
   } catch {
-    // Nothing had an effect, so the caller gets the refusal instead of the disk error.
+    // The call had no effect, so the caller gets the refusal instead of the disk error.
     return undefined;
   }
 }
@@ -263,15 +264,15 @@ export function prefersAsync({ headers: { prefer }, principal }: FastifyRequest)
 
 export interface AsyncOperationsDeps {
   readonly operations: Operations;
-  /** Called with a failure that is not part of the response. */
+  /** Called with failures that are not in the response. */
   readonly onFailure: (error: AppError, requestId: string) => void;
 }
 
 type Input = RouteInput<unknown, unknown, unknown>;
 
 /**
- * Accepts the call and responds with the operation; checks that do not need the domain ran before. Throws
- * what Operations.begin does.
+ * Accepts the call and responds with the operation; checks outside the domain ran before. Throws
+ * the errors of Operations.begin.
  */
 async function respondAsync(
   route: Route,

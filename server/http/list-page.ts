@@ -7,7 +7,7 @@ interface ListPage<T> {
   readonly request: FastifyRequest;
   /** undefined: the complete list. */
   readonly limit: number | undefined;
-  /** With a limit, one extra entry shows whether there is a next page. */
+  /** Read one extra entry to see whether there is a next page. */
   readonly entries: AsyncIterable<T>;
   /** The cursor of the page after this entry. */
   readonly cursorOf: (entry: T) => string;

@@ -1,7 +1,8 @@
 /**
- * Web servers of machines under host names, `http://web-1.apps.example.org`: requests and WebSockets go to
- * the published port that has the name. A reverse proxy as in RFC 9110 §7.6: fields of one connection stay
- * here, and X-Forwarded-For, -Host and -Proto (RFC 7239 describes their purpose) tell the machine who asks.
+ * Web servers of machines under host names, `http://web-1.apps.example.org`: requests and
+ * WebSockets are forwarded to the published port with that name. A reverse proxy as in RFC 9110
+ * §7.6: hop-by-hop fields are removed, and X-Forwarded-For, -Host and -Proto (compare RFC 7239)
+ * tell the machine about the client.
  */
 import { type ClientRequest, type IncomingMessage, request as requestOf, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -16,8 +17,8 @@ import { escapeHtml, PAGE_STYLE, pageHeaders } from './page.ts';
 import { problemHeaders } from './response.ts';
 
 /**
- * Connects a visitor to the machine's port, null if nothing answers there or no slot is free; or why there
- * is nothing to connect to.
+ * Connects a visitor to the machine's port; null if the port does not answer or no slot is free.
+ * Returns a reason if there is no such port.
  */
 export type NamedMachine = ((source: string) => Promise<Socket | null>) | 'unknown' | 'stopped';
 
@@ -35,7 +36,7 @@ interface Visit {
   readonly response: ServerResponse;
 }
 
-/** A machine may think about a request for so long, ms. */
+/** Maximum time for a machine to respond, ms. */
 const SILENT_MS = 300_000;
 /** Maximum 1xx responses before the final one, because each costs processor time. */
 const MAX_INTERIM = 20;
@@ -65,8 +66,8 @@ export class NamedMachines implements Beside, Upgrades {
   /** Forwards WebSockets and other protocols that a machine's server switches to. */
   upgrade(request: IncomingMessage, { client, head }: { client: Duplex; head: Buffer }): void {
     client.on('error', () => undefined);
-    // A proxy before us may use the connection again unless the machine has switched, and what it sends next
-    // is then for somebody else. So only a machine that has switched is given the connection itself.
+    // A proxy in front of us may reuse the connection for another client unless the machine has
+    // switched protocols. So only a machine that has switched gets the raw connection.
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(client as Socket);
@@ -75,7 +76,7 @@ export class NamedMachines implements Beside, Upgrades {
     this.#switch(visit, { client, head }).catch((error) => refuseFor(visit, error));
   }
 
-  /** Throws AppError: what the door refuses, and `rate_limited` to who guesses names. */
+  /** Throws AppError: the refusals of the door, and `rate_limited` for clients that guess names. */
   async #find({ exchange, request }: Visit): Promise<NamedMachine> {
     const { door, find } = this.#deps;
     door.admit(exchange);
@@ -196,7 +197,7 @@ function nameIn(host = ''): string {
 interface Words {
   readonly title: string;
   readonly text: string;
-  /** When to try again. */
+  /** Value of Retry-After, seconds. */
   readonly retrySeconds?: string | undefined;
 }
 
@@ -208,7 +209,7 @@ const UNREACHABLE = {
 const NO_BODY = { title: 'Bad request', text: 'A protocol upgrade request must not have a body.' };
 const STOPPED = { title: 'Not running', text: 'The virtual machine with this name is not running.' };
 
-/** Refuses with the error's message; any other failure means only that nobody answers. */
+/** Refuses with the error's message; for any other failure, says that the machine does not respond. */
 function refuseFor(visit: Visit, error: unknown): void {
   if (!isAppError(error)) {
     refuse(visit, 502, UNREACHABLE);

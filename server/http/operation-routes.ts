@@ -15,7 +15,7 @@ import { invalidCursor, listPage, Paging } from './list-page.ts';
 import { PROBLEM_SCHEMA, toProblem } from './response.ts';
 import { defineRoute, type Route } from './route.ts';
 
-/** An operation as its caller sees it, in the initial 202 and when it is read. */
+/** An operation as shown to its caller, in the initial 202 and when it is read. */
 export const OperationView = namedObject(
   'Operation',
   {
@@ -79,7 +79,7 @@ export function operationHeaders(operationId: string): Record<string, string> {
   return { location: `/api/operations/${operationId}`, 'preference-applied': 'respond-async' };
 }
 
-/** An operation in the shape of OperationView. `requestId`: of the reading request. */
+/** An operation in the form of OperationView. `requestId`: of the request that reads it. */
 export function presentOperation(operation: Operation, requestId: string) {
   const { operationId, name, createdAt, endedAt, progress, isCancellable } = operation;
   return {

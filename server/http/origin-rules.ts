@@ -4,7 +4,7 @@ import { listIn } from '../config/host-names.ts';
 import { isPublishedAt } from '../config/published-address.ts';
 import type { CorsRules } from './origins.ts';
 
-/** For the JSON API: nothing may be loaded, framed, sniffed or cached. */
+/** For the JSON API: responses must not be loaded as resources, framed, sniffed or cached. */
 const API_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -56,8 +56,9 @@ export const DATA_CORS: CorsRules = {
 const YEAR_SECONDS = 31_536_000;
 
 /**
- * Strict-Transport-Security if users reach us over HTTPS. It counts for every port of a host name (RFC 6797
- * §8.2), and most machines behind published ports speak HTTP: at their host browsers are told to forget it.
+ * Strict-Transport-Security if users reach us over HTTPS. It applies to every port of a host name
+ * (RFC 6797 §8.2), and most machines behind published ports use HTTP, so on their host names
+ * browsers are told to remove it.
  */
 function hstsAt(config: Config, url: string): Record<string, string> {
   if (!config.publicUrl.startsWith('https:') || !url.startsWith('https:')) return {};

@@ -25,7 +25,7 @@ export function hostCheck(server: Server, names: readonly string[]): HostCheck {
   const known = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);
   let isLocal = false;
   server.on('listening', () => {
-    // A unix socket has a path as its address; only the operator opens it.
+    // A unix socket has a path instead of an address; only the operator opens it.
     const { address = '' } = server.address() as Partial<AddressInfo>;
     isLocal = isLoopback(address);
   });
@@ -86,7 +86,8 @@ export interface Addresses {
 }
 
 /**
- * A name or an address, and a port: no characters that end the host of a URL, or a rule of a page's policy.
+ * A name or an address, and a port: without characters that end the host of a URL or a rule of a
+ * content security policy.
  */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 
@@ -110,7 +111,7 @@ export class OwnAddresses implements Addresses {
     this.#listening = listening;
   }
 
-  /** URL of this node on this host, whatever URL users have; empty before listenAt(). */
+  /** URL of this node on this host, not the public URL; empty before listenAt(). */
   get listening(): Addresses {
     return this.#listening;
   }
@@ -123,7 +124,7 @@ export class OwnAddresses implements Addresses {
     return this.#set.dataUrl || this.#called.getStore()?.dataUrl || this.#listening.dataUrl;
   }
 
-  /** Handles a request to `origin`: code run by `work` sees the URLs that the caller used. */
+  /** Handles a request to `origin`: code called by `work` sees the URLs that the caller used. */
   answer<T>(origin: keyof Addresses, request: Called, work: () => T): T {
     // Host and protocol respect headers of a trusted proxy; Fastify ignores those of other clients.
     const { host } = request;
@@ -146,8 +147,8 @@ export class OwnAddresses implements Addresses {
 }
 
 /**
- * The host names by which a caller knows the cloud. A proxy may call us by another name than the browser
- * called it, whose page says its own.
+ * Host names that the caller may have used for the cloud. A proxy may send a different name than
+ * the browser used, whose page contains the browser's.
  */
 export function calledHosts({ hostname, headers }: Pick<FastifyRequest, 'hostname' | 'headers'>): string[] {
   const { origin = '' } = headers;
@@ -158,7 +159,7 @@ export function calledHosts({ hostname, headers }: Pick<FastifyRequest, 'hostnam
 export interface CorsRules {
   /** Origins as browsers send them, `https://app.example.com`; `*`: all. */
   readonly origins: readonly string[];
-  /** The methods that an address supports. */
+  /** The methods that a path supports. */
   readonly methodsAt: (url: string) => readonly string[];
 }
 
@@ -190,7 +191,7 @@ export function allowOrigin(
   responseHeaders['access-control-expose-headers'] = RESPONSE_HEADERS;
 }
 
-/** True for the preflight of a browser whose origin is allowed; the headers are then its whole response. */
+/** True for a preflight from an allowed browser origin; the headers are then its whole response. */
 export function answersPreflight(
   { methodsAt }: CorsRules,
   { method, headers, url = '' }: IncomingMessage,

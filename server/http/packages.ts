@@ -1,7 +1,8 @@
 /**
  * Serves the client at /cli/cloudlet.tgz and the SDK at /sdk/cloudlet-sdk.tgz, for `npm install
- * https://HOST/…`, and the SHA-256 of each beside it. Npm checks nothing of a package by address: over http
- * anybody on the way could give the user another program, so beyond this host they are served by https alone.
+ * https://HOST/…`, and the SHA-256 of each beside it. Npm does not verify packages installed from a
+ * URL, so an attacker on the network could replace them over HTTP: other hosts get them over HTTPS
+ * only.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -31,8 +32,8 @@ export class Packages {
   readonly #read = new Map<string, Package | null>();
 
   /**
-   * `files`: built by scripts/build-cli.ts, by path; the path of one that is missing belongs to nothing.
-   * `publicUrl`: by which users reach the API through a proxy; empty: they reach it as it listens.
+   * `files`: built by scripts/build-cli.ts, by path; a missing file is not served. `publicUrl`: URL
+   * of the API behind a proxy; empty: there is no proxy.
    */
   constructor(deps: { readonly files: Readonly<Record<string, string>>; readonly publicUrl: string }) {
     this.#files = deps.files;
@@ -40,8 +41,8 @@ export class Packages {
   }
 
   /**
-   * Serves a GET of a package. False: another path, or it is not built. Throws `https_required` when it
-   * would go over a network in the clear.
+   * Serves a GET of a package. False: another path, or the package is not built. Throws
+   * `https_required` if it would cross a network unencrypted.
    */
   answer(request: FastifyRequest, reply: FastifyReply): boolean {
     const { url, method, headers, responseHeaders } = request;

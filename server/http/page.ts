@@ -29,7 +29,7 @@ export function pageHeaders(html: string): Record<string, string> {
 /** Without an icon Firefox requests `/favicon.ico` and reports that the policy blocks it. */
 export const PAGE_ICON = '<link rel="icon" href="/icon.svg" type="image/svg+xml">';
 
-/** Sends a page instead of a route's usual response. `status`: 200, or of an error that people see. */
+/** Sends a page instead of a route's usual response. `status`: 200, or an error's that people see. */
 export function sendPage(
   { responseHeaders, method }: FastifyRequest,
   reply: FastifyReply,

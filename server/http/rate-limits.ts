@@ -105,7 +105,7 @@ export class RateLimiter {
   }
 }
 
-/** The identity that limits apply to. */
+/** The caller that limits apply to. */
 export interface Caller {
   readonly principal: Principal;
   readonly address: string;

@@ -120,11 +120,14 @@ export const Reason = namedObject('Reason', {
   message: Type.String(),
 });
 
-/** From here on it is cheaper to encode a body before it is counted and sent than to do so twice. */
+/** From this size on, a body is encoded once, before it is counted and sent. */
 const LARGE_CHARACTERS = 16 * 1024;
-/** From here on it is cheaper to send the pieces of a written body one by one than to copy them together. */
+/** From this size on, the chunks of a body are sent one by one instead of joined. */
 const LARGE_BYTES = 64 * 1024;
-/** Sent at once of it: the kernel takes it in half a millisecond, in which nobody is answered. */
+/**
+ * Bytes sent per turn of the event loop: the kernel copies them in half a millisecond, which blocks
+ * other requests.
+ */
 const PART_BYTES = 512 * 1024;
 
 const LINE_END = Buffer.from('\n');
@@ -138,13 +141,14 @@ function bodyOf({ contentType, body }: RouteResponse): string | Uint8Array | Jso
   return line.length < LARGE_CHARACTERS ? line : Buffer.from(line);
 }
 
-/** JSON as it is sent ends with a line end, so that a terminal's prompt starts on a new line. */
+/** JSON responses end with a line break, so that a terminal's prompt starts on a new line. */
 function lineOf(contentType: string, body: string): string {
   return /^application\/(?:problem\+)?json\b/.test(contentType) ? `${body}\n` : body;
 }
 
 /**
- * Bypasses Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request.
+ * Bypasses Fastify, whose hooks and serializers are not used here and cost a twentieth of a small
+ * request.
  */
 export function sendResponse(
   door: Pick<Door, 'countUnread'>,
@@ -154,7 +158,7 @@ export function sendResponse(
   const { principal, responseHeaders } = reply.request;
   const body = bodyOf(response);
   const bytes = body instanceof JsonText ? body.length : Buffer.byteLength(body);
-  // Responses to callers without a credential are shared texts, which take no memory each.
+  // Responses to callers without a credential are shared texts, so they take no memory each.
   if (principal.via !== 'nobody') door.countUnread(bytes, reply.raw, principal.accountId);
   responseHeaders['content-type'] = response.contentType;
   responseHeaders['content-length'] = String(bytes);
@@ -164,7 +168,7 @@ export function sendResponse(
   else reply.raw.end(body);
 }
 
-/** Others are answered between the parts. */
+/** Other requests are answered between the chunks. */
 async function sendParts(raw: FastifyReply['raw'], text: JsonText): Promise<void> {
   raw.once('close', () => text.free());
   for (const piece of text.pieces)
@@ -189,9 +193,9 @@ export function sendProblem(door: Pick<Door, 'refuse'>, reply: FastifyReply, thr
 }
 
 /**
- * Fastify would close at once after a body that it could not read; a shutdown must still close the
- * connection. Without such a header there is nothing to remove: it would remove Node's own, and the headers
- * would reveal whether the body had arrived by then.
+ * Fastify would close the connection at once after a body that it could not read; a shutdown must
+ * still close it. If the header is missing there is nothing to remove: removing it would remove
+ * Node's own, and the headers would reveal whether the body had arrived by then.
  */
 function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
   const bodyComes = !request.raw.complete && announcesBody(request.headers);
@@ -301,7 +305,7 @@ async function stream(
 /** Resolves when the response can accept more data, or is closed. */
 function drained(raw: FastifyReply['raw']): Promise<void> {
   return new Promise((resolve) => {
-    // Closed while the next entry was awaited: neither event will occur.
+    // Closed while waiting for the next entry: neither event will occur.
     if (raw.destroyed) return resolve();
     const done = () => {
       raw.off('drain', done);

@@ -10,7 +10,7 @@ export interface RightsHolder {
   readonly principal: Principal;
   /** A session, or the account's current key. */
   readonly ownsAccount: boolean;
-  /** The error of each of its calls, such as of a suspended account; null: none. */
+  /** The error of all its calls, such as for a suspended account; null: none. */
   readonly refusal: ErrorCode | null;
 }
 
@@ -80,7 +80,7 @@ const DESCRIPTION =
   'that: things of others, and buckets outside the limits of a key. Buckets of others that a policy or list opens are ' +
   'not in it.';
 
-/** Rights of the caller and of its keys, and, for administrators, of everybody. */
+/** Rights of the caller and of its keys; administrators can read everyone's. */
 export function rightsRoutes(deps: RightsRoutesDeps): Route[] {
   const { allRoutes, holders, accountIdOf, s3Operations } = deps;
   const describe = (holder: RightsHolder) => rightsOf(holder, allRoutes(), s3Operations);

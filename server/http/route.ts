@@ -18,8 +18,9 @@ export interface RouteInput<P, Q, B> extends Call {
   readonly query: Q;
   readonly body: B;
   /**
-   * Multipart routes call this before their commit with a JSON value that represents all they read, so that a
-   * retry under the same Idempotency-Key is recognised. JSON routes are identified by their body.
+   * Multipart routes call this before their commit with a JSON value that represents all they read,
+   * so that a retry under the same Idempotency-Key is recognised. JSON routes are identified by
+   * their body.
    */
   readonly identify: (content: unknown) => void;
   /** For streams, headers and cookies only. */
@@ -56,7 +57,7 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly body?: B;
   /** The limit of a JSON body; default: JSON_MAX_BYTES. */
   readonly maxBodyBytes?: number;
-  /** Rules of the domain for single members of the body: see bodyCheck. */
+  /** Domain rules for single members of the body: see bodyCheck. */
   readonly rules?: (members: Partial<Static<B>>) => void;
   /** `multipart`: the handler reads the form from `request.raw`; `body` then only documents its fields. */
   readonly consumes?: 'json' | 'multipart';
@@ -67,30 +68,31 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly responses: Readonly<Record<number, TSchema>>;
   readonly produces?: 'json' | 'bytes' | 'list' | 'html' | 'text';
   /**
-   * Lets a caller without a key through if it returns true, whatever cookie was sent; the handler then checks
-   * the signed link.
+   * Accepts a call without a key if it returns true, whatever cookie was sent; the handler then
+   * checks the signed link.
    */
   readonly acceptsLink?: (request: FastifyRequest) => boolean;
   /**
-   * A read that browsers navigate to, which sends no header of ours: takes `?ticket=` of POST
+   * A read that browsers navigate to, so it has no custom header: accepts `?ticket=` of POST
    * /api/account/tickets. Its query needs the member TicketField.
    */
   readonly acceptsTicket?: boolean;
   /**
-   * A retry is harmless, so an Idempotency-Key has no meaning here. For calls whose effect is not in the body
-   * of the response.
+   * A retry is harmless, so Idempotency-Key is ignored. For calls whose effect is not in the
+   * response body.
    */
   readonly isRepeatable?: boolean;
   /**
-   * The call only reads, always or with this body. Nothing is kept of it: it is done again under its
-   * Idempotency-Key, and answered at once whatever it prefers.
+   * The call only reads, always or with this body. Its response is not stored: under its
+   * Idempotency-Key it runs again, and it never becomes an operation.
    */
   readonly changesNothing?: true | ((body: Static<B>) => boolean);
-  /** Texts of the body may have U+0000: they go to a database of the caller's, never to the metadata. */
+  /** Texts of the body may contain U+0000: they go to a tenant's database, never to the metadata. */
   readonly takesNul?: boolean;
   /**
-   * Where it is answered in a cluster. `host`: by the node with the machines and databases, else it is
-   * refused; `host-or-any`: by any while that node is away, from rows alone; default: by any node.
+   * Which node of a cluster answers. `host`: the node with the machines and databases, else the
+   * call is refused; `host-or-any`: any node while that one is down, from rows alone; default: any
+   * node.
    */
   readonly livesOn?: 'host' | 'host-or-any';
   /** Also served on the reserved connections, when all others are taken. */
@@ -99,11 +101,14 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly isCancellable?: boolean;
   /** The answer contains a secret stored nowhere, so the call is never an operation. */
   readonly isKeptNowhere?: boolean;
-  /** The call ends the caller's credential, so that an operation could not be read later. */
+  /** The call ends the caller's credential, so an operation could not be read afterwards. */
   readonly endsCredential?: boolean;
-  /** Its entries in the audit log; default: all but reads are changes. See calls/audit.ts. */
+  /**
+   * Its entries in the audit log; default: every call but a read is logged as a change. See
+   * calls/audit.ts.
+   */
   readonly audit?: AuditKind | AuditRule;
-  /** In addition to the errors of every route (see COMMON_ERRORS in openapi.ts). */
+  /** Errors besides those of every route (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;
 }
@@ -182,7 +187,7 @@ export function unknownPath(routes: readonly Route[], method: string, url: strin
   return new AppError('not_found', `No resource has the path ${path}`, { hint });
 }
 
-/** Empty segments and a version are no part of any path here, and `/api` is part of most. */
+/** Empty segments and a version are not part of any path here, and `/api` is part of most. */
 function meantPath(routes: readonly Route[], path: string): string | undefined {
   const given = path.split('/').filter((segment) => segment !== '' && !/^v\d$/.test(segment));
   const spellings = [given, given[0] === 'api' ? given.slice(1) : ['api', ...given]];

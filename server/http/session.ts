@@ -1,6 +1,6 @@
 /**
- * The console's session, as a browser sends it: the cookie, the token that the page keeps, and what browsers
- * say of the page that asks.
+ * The console's session as sent by a browser: the cookie, the token that the page keeps, and the
+ * headers that identify the requesting page.
  */
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../platform/errors.ts';
@@ -28,8 +28,8 @@ export function sessionTokenIn({ headers }: IncomingMessage): string | undefined
 }
 
 /**
- * Browsers also send the cookie with requests that other sites make, and mark those: a login needs
- * Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own, where the browser sends
+ * Browsers also send the cookie with requests from other sites, and mark them: a login needs
+ * Sec-Fetch-Site same-origin (or none: typed by the user), or our own Origin, if the browser sends
  * either. Throws `cross_site_request`.
  */
 export function assertSameSite(request: IncomingMessage, publicUrl: string): void {
@@ -94,9 +94,9 @@ export function renderEndedSessionCookie(secure: boolean): string {
 }
 
 /**
- * The well-formed session cookies of a Cookie header. There may be several, for programs behind other ports
- * of the host, and names below a common domain, can add some; the authenticator knows which is the
- * session's.
+ * The well-formed session cookies of a Cookie header. There may be several, because programs on
+ * other ports of the host, and names below a common domain, can set some; the authenticator finds
+ * the session's.
  */
 export function readSessionCookies(header: string | undefined): string[] {
   if (header === undefined || !header.includes(NAME)) return [];

@@ -1,11 +1,12 @@
 /**
- * Validates the input of a call against its schemas. Unknown members and parameters are never stored
- * (contract §1). PATCH calls and administrators' calls refuse them. Other calls refuse those that resemble a
- * known one, and list the rest in the header `Warning: 299 - "…"`: a typing error is reported, and a program
- * that sends more still works.
+ * Validates the input of a call against its schemas. Unknown members and parameters are never
+ * stored (contract §1). PATCH calls and administrators' calls refuse them. Other calls refuse those
+ * that resemble a known one, and list the rest in the header `Warning: 299 - "…"`: typing errors
+ * are reported, and programs that send more still work.
  */
 import type { FastifyRequest } from 'fastify';
-// typebox/compile also converts values, which is not needed here: 140 more files at every start.
+// typebox/compile also converts values, which is not needed here: it loads 140 more files at every
+// start.
 import { Compile } from 'typebox/schema';
 import { didYouMean } from '../config/did-you-mean.ts';
 import { AppError, assertFields, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
@@ -24,9 +25,9 @@ const accept: Check = (value) => value;
 export type MemberRules = (members: Readonly<Members>) => void;
 
 /**
- * Validates a JSON body. Unknown members are let through and must be ignored by the handler. If the body does
- * not fit the schema, `rules` gets the members that do, so that all wrong fields are named at once; a body
- * that fits is left to the domain, which has the same rules.
+ * Validates a JSON body. Unknown members are accepted and must be ignored by the handler. If the
+ * body does not match the schema, `rules` gets the members that do, so that all wrong fields are
+ * reported at once; a matching body is left to the domain, which has the same rules.
  */
 export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Check {
   if (schema === undefined) return accept;
@@ -96,8 +97,9 @@ interface Member {
 }
 
 /**
- * Sorts the members of a value that does not fit the schema. Each is checked by itself, because a validator
- * of the whole stops after eight problems. The work grows with the schema, not with the input.
+ * Sorts the members of a value that does not match the schema. Each is checked by itself, because a
+ * validator of the whole stops after eight problems. The work grows with the schema, not with the
+ * input.
  */
 function memberSorter(schema: TSchema) {
   let members: [string, Member][] | undefined;
@@ -166,7 +168,7 @@ function refusal(code: ErrorCode, fields: readonly FieldProblem[]): AppError {
 /** Maximum unknown names reported or refused per request. */
 const MAX_REPORTED = 5;
 const NAME_LENGTH = 64;
-/** Maximum members checked: the work is bounded, however much was sent. */
+/** Maximum members checked: limits the work, however much was sent. */
 const MAX_CHECKED = 100;
 
 /** Checks path and body of a request, once its body is read; returns the problems to refuse. */
@@ -203,7 +205,7 @@ interface Unknown {
   readonly kind: 'member' | 'parameter' | 'field';
   /** `quotas.max_vms`: with its parents. */
   readonly name: string;
-  /** The known name that it resembles. */
+  /** The known name that the unknown one resembles. */
   readonly meant: string | undefined;
 }
 

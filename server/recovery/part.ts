@@ -1,4 +1,4 @@
-/** Makes recovery points, and what reads, tries and removes them. */
+/** Builds the recovery domain: the parts that make recovery points, read, drill and remove them. */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -65,7 +65,7 @@ export interface RecoveryDeps {
   readonly createAccount: AccountRestoresDeps['createAccount'];
 }
 
-/** The sources of points, and where they are stored. */
+/** The sources of points, and the targets that store them. */
 export interface RecoveryPlaces extends RecoveryTargets {
   readonly snapshots: Snapshots;
   readonly files: DataFiles;
@@ -73,7 +73,7 @@ export interface RecoveryPlaces extends RecoveryTargets {
 
 export interface RecoveryTargets {
   readonly target: Target;
-  /** The same with threads of its own, for reading that does not wait for those that make a point. */
+  /** Same, with its own threads, so that reading does not wait for the creation of points. */
   readonly reading: Target;
 }
 
@@ -248,7 +248,7 @@ function scheduleOf(
   const isTargetSet = config.recoveryTarget !== '';
   const retention = new Retention({ ...shared, store: rows });
   const store = new ScheduleStore(metadata);
-  // Asked of a directory only, whose free space is known.
+  // Only for directories, whose free space is known.
   const freeBytes = async () => (await target.inspect(config.dataDir)).freeBytes ?? 0;
   const scheduler = new Scheduler({ ...shared, store, rows, retention, isTargetSet, freeBytes });
   return { scheduler, retention, location: shared.location, isTargetSet };

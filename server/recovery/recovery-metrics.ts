@@ -26,5 +26,5 @@ export function meterRecovery(meters: Meters, watch: Pick<RecoveryWatch, 'figure
   );
 }
 
-/** Unknown values have no sample: a new cloud has no repository, and no key to keep. */
+/** Unknown values have no sample: a new cloud has no repository, and no recovery key. */
 const flag = (isSo: boolean | null) => (isSo === null ? Number.NaN : Number(isSo));

@@ -122,7 +122,7 @@ export class RecoveryStore {
     );
   }
 
-  /** Whether it is the newest point in that target, damaged or not: archived logs are read with it. */
+  /** True for the newest point in that target, damaged or not: archived logs are read with it. */
   async isNewest(target: string, pointId: string): Promise<boolean> {
     const row = await this.#reads.get<{ point_id: string }>(
       `SELECT point_id FROM recovery_points WHERE target = ? AND ${IS_LASTING} ORDER BY created_at DESC, id DESC LIMIT 1`,
@@ -246,7 +246,7 @@ export class RecoveryStore {
     };
   }
 
-  /** Changes nothing when its state has changed since. */
+  /** Changes nothing if its state has changed since. */
   setDeleting(
     { point_id, state }: Pick<PointRow, 'point_id' | 'state'>,
     { graceMs, deletesAt }: { readonly graceMs: number; readonly deletesAt: number },
@@ -260,8 +260,8 @@ export class RecoveryStore {
   }
 
   /**
-   * Changes nothing when it is not deleted, or its grace period is over. The keep rules remove it no more:
-   * somebody wants it.
+   * Changes nothing if it is not deleted, or its grace period is over. The keep rules no longer
+   * remove it, because somebody wants it.
    */
   setUndeleted({ point_id }: Pick<PointRow, 'point_id'>): Statement {
     return {

@@ -1,4 +1,4 @@
-/** Makes object storage: buckets, objects, downloads, the sweeper and the scrub. */
+/** Builds object storage: buckets, objects, downloads, the sweeper and the scrub. */
 import { ShortTokens } from '../calls/short-tokens.ts';
 import type { Config } from '../config/config.ts';
 import type { Ages } from '../metadata/ages.ts';
@@ -63,7 +63,7 @@ export interface StorageDeps {
     readonly alarms: Alarms;
     readonly sweepGuard: SweepGuard;
     readonly linkSecret: Uint8Array;
-    /** Throws when that many more bytes cannot be stored. */
+    /** Throws if that many more bytes cannot be stored. */
     readonly assertSpace: (bytes: number) => void;
   };
   readonly billing: StorageBilling;
@@ -116,7 +116,7 @@ function marksOf(scrubber: Scrubber) {
   };
 }
 
-/** Makes object storage, and raises the alarm again for damage that an earlier scrub found. */
+/** Builds object storage, and raises the alarm again for damage found by an earlier scrub. */
 export async function storagePart(deps: StorageDeps) {
   const { config, clock, base, isHeld, metadataDamage, linkKeys, addresses } = deps;
   const { metadata, bus, ages, blobs, keys, alarms } = base;
@@ -251,7 +251,7 @@ function sizesOf({ maxObjectBytes, inlineBytes: maxInlineBytes }: StorageDeps['c
   return { maxObjectBytes, maxInlineBytes };
 }
 
-/** Listing millions of objects costs requests: where orphans must be old, it runs less often. */
+/** Listing millions of objects costs requests: if orphans must be old, it runs less often. */
 function orphansJob(sweeper: { sweepOrphans(): Promise<unknown> }, everyMs: number): Job {
   const raises = [stopCode('blobs')];
   return { name: 'sweep orphans', everyMs, per: 'cluster', raises, run: () => sweeper.sweepOrphans() };
@@ -264,7 +264,7 @@ function restJob({ base, clock }: StorageDeps, changes: Changes): Job {
   return { name: 'release reserved bucket names', everyMs: HOUR_MS, per: 'cluster', run };
 }
 
-/** Runs the rules that remove objects by themselves; days that are short, for tests, make it run often. */
+/** Runs the lifecycle rules; often if days are short, for tests. */
 function lifecycleJob(
   { config, clock, base, announce }: StorageDeps,
   { changes, services }: { readonly changes: Changes; readonly services: ObjectServices },

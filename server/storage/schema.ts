@@ -23,7 +23,7 @@ export const Bucket = namedObject('Bucket', {
 });
 export type Bucket = Static<typeof Bucket>;
 
-/** A bucket that was versioned once can only be suspended: its versions stay. */
+/** A bucket that was ever versioned can only be suspended: its versions remain. */
 export const VERSIONING = { off: 0, on: 1, suspended: 2 } as const;
 
 export const NewBucket = namedObject('NewBucket', {

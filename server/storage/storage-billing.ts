@@ -1,11 +1,11 @@
 /**
- * The billing interface of object storage: its statements go into the commit of the change that they count,
- * so that neither is there without the other.
+ * The billing port of object storage: its statements join the commit of the change that they count,
+ * so that both are stored or neither.
  */
 import type { Awaitable, RowIdOf, Statement } from '../metadata/metadata.ts';
 
 export interface BilledBucket {
-  /** Row id; RowIdOf when the commit makes it. */
+  /** Row id; RowIdOf if the commit creates it. */
   readonly id: number | RowIdOf;
   readonly account_id: number;
   readonly name: string;
@@ -15,14 +15,14 @@ export interface StorageBilling {
   /** Throws `insufficient_credits` when the account has no credits left. */
   assertCredit(accountId: number): Awaitable<void>;
   /**
-   * The statements that a new bucket adds to its commit. Throws `quota_exceeded`. The commit is refused if
-   * another request took the last of a quota meanwhile: ask again then.
+   * The statements that a new bucket adds to its commit. Throws `quota_exceeded`. If the commit is
+   * refused because another request used up the quota in the meantime, call it again.
    */
   bucketCreated(bucket: BilledBucket): Awaitable<readonly Statement[]>;
   bucketDeleted(bucket: { readonly id: number; readonly account_id: number }): readonly Statement[];
   /**
    * Adds `bytes` (negative: removes) to the bucket's stored bytes. Throws and is refused like
-   * bucketCreated(), unless they come with a removal.
+   * bucketCreated(), except with a removal.
    */
   bytesKept(
     bucket: { readonly id: number; readonly account_id: number },

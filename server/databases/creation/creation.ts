@@ -43,7 +43,7 @@ export interface CreationDeps {
   readonly points: DatabasePoints;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
-  /** Throws `out_of_space` when that many more bytes cannot be stored. */
+  /** Throws `out_of_space` if that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
@@ -74,11 +74,11 @@ export class Creation {
   }
 
   /**
-   * Resolves when a driver was answered once, or when it takes long to start the account's first server;
-   * continues when the client disconnects. Throws `invalid_request`,
-   * `database_exists`, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, for a copy
-   * `database_not_found` and `database_not_ready`, for one of a recovery point what DatabasePoints.load()
-   * throws, and the engine's errors (`out_of_space`). Leaves nothing behind on failure.
+   * Resolves when a driver got a response, or when starting the account's first server takes long;
+   * continues when the client disconnects. Throws `invalid_request`, `database_exists`,
+   * `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, for a copy `database_not_found`
+   * and `database_not_ready`, for a copy from a recovery point the errors of DatabasePoints.load(),
+   * and the engine's errors (`out_of_space`). Leaves nothing behind on failure.
    */
   async create(call: Call, input: NewDatabase): Promise<Database> {
     const past = input.from && pastOf(input.from);
@@ -164,7 +164,7 @@ export class Creation {
     }
   }
 
-  /** Removes everything of a failed or interrupted creation. */
+  /** Removes all data of a failed or interrupted creation. */
   async abandon(row: DatabaseRow): Promise<void> {
     const { engines, changes, store } = this.#deps;
     const disowned = await this.disown(row);
@@ -273,7 +273,7 @@ export class Creation {
     return response;
   }
 
-  /** Makes an empty database, and asks it once as its user would be answered. */
+  /** Creates an empty database, and sends it one query as its user. */
   #provide(
     engine: Engine,
     row: DatabaseRow,
@@ -346,8 +346,8 @@ async function readyFrom(engine: Engine, { generation, version }: DatabaseRow, s
 }
 
 /**
- * Throws `engine_unavailable` unless the engine can take a database now. Resolves with the version that the
- * database gets.
+ * Throws `engine_unavailable` unless the engine can accept a database now. Resolves with the
+ * version of the new database.
  */
 export async function assertAvailable(engine: Engine): Promise<string | null> {
   const readiness = await engine.readiness();

@@ -94,8 +94,9 @@ export class DatabaseDeleter {
   }
 
   /**
-   * Restores a deleted database with its password. Throws `database_not_found`, `database_exists` when the
-   * name is taken again, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, `out_of_space`.
+   * Restores a deleted database with its password. Throws `database_not_found`, `database_exists`
+   * if the name is used again, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`,
+   * `out_of_space`.
    */
   async undelete(call: Call, databaseId: string, { name }: Undeletion): Promise<Database> {
     const { owned, turns, engines, billing, store } = this.#deps;
@@ -182,7 +183,7 @@ export class DatabaseDeleter {
     } as const;
     const response = await views.present({ ...row, ...wanted });
     const also = (change: Change) => {
-      // One that never opened has no storage that is charged.
+      // A database that never opened has no charged storage.
       if (row.state === 'creating') change.addAll(billing.abandoned(row));
       else if (row.state !== 'deleting') change.addAll(billing.deleted(row));
     };
@@ -282,7 +283,7 @@ export class DatabaseDeleter {
   }
 }
 
-/** Bytes that a deleted database keeps: its last dump, or its own size where no dump can be made. */
+/** Bytes that a deleted database keeps: its last dump, or its own size if no dump can be made. */
 function keptSize({ kept_dump_bytes, size_bytes }: DatabaseRow): number {
   return kept_dump_bytes ?? size_bytes;
 }
@@ -306,7 +307,8 @@ export interface KeptDumps {
    */
   keep(databaseId: string, dump: Readable): Promise<number>;
   /**
-   * Passes the dump to `take` and closes it afterwards. Throws when there is none, and the errors of `take`.
+   * Passes the dump to `take` and closes it afterwards. Throws if there is none, and the errors of
+   * `take`.
    */
   read(databaseId: string, take: (dump: Readable) => Promise<void>): Promise<void>;
   /** No error if missing. */

@@ -1,7 +1,8 @@
 /**
- * An account's first database may wait for the account's server (`startsServers`), which is slow on a busy
- * host. The response says `creating` and why, and the creation continues: in the background, by the
- * supervisor after a failure, and after a restart of Cloudlet.
+ * An account's first database may wait for the account's server (`startsServers`), which starts
+ * slowly on a busy host. The response then has the state `creating` and the reason, and the
+ * creation continues: in the background, by the supervisor after a failure, and after a restart of
+ * Cloudlet.
  */
 import type { Call } from '../../calls/principal.ts';
 import { isAppError } from '../../platform/errors.ts';
@@ -25,9 +26,9 @@ interface FirstStartDeps {
 
 interface Asked {
   readonly call: Call;
-  /** Whether the host still prepares the engine. */
+  /** Whether the host is still preparing the engine. */
   readonly isComing: boolean;
-  /** Answers the call. */
+  /** Responds to the call. */
   readonly resolve: (response: Database) => void;
 }
 
@@ -40,7 +41,7 @@ export class FirstStart {
   #timer: NodeJS.Timeout | undefined;
   #telling: Promise<DatabaseRow> | null = null;
 
-  /** `asked`: the caller to answer after a while; null: only at the end. */
+  /** `asked`: the caller, who gets a response after a while; null: only at the end. */
   constructor(
     deps: FirstStartDeps,
     creating: DatabaseRow,
@@ -58,7 +59,7 @@ export class FirstStart {
     if (asked === null) return;
     this.#timer = setTimeout(() => {
       this.#telling = this.#tell(this.#password, asked);
-      // The error is for settled().
+      // The error for settled().
       this.#telling.catch(() => {});
     }, this.#deps.tellMs ?? TELL_MS);
   }
@@ -84,7 +85,7 @@ export class FirstStart {
   }
 }
 
-/** Whether the owner knows the database, so that it must not be undone. */
+/** Whether the owner knows the database, so that its creation must not be undone. */
 export function isTold({ state, reason_code }: DatabaseRow): boolean {
   return state === 'creating' && reason_code === REASON;
 }

@@ -1,7 +1,7 @@
 /**
- * Loads databases into their engine from a kept dump: undeleted ones, and after a restore of the whole cloud
- * every database of the recovery point. Such a row has `kept_dump_bytes` without being deleted; until it is
- * loaded its state is `error` with the reason.
+ * Loads databases into their engine from a kept dump: undeleted ones, and after a restore of the
+ * whole cloud every database of the recovery point. Their rows have `kept_dump_bytes` without being
+ * deleted; until a database is loaded its state is `error` with the reason.
  */
 import { AppError } from '../../platform/errors.ts';
 import type { Engine } from '../engine.ts';
@@ -96,7 +96,7 @@ export class Refill {
   }
 }
 
-/** null: not an error; the database was deleted or Cloudlet stops. */
+/** null: not an error; the database was deleted or Cloudlet is stopping. */
 function waitingFor(error: unknown): keyof typeof WAITING | null {
   if (!(error instanceof AppError)) return 'restore_failed';
   if (error.code === 'engine_unavailable') return 'engine_missing';

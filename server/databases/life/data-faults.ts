@@ -21,7 +21,7 @@ export class DataFaults {
   readonly #alarms: Pick<Alarms, 'raise' | 'clear'>;
   /** Faults that engines reported, by database id. */
   readonly #found = new Map<string, string>();
-  /** Faults that statements of tenants met, by database id. */
+  /** Faults found by tenants' statements, by database id. */
   readonly #met = new Map<string, string>();
   /** Ids of databases missing from their engine. */
   #absent: readonly string[] = [];
@@ -47,7 +47,7 @@ export class DataFaults {
     this.#tell();
   }
 
-  /** Notes damage that a tenant's statement met; the next complete read that finds none clears it. */
+  /** Records damage found by a tenant's statement; the next complete read without damage clears it. */
   noteMet(databaseId: string, what: string): void {
     this.#met.set(databaseId, what);
     this.#tell();

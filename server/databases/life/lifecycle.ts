@@ -21,7 +21,7 @@ export interface LifecycleDeps {
   readonly secrets: DatabaseSecrets;
   readonly clock: Clock;
   readonly limits: EngineLimits;
-  /** Queues the owner's webhooks in the same commit. */
+  /** The call, with its response. */
   readonly announce: Announce<DatabaseEventType>;
 }
 

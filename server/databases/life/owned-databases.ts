@@ -74,10 +74,7 @@ export class Logins {
     this.#deps = deps;
   }
 
-  /**
-   * The database `databaseId`, or if null the one with this password. Throws `invalid_database_password`,
-   * also when there is no such database, and `database_not_ready`.
-   */
+  /** If interrupted from here on, the engine is reconciled with the row. */
   async find(databaseId: string | null, password: string): Promise<EngineDatabase> {
     const { lifecycle, engines } = this.#deps;
     const hash = hashPassword(password);

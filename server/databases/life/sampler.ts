@@ -158,7 +158,7 @@ export class Sampler {
     work.statements += statements >= since ? statements - since : statements;
   }
 
-  /** Makes it read-only or writable again by its size, when its turn comes. */
+  /** Makes it read-only or writable again according to its size, in turn with other changes. */
   async #hold(databaseId: string): Promise<void> {
     const { lifecycle, turns, onError } = this.#deps;
     const held = turns.withRow(databaseId, async (row) => {
@@ -168,7 +168,7 @@ export class Sampler {
   }
 }
 
-/** Suspended databases stay so: their size is checked when they resume. */
+/** A suspended database remains suspended: its size is checked when it resumes. */
 function isInWrongState(row: DatabaseRow): boolean {
   return isOpen(row) && openStateOf(row).state !== row.state;
 }

@@ -8,7 +8,7 @@ import type { DatabaseRow } from '../store.ts';
 export const DATABASE_STATES = ['creating', 'ready', 'read_only', 'suspended', 'error', 'deleting'] as const;
 export type DatabaseState = (typeof DATABASE_STATES)[number];
 
-/** The states that may follow each. */
+/** Allowed next states of each. */
 export const FOLLOWING: Following<DatabaseState> = {
   creating: ['ready', 'deleting'],
   ready: ['read_only', 'suspended', 'error', 'deleting'],

@@ -90,7 +90,7 @@ export class DatabaseSupervisor {
     void this.reconcile(databaseId);
   }
 
-  /** Applies the row, as of its turn, to the engine. Never rejects. */
+  /** Applies the current row to the engine. Never rejects. */
   async reconcile(databaseId: string): Promise<void> {
     const { turns, onError } = this.#deps;
     if (turns.isClosing) return;

@@ -1,8 +1,8 @@
-/** The servers whose logs are not archived now, and the alarm once that lasts. */
+/** The servers whose logs are not archived now, and the alarm once this lasts. */
 import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 
-/** Key of a problem that all servers have: of the target. */
+/** Key of a problem of the target, which all servers share. */
 const ALL = '';
 const LATE_MS = 300_000;
 const ALARM = 'continuous_protection_behind';
@@ -27,7 +27,7 @@ export class ArchiveProblems {
     this.#found.set(key, { since, what });
   }
 
-  /** The target cannot be used: by no server. */
+  /** The target is unusable for all servers. */
   noteAll(error: unknown): void {
     this.note(ALL, error);
   }

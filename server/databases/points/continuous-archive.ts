@@ -1,7 +1,8 @@
 /**
- * Continuous protection: archives the logs of the accounts' database servers in the recovery target every few
- * seconds, so that a database can be had as of any moment (moments.ts). A server that cannot be archived for
- * long loses the oldest part of its log, and begins a new line; it never waits.
+ * Continuous protection: archives the logs of the accounts' database servers in the recovery target
+ * every few seconds, so that a database can be restored as of any moment (moments.ts). A server
+ * never waits for it: if it is not archived for long, it loses the oldest part of its log and
+ * begins a new line.
  */
 import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -44,7 +45,7 @@ interface Track {
   readonly bases: LogBase[];
   /** Archived up to this position. */
   to: bigint;
-  /** Everything committed by then is; ms. */
+  /** All commits until then are archived; ms. */
   at: number;
   /** The server is stopped, so no commits occur. */
   isAsleep: boolean;
@@ -58,16 +59,22 @@ const MIB = 2n ** 20n;
 /** Maximum bytes per server in one round, so that other servers get their turn. */
 const MOST_AT_ONCE = 256n * MIB;
 const SERVERS_AT_ONCE = 4;
-/** A base copy is made anew after so many bytes of the log, which a recovery would replay, or so long. */
+/**
+ * A new base copy is made after this many bytes of the log, which a recovery would replay, or after
+ * this time.
+ */
 const BASE_AFTER = 512n * MIB;
 const BASE_AFTER_MS = 86_400_000;
 /** After a gap, or a base copy that failed. */
 const PAUSE_MS = 600_000;
-/** Bytes of the log of one server in the target: so many, or so many times the limits of its databases. */
+/**
+ * Maximum bytes of the log of one server in the target: absolute, or relative to the limits of its
+ * databases.
+ */
 const MAX_LOG = 1024n * MIB;
 const MAX_LOG_TIMES = 4;
 const TRIM_MS = 3_600_000;
-/** A server that is about to stop waits so long at most. */
+/** Maximum time that a stopping server waits. */
 const FAREWELL_MS = 5000;
 
 const NEW = { isAsleep: false, sinceBase: 0n, isBroken: false };
@@ -126,7 +133,7 @@ export class ContinuousArchive implements LogWriter {
         }
       };
       await Promise.all(Array.from({ length: SERVERS_AT_ONCE }, work));
-      // The oldest copy first, or none: a server that writes much cannot always be the first.
+      // The oldest copy first, or none: a busy server cannot always be the first.
       const due = shipped.filter((each) => this.#isBaseDue(each));
       const [first] = due.sort((one, other) => copiedAt(one) - copiedAt(other));
       if (first !== undefined) this.#baseSoon(logs, first);
@@ -136,8 +143,8 @@ export class ContinuousArchive implements LogWriter {
   }
 
   /**
-   * The unbroken runs of the lines of a server of that account, oldest first, with their reach. Throws
-   * `target_unavailable`.
+   * The unbroken runs of the lines of an account's server, oldest first, with their time ranges.
+   * Throws `target_unavailable`.
    */
   async lines(engine: string, accountId: number): Promise<readonly (LogLine & { readonly until: number })[]> {
     const logs = await this.logs();
@@ -221,7 +228,7 @@ export class ContinuousArchive implements LogWriter {
 
   /** Called before an idle server stops. */
   async #farewell(served: Served): Promise<void> {
-    // New connections wait for this: not for a target that is gone.
+    // New connections wait for this, but not if the target is gone.
     if (this.#problems.of(served.key) !== null) return;
     const shipping = (async () => {
       const logs = await this.#open();
@@ -232,7 +239,7 @@ export class ContinuousArchive implements LogWriter {
     await Promise.race([shipping.catch(() => {}), after(FAREWELL_MS)]);
   }
 
-  /** The line that it is archived in; null: none. */
+  /** The line of its archive; null: none. */
   #ship(logs: LogLines, served: Served): Promise<Track | null> {
     return this.#turns.run(served.key, async () => {
       const { key, server } = served;
@@ -270,7 +277,7 @@ export class ContinuousArchive implements LogWriter {
     const known = this.#tracks.get(key);
     const isIt = known !== undefined && known.line === state.line;
     const track = isIt ? known : state.line === null ? null : await this.#found(logs, key, state);
-    // A log that goes backwards is another log: older data was restored there.
+    // A log whose position went backwards is a different log: older data was restored there.
     if (track !== null && !track.isBroken && track.to >= state.from && track.to <= state.to) {
       this.#tracks.set(key, track);
       return track;
@@ -289,7 +296,7 @@ export class ContinuousArchive implements LogWriter {
     return made;
   }
 
-  /** The line as an earlier process left it. */
+  /** The line as left by an earlier process. */
   async #found(logs: LogLines, key: string, { line, from }: LogState): Promise<Track | null> {
     const stored = (await logs.lines(key)).find((one) => one.line === line);
     const found = stored && wholeRuns(key, stored, await this.#useless()).at(-1);

@@ -1,4 +1,4 @@
-/** Continuous protection of databases, as the settings say. */
+/** Continuous protection of databases, according to the settings. */
 import type { Config } from '../../config/config.ts';
 import { isContinuous } from '../../config/database-limits.ts';
 import type { Alarms } from '../../platform/alarms.ts';
@@ -8,7 +8,7 @@ type Settings = Pick<Config, 'recoveryTarget' | 'continuousSeconds' | 'continuou
 
 const DAY_MS = 86_400_000;
 
-/** undefined: off. Recovery is built after databases, and reached once both run. */
+/** undefined: off. Recovery is built after databases, and used once both run. */
 export function continuousOf(
   config: Settings,
   alarms: Alarms,

@@ -56,8 +56,8 @@ export class DatabasePoints {
   }
 
   /**
-   * The sound points since the database was created, newest first, without those that lack it. A deleted
-   * database that can be undeleted has some too. Throws `database_not_found`.
+   * The intact points since the database was created, newest first, without those that lack it.
+   * Includes points of a deleted database that can be undeleted. Throws `database_not_found`.
    */
   async list(principal: Principal, databaseId: string): Promise<DatabasePoint[]> {
     const row = await this.#deps.owned.findAny(principal, databaseId);
@@ -65,7 +65,7 @@ export class DatabasePoints {
     return points.map(({ pointId, createdAt }) => ({ point_id: pointId, created_at: formatTime(createdAt) }));
   }
 
-  /** Times that it can be restored as of. Throws `database_not_found`, `target_unavailable`. */
+  /** Times to which it can be restored. Throws `database_not_found`, `target_unavailable`. */
   async moments(principal: Principal, databaseId: string): Promise<DatabaseMoments> {
     return this.#deps.moments.list(await this.#deps.owned.findAny(principal, databaseId));
   }
@@ -92,7 +92,7 @@ export class DatabasePoints {
     throw new AppError('point_not_found', `The recovery point has no database ${databaseId} of the account`);
   }
 
-  /** Throws `point_not_found` for a point or a time that does not have the database. */
+  /** Throws `point_not_found` for a point or a time without the database. */
   async assertIn(row: DatabaseRow, past: Past): Promise<void> {
     if ('at' in past) return this.#deps.moments.assertAt(row, past.at);
     const { pointId } = past;
@@ -101,8 +101,9 @@ export class DatabasePoints {
   }
 
   /**
-   * Loads the database as it was into another, empty one. Throws `overloaded`, `point_not_found`,
-   * `invalid_request` for a dump above the size limit, `load_failed`, and what reading the past throws.
+   * Loads the past database into another, empty one. Throws `overloaded`, `point_not_found`,
+   * `invalid_request` for a dump above the size limit, `load_failed`, and the errors of reading the
+   * dump.
    */
   load(row: DatabaseRow, past: Past, into: Into): Promise<void> {
     return this.#turns.run(row.account_id, async () => {

@@ -29,7 +29,7 @@ interface Candidate {
 
 const SERVER = /^([a-z]+)-([0-9]+)$/;
 const MIB = 2 ** 20;
-/** Files of the log are whole, and a server writes some of its own. */
+/** Archived files have a fixed length, and a server writes some of its own. */
 const OVERHEAD_BYTES = 96 * MIB;
 /**
  * A server may have flushed a page of its log in the middle of a record, which is then not replayed. Records
@@ -73,7 +73,7 @@ async function candidatesOf({ logs, engines, verdict }: LogTrial): Promise<Candi
   return found;
 }
 
-/** `refusal`: why it cannot be tried here. */
+/** `refusal`: why it cannot be tested here. */
 async function tryOne(
   { logs, folder }: LogTrial,
   { server, accountId, engine, run, base }: Candidate,

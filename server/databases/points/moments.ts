@@ -58,12 +58,15 @@ export class Moments {
     return { windows: windows.reverse(), reason: isEarly ? early() : reason };
   }
 
-  /** Throws `point_not_found` for a moment that cannot be had, `target_unavailable`. */
+  /** Throws `point_not_found` for a moment that is not archived, `target_unavailable`. */
   async assertAt(row: DatabaseRow, at: number): Promise<void> {
     await this.#find(row, at);
   }
 
-  /** Dumps the database as of that time. Throws like assertAt(), and `out_of_space`, `data_corrupted`. */
+  /**
+   * Dumps the database as of that time. Throws the errors of assertAt(), and `out_of_space`,
+   * `data_corrupted`.
+   */
   async dump(row: DatabaseRow, at: number, signal: AbortSignal): Promise<Readable> {
     const { archive, engines, lifecycle, assertSpace } = this.#deps;
     const { line, base } = await this.#find(row, at);

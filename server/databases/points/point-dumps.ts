@@ -108,7 +108,7 @@ async function copy(
   }
 }
 
-/** Aborts when a source gives no data for so long; time spent by its reader does not count. */
+/** Aborts if a source yields no data for this long; time spent by its reader does not count. */
 class Silence {
   readonly #ms: number;
   readonly #over = new AbortController();

@@ -1,12 +1,13 @@
 /**
- * Continuous archiving, as engines have it: each account's server keeps its log until it is archived, within
- * a bound, and is recovered from a base copy and the log since. Missing where an engine cannot do it.
+ * Continuous archiving of an engine's servers: each account's server keeps its log until it is
+ * archived, within a limit, and is recovered from a base copy and the log since. Missing if an
+ * engine does not support it.
  */
 import type { BaseCopy, BaseFacts } from '../../recovery/logs/log-lines.ts';
 import type { Dump, EngineDatabase } from '../engine.ts';
 
 export interface LogState {
-  /** The line that the server keeps its log for; null: none. */
+  /** The line for which the server keeps its log; null: none. */
   readonly line: string | null;
   /** The oldest position that it still has. */
   readonly from: bigint;
@@ -51,7 +52,7 @@ export interface ServerTrial {
 }
 
 export interface ServerLogs {
-  /** Servers that run. */
+  /** Running servers. */
   running(): readonly LogServer[];
   /** Runs `work` with the server running. Throws `engine_unavailable`. */
   using<T>(accountId: number, work: (server: LogServer) => Promise<T>): Promise<T>;
@@ -59,7 +60,7 @@ export interface ServerLogs {
   onSleep(work: (server: LogServer) => Promise<void>): void;
   /** Accounts that have a server, running or not, with the sum of the size limits of its databases, bytes. */
   accounts(): ReadonlyMap<number, number>;
-  /** Runs a copy of the server as of `at`, ms, for as long as it takes to dump one database of it. */
+  /** Runs a copy of the server as of `at`, ms, until one of its databases is dumped. */
   dumpAt(
     copy: ServerCopy,
     of: { readonly database: EngineDatabase; readonly at: number; readonly signal: AbortSignal },

@@ -1,4 +1,4 @@
-/** Tries the databases of a restored cloud for a drill: loads, opens and removes one after another. */
+/** Tests the databases of a restored cloud in a drill: loads, opens and removes one after another. */
 import { isAppError } from '../../platform/errors.ts';
 import type { Refill } from '../creation/refill.ts';
 import type { Engine, EngineName } from '../engine.ts';
@@ -24,7 +24,7 @@ export interface EngineTrials {
   readonly rows: number | null;
   /** Databases that could not be opened, with the reason; only the first ones. */
   readonly failures: readonly string[];
-  /** Why this host cannot try them; null: it can. */
+  /** Why this host cannot test them; null: it can. */
   readonly unavailable: string | null;
 }
 

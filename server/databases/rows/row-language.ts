@@ -1,6 +1,7 @@
 /**
- * How an engine reads and changes the rows of a table, or the documents of a collection: as statements with
- * bound values, or as commands. Each engine has its own in its folder (`rows` of its description).
+ * How an engine reads and changes the rows of a table, or the documents of a collection: as
+ * statements with bound values, or as commands. Each engine has its own in its folder (`rows` of
+ * its description).
  */
 import { invalidField } from '../../platform/errors.ts';
 import type { ResultColumn, Table } from '../engine.ts';
@@ -11,7 +12,7 @@ export const FILTER_OPERATORS = [
 ] as const;
 export type FilterOperator = (typeof FILTER_OPERATORS)[number];
 
-/** Bytes are an object, so that no text is taken for them. */
+/** Bytes are an object, to distinguish them from text. */
 export interface Bytes {
   readonly base64: string;
 }
@@ -24,9 +25,9 @@ export interface RowFilter {
 }
 
 export interface RowsAsk {
-  /** All of them hold. */
+  /** All conditions must hold. */
   readonly filter: readonly RowFilter[];
-  /** The key follows by itself, so that pages do not overlap. */
+  /** The key is appended to the order, so that pages do not overlap. */
   readonly sort: readonly { readonly column: string; readonly descending?: boolean }[];
   readonly limit: number;
   readonly skip: number;
@@ -36,9 +37,9 @@ export type RowValues = Readonly<Record<string, unknown>>;
 
 export interface RowChange {
   readonly action: 'insert' | 'update' | 'delete';
-  /** The new values, of an insert or update; what is left out of an insert gets its default. */
+  /** The new values of an insert or update; an insert uses the default for missing columns. */
   readonly values?: RowValues;
-  /** The row as it was read, of an update or delete; it has the key. */
+  /** The row as it was read, for an update or delete; it has the key. */
   readonly old?: RowValues;
 }
 
@@ -55,13 +56,13 @@ export interface FoundRows {
 
 export interface RowLanguage {
   read(table: Table, ask: RowsAsk): RowStatement;
-  /** Counts what the filter leaves: one row with one number. */
+  /** Counts the filtered rows: one row with one number. */
   count(table: Table, filter: readonly RowFilter[]): RowStatement;
-  /** The result of read(), with bytes as such. */
+  /** The result of read(), with bytes as objects. */
   present(table: Table, result: FoundRows): FoundRows;
-  /** Changes exactly one row, or none when it is no longer as it was read. */
+  /** Changes exactly one row, or none if it has changed since it was read. */
   change(table: Table, change: RowChange): RowStatement;
-  /** Columns that name a row; empty: rows cannot be changed. */
+  /** Columns that identify a row; empty: rows cannot be changed. */
   keyOf(table: Table): readonly string[];
 }
 
@@ -74,7 +75,7 @@ export function keyColumns({ columns, indexes, type }: Table): readonly string[]
   return indexes.find((one) => one.unique && one.columns.every((name) => required.has(name)))?.columns ?? [];
 }
 
-/** Throws `invalid_request` for a column that the table has not. */
+/** Throws `invalid_request` for a column that the table does not have. */
 export function columnOf(
   { name: table, columns }: Table,
   name: string,

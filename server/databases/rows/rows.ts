@@ -1,4 +1,4 @@
-/** Rows of a table, page by page, and their changes: all of them, or none. */
+/** Rows of a table, page by page, and changes of rows: all of them, or none. */
 import type { Principal } from '../../calls/principal.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import type { Table } from '../engine.ts';
@@ -16,7 +16,7 @@ import {
   type RowsQuery,
 } from './row-schema.ts';
 
-/** Rows become values here, which holds others up: few at a time. */
+/** Rows are converted on the event loop, which blocks other requests: few at a time. */
 const PAGE_BYTES = 512 * 1024;
 const ROW_BYTES = 4 * 2 ** 20;
 
@@ -44,7 +44,10 @@ export class Rows {
     this.#deps = deps;
   }
 
-  /** Throws what Queries.run() throws, and `invalid_request` for a table, column or filter that is none. */
+  /**
+   * Throws the errors of Queries.run(), and `invalid_request` for an unknown table or column, or a
+   * wrong filter.
+   */
   async read(
     principal: Principal,
     databaseId: string,
@@ -75,7 +78,7 @@ export class Rows {
     };
   }
 
-  /** Throws `write_conflict` when a row is not as it was read any more; then nothing is changed. */
+  /** Throws `write_conflict` if a row has changed since it was read; then nothing is changed. */
   async change(
     principal: Principal,
     databaseId: string,
@@ -114,7 +117,7 @@ export class Rows {
     return { table: found, language: about.rows, about };
   }
 
-  /** A count that takes too long is no reason to show nothing. */
+  /** If counting takes too long, the rows are shown without a count. */
   async #count(
     run: (one: RowStatement, maxBytes: number) => Promise<QueryResponse>,
     statement: RowStatement,

@@ -1,6 +1,7 @@
 /**
- * The memory of request bodies. It is reserved as bytes arrive, not as they are announced, with limits in
- * total and per account; when it is short, the slowest body of the account that holds most is cut.
+ * Memory of request bodies. It is reserved as bytes arrive, not when they are announced, with
+ * limits in total and per account; when it is short, the slowest body of the account with the most
+ * memory is aborted.
  */
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -11,15 +12,15 @@ export const BLOCK_BYTES = 64 * 1024;
 /** The body of one request. */
 export interface HeldBody {
   /**
-   * Reserves nothing. Throws `overloaded` to the account that holds most, when so many bytes would not fit:
-   * reading them first would be in vain.
+   * Reserves nothing. Throws `overloaded` to the account with the most memory if this many bytes
+   * would not fit: reading them would be wasted work.
    */
   expect(bytes: number): void;
   /** Reserves `bytes` more, before they are kept. Throws `overloaded`. */
   add(bytes: number): void;
-  /** The body has arrived: it is no longer cut. */
+  /** The body is complete and can no longer be aborted. */
   arrived(): void;
-  /** Call when the request is over. Idempotent. */
+  /** Call when the request has ended. Idempotent. */
   release(): void;
 }
 
@@ -37,7 +38,7 @@ export class BodyMemory {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #bytes = 0;
   readonly #byAccount = new Map<number, number>();
-  /** Bodies that still arrive and may be cut. */
+  /** Incomplete bodies, which may be aborted. */
   readonly #arriving = new Set<Held>();
 
   constructor(maxBytes: number, clock: Pick<Clock, 'monotonic'>) {
@@ -46,8 +47,8 @@ export class BodyMemory {
   }
 
   /**
-   * Nothing is reserved yet. `cut` is called when others need the memory, at most once: it must end the
-   * reading, and forget what was read.
+   * Nothing is reserved yet. `cut` is called at most once, when the memory is needed for others: it
+   * must stop reading and discard the bytes read.
    */
   hold(accountId: number, cut: ((error: AppError) => void) | null = null): HeldBody {
     const held: Held = { accountId, since: this.#clock.monotonic(), bytes: 0, cut, isOver: false };
@@ -100,9 +101,7 @@ export class BodyMemory {
     return own > 0 && own === Math.max(...this.#byAccount.values());
   }
 
-  /**
-   * An account may hold at most as much as is then left for the others, so that a new caller finds memory.
-   */
+  /** One account may hold no more than it leaves free, so that a new caller finds memory. */
   #fits(accountId: number, bytes: number): boolean {
     const own = this.#byAccount.get(accountId) ?? 0;
     const left = this.#maxBytes - this.#bytes - bytes;

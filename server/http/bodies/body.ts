@@ -23,7 +23,7 @@ function notJson(type: string | undefined): AppError {
   return new AppError('unsupported_media_type', detail, { hint });
 }
 
-/** The end of a refusal: what the type is instead. */
+/** The end of the message: the type received. */
 export function butIs(type: string | undefined): string {
   return type === undefined ? 'but the request has no Content-Type' : `not ${type.slice(0, 100)}`;
 }
@@ -42,10 +42,10 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Smaller bodies are not counted: their connections take as much memory anyway. */
+/** Smaller bodies are not counted: their connections need as much memory anyway. */
 const COUNTED_BODY_BYTES = 16 * 1024;
 
-/** Time for a body of any size, and the minimum average speed of larger ones. */
+/** Time limit for any body, and the minimum average speed of larger ones. */
 const DEADLINE_MS = 30_000;
 const LEAST_BYTES_PER_SECOND = 100_000;
 
@@ -67,8 +67,8 @@ export interface BodyBounds {
 }
 
 /**
- * Throws `overloaded` if the memory is needed for others, what `tooLarge` returns, `request_timeout` if it
- * takes too long as a whole, `bad_http` if the body is truncated.
+ * Throws `overloaded` if the memory is needed for others, the error of `tooLarge`,
+ * `request_timeout` if the body takes too long, `bad_http` if it is truncated.
  */
 export async function readBody(request: FastifyRequest, bounds: BodyBounds): Promise<Buffer> {
   const { memory, accountId, maxBytes, tooLarge } = bounds;
@@ -121,7 +121,7 @@ export function dropRest(raw: IncomingMessage): void {
 }
 
 interface Reading {
-  /** Must not keep the piece. */
+  /** Must not keep a reference to the chunk. */
   readonly take: (piece: Buffer) => void;
   /** Rejects to end the reading. */
   readonly cut: Promise<never>;
@@ -162,7 +162,7 @@ function eachPiece(raw: IncomingMessage, { take, cut }: Reading): Promise<void> 
   });
 }
 
-/** Arrived bytes, in blocks that are reserved before allocation. */
+/** Received bytes, in blocks that are reserved before allocation. */
 class Pieces {
   readonly #held: HeldBody;
   #blocks: Buffer[] = [];
@@ -191,7 +191,7 @@ class Pieces {
     detachBuffer(piece);
   }
 
-  /** Up to COUNTED_BODY_BYTES are not counted, in one block that fits or in two. */
+  /** Up to COUNTED_BODY_BYTES are not counted: they are in one block of that size, or in two. */
   #makeBlock(needed: number): void {
     const count = this.#blocks.length;
     const small = count === 0 ? needed : COUNTED_BODY_BYTES - this.#size;

@@ -15,7 +15,10 @@ export interface PartHead {
 
 export interface FormEvents {
   onPart(head: PartHead): void;
-  /** At most once per write for the same part, never without bytes. They are valid during the call only. */
+  /**
+   * At most once per write for the same part, never with zero bytes. The bytes are valid only
+   * during the call.
+   */
   onBytes(bytes: Buffer): void;
   onPartEnd(): void;
 }
@@ -55,7 +58,7 @@ export class FormParser {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   }
 
-  /** Whether the closing delimiter was seen; later bytes are ignored. */
+  /** True after the closing delimiter; later bytes are ignored. */
   get hasEnded(): boolean {
     return this.#state === 'end';
   }
@@ -147,7 +150,7 @@ export class FormParser {
   }
 }
 
-/** Throws MalformedForm unless it is the head of a part with a name. */
+/** Throws MalformedForm unless these are the headers of a part with a name. */
 function parseHead(text: string): PartHead {
   let disposition: Parameters | undefined;
   let contentType: Parameters | undefined;

@@ -90,7 +90,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       leave();
       resolve(contents.finish());
     };
-    // Also after the whole body arrived: unread bytes are lost.
+    // Call it even after the whole body arrived: unread bytes are lost.
     const onLost = () => fail(new AppError('bad_http', 'The client disconnected before its body was read'));
     const leave = () => {
       request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);

@@ -54,7 +54,7 @@ export async function sendContent(
   const head = { status: range ? 206 : 200, headers };
   if (request.method !== 'HEAD' && content.inline) {
     content.onBegin();
-    // A client that has disconnected gets nothing.
+    // Nothing is sent to a client that has disconnected.
     const isThere = !reply.raw.destroyed;
     end(reply, head, content.inline.subarray(start, stop));
     if (isThere) content.onSent(stop - start);
@@ -132,7 +132,7 @@ export async function streamBody(raw: ServerResponse, read: Read, begin: () => v
     raw.end();
   } catch (error) {
     if (gone.signal.aborted || raw.destroyed) return;
-    // A cut connection is the only honest end of a half-sent body.
+    // Closing the connection is the only way to report an error after the headers were sent.
     if (raw.headersSent) raw.destroy();
     throw error;
   } finally {

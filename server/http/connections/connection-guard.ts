@@ -1,6 +1,7 @@
 /**
- * Limits the cost of connections: their number, the minimum speed of bodies, how long a response may wait for
- * its reader, and a problem document for requests that Node's parser rejects.
+ * Limits the cost of connections: their number, the minimum speed of bodies, and how long a
+ * response may wait for its reader. Sends a problem document for requests that Node's parser
+ * rejects.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -15,9 +16,9 @@ import { ConnectionSlots, type SlotDeps } from './connection-slots.ts';
 import { type SlowReader, SlowReaders } from './slow-readers.ts';
 
 export interface GuardDeps extends SlotDeps {
-  /** A request body under MIN_BYTES_PER_SECOND for this long is cut. */
+  /** A request body slower than MIN_BYTES_PER_SECOND for this long is aborted. */
   readonly slowSeconds: number;
-  /** A response is aborted if its reader takes hardly anything for this long. */
+  /** A response is aborted if its reader accepts hardly any bytes for this long. */
   readonly pauseSeconds: number;
   /** Memory for responses that slow readers have not read yet, of all accounts together. */
   readonly maxWaitingBytes: number;
@@ -25,10 +26,10 @@ export interface GuardDeps extends SlotDeps {
 }
 
 const MIN_BYTES_PER_SECOND = 1024;
-/** A transfer that moves this many bytes continues. */
+/** A transfer of at least this many bytes continues. */
 const MIN_BYTES = 30 * MIN_BYTES_PER_SECOND;
 const CHECK_MS = 1000;
-/** A reader this slow is disconnected when there is a shortage. */
+/** When memory or connections are short, a reader this slow is disconnected. */
 const SLOW_READER_MS = 2000;
 /** Maximum concurrent refusals with a reason; further connections are closed without one. */
 const MAX_REFUSING = 200;
@@ -40,7 +41,7 @@ interface Transfer {
   seen: IncomingMessage | undefined;
   bytes: number;
   since: number;
-  /** Bytes that have left our buffers, and the most that the kernel's queue had since. */
+  /** Bytes written to the socket, and the largest size of the kernel's queue since. */
   settled: number;
   peak: number;
 }
@@ -200,12 +201,12 @@ export class ConnectionGuard {
 }
 
 /**
- * Bytes that moved either way, for comparison. Of a chunk that waits in the kernel's queue what has left it
- * counts, too: a large one takes long.
+ * Bytes transferred in either direction, for comparison. Includes the part of a chunk that has left
+ * the kernel's queue, because a large chunk takes long.
  */
 function movedBytes(socket: Socket, transfer: Transfer): number {
   const settled = socket.bytesRead + socket.bytesWritten - socket.writableLength;
-  // Node's own idle timeout of sockets uses the same number.
+  // Node's idle timeout of sockets uses the same number.
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null };
   const queued = handle?.writeQueueSize ?? 0;
   transfer.peak = settled === transfer.settled ? Math.max(transfer.peak, queued) : queued;

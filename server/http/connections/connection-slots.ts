@@ -1,7 +1,7 @@
 /**
- * Connection limits. Each address has a share of the connections; at the limit, an idle connection is closed,
- * else one whose reader is slow, else one on which the address with the most connections is still sending a
- * request; and a few slots are reserved for health checks.
+ * Connection limits. Each address has a share of the connections. At the limit, an idle connection
+ * is closed, else one with a slow reader, else one on which the address with the most connections
+ * is still sending a request. A few slots are reserved for health checks.
  */
 import { type BlockList, isIP, type Socket } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';
@@ -14,7 +14,7 @@ export interface SlotDeps {
   readonly maxPerAddress: number;
   /** Addresses and networks that many callers share; they have no share of their own. */
   readonly trustedProxies: readonly string[];
-  /** Whether the address belongs to another node, which many callers share too. */
+  /** True if the address belongs to another node, which many callers share too. */
   readonly isNode?: (address: string) => boolean;
 }
 
@@ -24,15 +24,15 @@ export type Slot =
   | { readonly kind: 'none'; readonly reason: string };
 
 export interface Sockets {
-  /** Closes a connection to free its slot; it is no longer counted. */
+  /** Closes a connection to free its slot and stops counting it. */
   close(socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }): void;
   /** True while a request on the connection is incomplete. */
   isReceiving(socket: Socket): boolean;
-  /** A connection whose response waits for its reader, among all or these; reported once. */
+  /** The connection with the slowest reader, among all or these; each is reported once. */
   slowReader(of?: ReadonlySet<Socket>): Socket | undefined;
 }
 
-/** A connection that is younger, or became idle later, may be about to send. */
+/** A younger connection, or one that became idle later, may be about to send. */
 const MIN_IDLE_MS = 1000;
 const MAX_RESERVE = 32;
 
@@ -40,9 +40,9 @@ interface Held {
   readonly source: string;
   readonly hasShare: boolean;
   readonly isReserve: boolean;
-  /** Number of requests that were not answered yet. */
+  /** Number of requests without a response. */
   open: number;
-  /** Whether a request on the connection was answered. */
+  /** True if a request on the connection was answered. */
   wasUsed: boolean;
   /** Time when the connection was opened or became idle. */
   since: number;
@@ -97,7 +97,7 @@ export class ConnectionSlots {
     return { kind: 'reserve' };
   }
 
-  /** Call when a request begins on the connection. */
+  /** Call when a request on the connection begins. */
   busy(socket: Socket): void {
     const held = this.#held.get(socket);
     if (held === undefined) return;
@@ -115,7 +115,7 @@ export class ConnectionSlots {
     if (held.open === 0) this.#rest(socket, held);
   }
 
-  /** Call when it was closed. Idempotent. */
+  /** Call when the connection was closed. Idempotent. */
   leave(socket: Socket): void {
     const held = this.#held.get(socket);
     if (held === undefined) return;
@@ -128,7 +128,7 @@ export class ConnectionSlots {
     if (source.all.size === 0) this.#sources.delete(held.source);
   }
 
-  /** Closes an idle connection if no slot is free. Returns the reason if that was not enough. */
+  /** Closes an idle connection if no slot is free. Returns the reason if there is still no slot. */
   #freeSlot(source: string, hasShare: boolean): string | undefined {
     const { maxConnections, maxPerAddress } = this.#deps;
     const own = this.#sources.get(source);
@@ -140,7 +140,7 @@ export class ConnectionSlots {
     if (this.#held.size - this.#reserve.size < maxConnections) return undefined;
     const reason = 'Too many connections are open';
     if (this.#closeOldest(this.#idle, reason) || this.#closeSlowReader(reason)) return undefined;
-    // A proxy has many callers: each is treated as one without a connection.
+    // A proxy has many callers: each is treated as a caller without other connections.
     return this.#closeReceiving(hasShare ? (own?.all.size ?? 0) : 0, reason) ? undefined : reason;
   }
 
@@ -148,7 +148,7 @@ export class ConnectionSlots {
     for (;;) {
       const socket = this.#control.slowReader(of);
       if (socket === undefined) return false;
-      // The connection may have ended since it was found to be slow.
+      // The connection may have ended since it was found slow.
       if (this.#reserve.has(socket) || !this.#held.has(socket)) continue;
       this.leave(socket);
       this.#control.close(socket, { reason, wasUsed: true });

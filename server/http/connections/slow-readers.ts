@@ -1,21 +1,22 @@
 /**
- * Readers of responses that hardly move. Each may pause for long, but when connections or memory run short
- * they are cut first: that account's which has most of them, the longest waiting one first.
+ * Slow readers of responses. Each may pause for long, but when connections or memory run short,
+ * slow readers are disconnected first: the longest waiting reader of the account with the most slow
+ * readers.
  */
 import type { Socket } from 'node:net';
 
-/** A download has at most this in memory, the largest slot of drivers/blob-frames; more is a whole body. */
+/** Maximum bytes of a download in memory: the largest slot of drivers/blob-frames. More is a whole body. */
 const PIECE_BYTES = 512 * 1024;
-/** Memory for the pieces of slow readers; drivers/blob-frames/slot-pool.ts reserves the same. */
+/** Memory for chunks of slow readers; drivers/blob-frames/slot-pool.ts reserves the same. */
 const PIECES_BYTES = 48 * 2 ** 20;
 
 export interface SlowReader {
   readonly socket: Socket;
   /** The account, or the address of an unauthenticated client. */
   readonly owner: number | string;
-  /** The time since which it has hardly moved, on the monotonic clock. */
+  /** Time since which it has accepted hardly any bytes, on the monotonic clock. */
   readonly since: number;
-  /** Bytes that wait in memory for the reader. */
+  /** Bytes in memory that wait for the reader. */
   readonly waitingBytes: number;
 }
 
@@ -41,12 +42,12 @@ export class SlowReaders {
     for (const { readers: own } of this.#groups.values()) own.reverse().sort((a, b) => b.since - a.since);
   }
 
-  /** Removes one, to free its connection. `of`: only from these connections. */
+  /** Disconnects one reader to free its connection. `of`: only from these connections. */
   take(of?: ReadonlySet<Socket>): Socket | undefined {
     return this.#takeOfLargest(({ readers }) => readers.length, of);
   }
 
-  /** Removes readers until the rest fit into the memory for slow readers. */
+  /** Disconnects readers until the rest fit into the memory for slow readers. */
   *takeBeyond(maxBytes: number): Generator<Socket> {
     while (this.#pieceBytes > PIECES_BYTES || this.#wholeBytes > maxBytes) {
       const socket = this.#takeOfLargest(({ waitingBytes }) => waitingBytes);

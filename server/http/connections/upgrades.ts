@@ -15,7 +15,8 @@ export function upgradeRequired(detail: string, hint: string): AppError {
 }
 
 /**
- * Hands each upgrade to the first that takes it; others stay ordinary requests. Before the server listens.
+ * Passes each upgrade to the first component that accepts it; others stay ordinary requests. Call
+ * before the server listens.
  */
 export function serveUpgrades(server: Server, all: readonly Upgrades[]): void {
   const takerOf = (request: IncomingMessage) => all.find((each) => each.takes(request));

@@ -1,4 +1,7 @@
-/** Frames to a WebSocket: counted until they have left our memory, and never more than a client reads. */
+/**
+ * Sends frames over a WebSocket. Pending bytes are counted until they have left our memory, and
+ * bounded if the client reads too slowly.
+ */
 import type { WebSocket } from 'ws';
 
 const MAX_WAITING_BYTES = 2 ** 20;

@@ -30,7 +30,7 @@ export interface Channel {
    */
   send(message: Uint8Array | string): void;
   /**
-   * Sends a binary frame. Gives a promise once much waits for the client: the next bytes should come when it
+   * Sends a binary frame. Returns a promise if many bytes are pending: send the next ones when it
    * resolves, which it also does when the connection ends.
    */
   write(bytes: Uint8Array): Promise<void> | undefined;
@@ -42,8 +42,9 @@ export interface Channel {
 export interface SocketSession {
   begin(channel: Channel): void;
   /**
-   * No further message is read before it resolves, but those that came with this one are received at once:
-   * they should get the same promise if they wait for the same. `isText`: it came as a text frame.
+   * No further message is read before it resolves, but messages that arrived together are passed on
+   * at once: they should return the same promise if they wait for the same. `isText`: it was a text
+   * frame.
    */
   receive(bytes: Uint8Array, isText: boolean): Promise<void> | undefined;
   /** Called once: when the connection is closed by either side, or if the upgrade failed. */
@@ -59,11 +60,11 @@ export interface SocketRoute {
   readonly livesOn?: 'host';
   /** The WebSocket opens access to a machine or database, so it is audited. */
   readonly opens?: true;
-  /** The session may hold up its client for long: while it does, no answer to a ping is expected. */
+  /** The session may keep its client waiting for long; meanwhile it is not expected to answer pings. */
   readonly mayHoldUp?: boolean;
-  /** The holder of `?ticket=`; rejects if the ticket is not valid, and uses it up. Missing: no tickets. */
+  /** The holder of `?ticket=`; consumes the ticket, and rejects if it is not valid. Missing: no tickets. */
   redeem?(ticket: string, params: SocketParams): Promise<TicketHolder>;
-  /** Throws if the connection must be refused; the caller gets it as a problem. */
+  /** Throws if the connection must be refused; the caller receives the error as a problem document. */
   prepare(principal: Principal, params: SocketParams, query: URLSearchParams): Promise<SocketSession>;
 }
 
@@ -87,7 +88,7 @@ const PING_SECONDS = 30;
 /** Maximum time that a connection outlives its credential. */
 const RECHECK_SECONDS = 2;
 const MAX_FRAME_BYTES = 64 * 1024;
-/** Time from our close frame to the end of the connection, if the other side does not answer. */
+/** Time from our close frame to the end of the connection if the other side does not reply. */
 const CLOSE_MS = 5000;
 const STOP_MS = 1000;
 
@@ -102,7 +103,7 @@ interface Connection {
   /** Ends the session, once. */
   readonly end: () => void;
   readonly mayHoldUp: boolean;
-  /** Whether the last ping was answered. A client that sends faster than it is read counts as gone. */
+  /** True if the last ping was answered. A client that sends faster than we read counts as gone. */
   isAlive: boolean;
   /** Frames being received. */
   pending: number;
@@ -141,7 +142,7 @@ export class WebSockets {
     return this.#connections.size;
   }
 
-  /** Attaches the routes, after `others`, to a server that does not listen; closes connections with it. */
+  /** Attaches the routes, after `others`, to a server before it listens; closes connections with it. */
   serve(app: FastifyInstance, others: readonly Upgrades[] = []): void {
     // Requests for another protocol (such as h2c), or on other paths, stay ordinary requests.
     const ours: Upgrades = {
@@ -154,7 +155,7 @@ export class WebSockets {
     app.addHook('preClose', async () => this.close());
   }
 
-  /** Closes all connections with 1001, soon. */
+  /** Closes all connections with 1001 after a short time. */
   close(): void {
     this.#isClosing = true;
     this.#deps.forward?.close();
@@ -226,11 +227,12 @@ export class WebSockets {
     const { raw: request, responseHeaders } = exchange;
     try {
       const ticket = query.get('ticket');
-      // First, so that it is used up in any case: another page that learned it must not reuse it.
+      // First, so that the ticket is consumed in any case: another page that learned it must not
+      // reuse it.
       const isElsewhere = this.#forwardOf(route) !== undefined;
       const holder = ticket === null || isElsewhere ? null : await redeem(route, ticket, params);
       if (!hasOwnOrigin(request, publicUrl)) throw crossSite();
-      // The ticket is the host's.
+      // The ticket belongs to the host node.
       if (ticket !== null && isElsewhere) return;
       exchange.principal =
         holder === null ? await identify(request, this.#deps) : await stillGood(accounts, holder);
@@ -238,7 +240,7 @@ export class WebSockets {
       door.limit(exchange, responseHeaders);
     }
     const { principal } = exchange;
-    // Browsers send cookies from any page, but always with the origin.
+    // Browsers send cookies from any page, but always send the origin too.
     if (principal.via === 'session' && !query.has('ticket') && request.headers.origin === undefined) {
       throw crossSite();
     }
@@ -255,7 +257,7 @@ export class WebSockets {
     // A client that does not read cannot see our pings, but may send its own.
     webSocket.on('pong', isAlive).on('ping', isAlive);
     webSocket.on('message', (data: Buffer, isBinary: boolean) => {
-      // A frame that comes after we closed it has no session any more.
+      // A frame that arrives after we closed the connection has no session any more.
       if (webSocket.readyState !== webSocket.OPEN) return;
       const received = session.receive(data, !isBinary);
       if (received === undefined || received === connection.received) return;
@@ -316,7 +318,7 @@ export class WebSockets {
     }
   }
 
-  /** Frames sent before are still delivered, if the other side reads them in time; nothing more is read. */
+  /** Earlier frames are still delivered if the other side reads them in time; nothing more is read. */
   #shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
     webSocket.resume(); // or its response would stay unread
     webSocket.close(code, reason);

@@ -5,9 +5,9 @@ export interface CallSample {
   readonly body?: object;
   /** The fields of a form; `@name` is a local file. */
   readonly form?: Readonly<Record<string, string>>;
-  /** Begins with the question mark. */
+  /** Starts with the question mark. */
   readonly query?: string;
-  /** Additional options of curl. */
+  /** Additional options for curl. */
   readonly options?: string;
   /** Path parameters that are not ids. */
   readonly path?: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ const BUCKET = { path: { name: 'photos' } };
 const PLAN = { path: { name: 'pro' } };
 const ADA = { username: 'ada', email: 'ada@example.com', password: 'correct horse battery' };
 
-/** The verifier and the challenge of RFC 7636, appendix B. */
+/** The verifier and the challenge from RFC 7636, appendix B. */
 const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 const SSH_KEY = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;

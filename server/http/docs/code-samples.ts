@@ -1,7 +1,7 @@
 /** Examples of each call, for curl and the SDK. */
 import { CALL_SAMPLES, type CallSample } from './call-samples.ts';
 
-/** A call and where it goes. */
+/** A call and its URL. */
 export interface Called {
   readonly method: string;
   readonly path: string;
@@ -9,13 +9,13 @@ export interface Called {
   readonly permission: string;
 }
 
-/** The body of a call as an importer of OpenAPI sends it; none where it needs an id that nobody knows yet. */
+/** The body of a call as importers of OpenAPI send it; undefined if it needs an id that is unknown yet. */
 export function bodyExample(operationId: string): { readonly example?: object } {
   const { body } = CALL_SAMPLES[operationId] ?? {};
   return body === undefined || JSON.stringify(body).includes('"$') ? {} : { example: body };
 }
 
-/** The call by curl; undefined: curl cannot make it. */
+/** The call with curl; undefined: curl cannot make it. */
 function curlExample(called: Called): string | undefined {
   const { method, operationId, permission } = called;
   const sample = CALL_SAMPLES[operationId] ?? {};
@@ -34,7 +34,10 @@ function curlExample(called: Called): string | undefined {
   return lines.join(' \\\n  ');
 }
 
-/** A call of the SDK, after `const cloud = createCloud({ baseUrl, apiKey })`; undefined: as curlExample(). */
+/**
+ * The call with the SDK, after `const cloud = createCloud({ baseUrl, apiKey })`; undefined as in
+ * curlExample().
+ */
 function sdkExample(called: Called): string | undefined {
   const sample = CALL_SAMPLES[called.operationId] ?? {};
   if (sample.instead !== undefined) return undefined;

@@ -38,7 +38,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'shutting_down',
 ];
 
-/** The errors that a route may return in addition to its own, depending on its input and permission. */
+/** Errors that a route may return besides its own, depending on its input and permission. */
 export function errorsOf(route: Route): ErrorCode[] {
   const errors = new Set<ErrorCode>(route.errors);
   // Every check for credits first checks that billing is consistent.
@@ -47,7 +47,7 @@ export function errorsOf(route: Route): ErrorCode[] {
   errors.add('internal_error');
   errors.add('shutting_down');
   if (route.livesOn !== undefined) errors.add('host_unreachable');
-  // The host got the call, and answered nothing.
+  // The host node received the call but sent no response.
   if (route.livesOn !== undefined && route.method !== 'GET') errors.add('operation_interrupted');
   if (route.permission !== 'public') errors.add('missing_api_key');
   if (route.permission !== 'public' || route.knowsCaller) {
@@ -95,11 +95,11 @@ const TAGS: Readonly<Record<Route['tag'], string>> = {
 };
 
 export interface DocumentOptions {
-  /** The product's. */
+  /** Name and description of the product. */
   readonly version: string;
   /**
-   * Describes `Prefer: respond-async` and its 202 at each call that takes it, not only at those that last. In
-   * a client that is generated, the result of such a call is its body or an operation.
+   * Describes `Prefer: respond-async` and its 202 at every call that accepts it, not only at slow
+   * ones. In a generated client, the result of such a call is its body or an operation.
    */
   readonly hasAsync?: boolean;
 }
@@ -234,7 +234,7 @@ const PREFER = {
   schema: { type: 'string' },
 };
 
-/** A call that can be cancelled lasts. */
+/** A call that can be cancelled takes long. */
 function saysAsync(route: Route, hasAsync: boolean): boolean {
   return mayRespondAsync(route) && (hasAsync || route.isCancellable === true);
 }

@@ -1,4 +1,4 @@
-/** The page of the API reference: Scalar, of the console's build, shows openapi.json; we list the errors. */
+/** The API reference page: Scalar, built with the console, shows openapi.json; the list of errors is ours. */
 import { ERRORS, type ErrorCode } from '../../platform/errors.ts';
 import { VERSION } from '../../platform/version.ts';
 import { ERROR_HELP } from '../error-help.ts';
@@ -65,8 +65,9 @@ function renderErrors(): string {
 }
 
 /**
- * Shows the errors for `#errors` and `#error-CODE`, else the calls. A request is sent with the key that the
- * reader typed, else with the session of the console in this browser. A typed key stays in the page.
+ * Shows the errors for `#errors` and `#error-CODE`, else the calls. Requests are sent with the key
+ * that the reader typed, else with the console's session in this browser. A typed key stays in the
+ * page.
  */
 const SCRIPT = `
 const reference = document.querySelector('#reference');

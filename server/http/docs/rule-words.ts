@@ -66,7 +66,7 @@ export function ruleWords(error: SchemaError, schema: TSchema): string {
   }
 }
 
-/** True for errors of single branches of a choice, which the error of the choice itself describes better. */
+/** True for errors of single branches of a choice; the error of the choice itself describes them better. */
 export function isOfChoice(error: SchemaError, errors: readonly SchemaError[]): boolean {
   if (!['type', 'const', 'enum'].includes(error.keyword)) return false;
   return errors.some(

@@ -1,4 +1,7 @@
-/** Passes what the data origin has of databases and machines to the host node, on a node without them. */
+/**
+ * Forwards requests for databases and machines on the data origin to the host node, from a node
+ * without them.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AppError } from '../../platform/errors.ts';
 import type { Upgrades } from '../connections/upgrades.ts';
@@ -82,8 +85,9 @@ function refuse(
 }
 
 /**
- * Gives the host's data origin, `server`, what other nodes have passed to the API's port. To be asked before
- * the API itself; and `ports` what they have passed to those. `door` null: there is no other node.
+ * Passes connections that other nodes forward to the API port on to the host's data origin
+ * (`server`) and to `ports`. Must come before the API itself. `door` null: there are no other
+ * nodes.
  */
 export function forwardedData(door: Door | null, server: () => Server, ports: PassedTo) {
   if (door === null) return { beside: [], upgrades: [] };
@@ -103,7 +107,7 @@ export function forwardedData(door: Door | null, server: () => Server, ports: Pa
   return { beside: [beside], upgrades: [upgrades, ...passedPorts(door, ports)] };
 }
 
-/** A member of Node's server; see serveUpgrades. */
+/** A property of Node's server; see serveUpgrades. */
 interface UpgradeChoice {
   shouldUpgradeCallback(request: IncomingMessage): boolean;
 }

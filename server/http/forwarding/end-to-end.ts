@@ -17,12 +17,12 @@ const OWN = new Set([
 ]);
 
 /**
- * Fields that `Connection` cannot take away, whatever a client names there. A body whose length is not told
- * would be read as the next request of its connection, which other clients share.
+ * Fields that `Connection` cannot remove, whatever a client lists there. Without its length, a body
+ * would be parsed as the next request on the connection, which other clients share.
  */
 const KEPT = new Set(['content-length', 'host']);
 
-/** Names and values by turns, as `rawHeaders` are. */
+/** Alternating names and values, like `rawHeaders`. */
 export function endToEnd(raw: readonly string[]): string[] {
   const fields = pairs(raw);
   const named = fields

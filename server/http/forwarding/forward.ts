@@ -1,7 +1,7 @@
 /**
- * Passes requests to the host node, which has the machines and the tenants' databases, as they came: bodies
- * are streamed both ways, and the client's going away ends the request there too. The host authenticates
- * again.
+ * Forwards requests unchanged to the host node, which has the machines and the tenants' databases:
+ * bodies are streamed in both directions, and a client that disconnects ends the request there too.
+ * The host authenticates again.
  */
 import { type ClientRequest, type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -19,9 +19,9 @@ import { FORWARDED_HEADER, type PassedCall, type SignedCalls } from './signed-ca
 export interface NodeRequest {
   readonly method: string;
   readonly path: string;
-  /** Names and values by turns. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
-  /** Its connection becomes another protocol's. */
+  /** The connection switches to another protocol. */
   readonly isUpgrade: boolean;
   /** The two directions of the upgraded connection end separately. */
   readonly isHalfOpen?: boolean;
@@ -40,7 +40,7 @@ export interface ForwardDeps {
   readonly proxies: Pick<TrustedProxies, 'isSecure'>;
   readonly control: ControlSockets;
   readonly newId: () => string;
-  /** Requests and connections that are passed on at a time, without those to ports. */
+  /** Maximum concurrent forwarded requests and connections, without those to ports. */
   readonly most: number;
 }
 
@@ -50,18 +50,18 @@ export interface Incoming {
   readonly origin: PassedCall['origin'];
   /** Host that the client called, if a proxy sent one that differs from `Host`. */
   readonly calledAs?: { readonly host: string; readonly isSecure: boolean };
-  /** It can be answered here, with less. */
+  /** This node can answer the request, with less detail. */
   readonly isOptional?: boolean;
 }
 
-/** The client's side of a connection that is to become another protocol's. */
+/** The client's side of a connection that will switch protocols. */
 export interface Upgraded {
   readonly client: Duplex;
   /** Bytes that the client sent right after its request. */
   readonly head: Buffer;
 }
 
-/** The protocol of a connection to a port of the host. */
+/** The protocol of a connection to a port of the host node. */
 export const PORT_PROTOCOL = 'cloudlet-port';
 export const PORT_PATH = '/ports/';
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -69,12 +69,12 @@ const CHECK_MS = 500;
 /** A host without a heartbeat for this long is considered unavailable. */
 const SILENT_MS = 3000;
 
-/** Something that is passed on. */
+/** A forwarded request or connection. */
 interface Passed {
   readonly runId: string;
-  /** Nothing of the answer has come. */
+  /** No byte of the response has arrived. */
   readonly isWaiting: boolean;
-  /** Bytes transferred up to the last check. */
+  /** Bytes transferred until the last check. */
   readonly moved?: number;
 }
 
@@ -91,9 +91,9 @@ export class Forward {
   }
 
   /**
-   * Resolves once the host's answer is on its way to the client, or with false when the host cannot be
-   * reached: nothing was sent then, and nothing read of the body; or it was a read that can be answered here.
-   * Rejects with the AppError to answer.
+   * Resolves once the host's response is being sent to the client, or with false if the host cannot
+   * be reached and no byte of the body was read or sent, or if the request is a read that can be
+   * answered here. Rejects with the AppError for the client.
    */
   async pass(incoming: Incoming, response: ServerResponse): Promise<boolean> {
     const { raw } = incoming.exchange;
@@ -113,7 +113,7 @@ export class Forward {
 
   /**
    * Like pass(), for a connection that the host may switch to another protocol. Rejects with
-   * `host_unreachable` when there is no host.
+   * `host_unreachable` if there is no host node.
    */
   async upgrade(incoming: Incoming, { client, head }: Upgraded, onSwitch: () => void): Promise<void> {
     const { raw } = incoming.exchange;
@@ -141,8 +141,8 @@ export class Forward {
   }
 
   /**
-   * Connects a client of that address, which came to a port here, to the same port of the host. Rejects with
-   * `host_unreachable`.
+   * Connects a client with that address, which connected to a port here, to the same port of the
+   * host. Rejects with `host_unreachable`.
    */
   connect(port: number, address: string): Promise<Socket> {
     const { calls, links, newId } = this.#deps;
@@ -173,18 +173,18 @@ export class Forward {
     });
   }
 
-  /** undefined: there is no host, or it sent no heartbeat recently. */
+  /** undefined: there is no host node, or it sent no heartbeat recently. */
   #answeringHost(): NodeView | undefined {
     return this.#deps.membership.nodes().find((node) => isLiveHost(node) && node.beatAgeMs < SILENT_MS);
   }
 
-  /** Closes the connections that are passed on. */
+  /** Closes the forwarded connections. */
   close(): void {
     clearInterval(this.#timer);
     for (const each of this.#underWay.keys()) each.destroy();
   }
 
-  /** A hanging or disconnected host closes nothing, so we close its connections. */
+  /** A host that hangs or lost its network closes no connections, so we close them. */
   #note(passed: ClientRequest | Duplex, as: Passed): void {
     this.#underWay.set(passed, as);
     passed.once('close', () => {
@@ -201,14 +201,14 @@ export class Forward {
     const isSilent = this.#answeringHost() === undefined;
     for (const [passed, { runId, isWaiting, ...last }] of this.#underWay) {
       const moved = movedBytes(passed);
-      // A host that transfers bytes is alive, whatever its heartbeats say.
+      // A host that transfers bytes is alive, even without heartbeats.
       const isStill = isWaiting && moved === last.moved;
       if (membership.isGone(runId) || (isSilent && isStill)) passed.destroy();
       else this.#underWay.set(passed, { runId, isWaiting, moved });
     }
   }
 
-  /** Throws `overloaded`. The slot is held until `client` is closed. */
+  /** Throws `overloaded`. The slot is released when `client` is closed. */
   #begin(
     { exchange, origin, calledAs }: Incoming,
     fields: readonly string[],
@@ -337,7 +337,7 @@ function relay(
   answer.pipe(response);
 }
 
-/** The answer to a call that the host has not got whole. */
+/** The response to a call that the host has not received completely. */
 export function hostUnreachable(): AppError {
   return new AppError(
     'host_unreachable',

@@ -1,4 +1,4 @@
-/** The way of requests between the nodes of a cluster. */
+/** Forwarding of requests between the nodes of a cluster. */
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Membership } from '../../platform/membership.ts';
@@ -33,10 +33,10 @@ export const NO_OTHER_NODE: Forwarding = {
   close: () => {},
 };
 
-/** Name of the secret that nodes sign with. */
+/** Name of the secret with which nodes sign. */
 const SECRET = 'nodes';
 
-/** Rejects with AppError `data_corrupted` if the secret of the nodes cannot be unsealed. */
+/** Rejects with AppError `data_corrupted` if the cluster secret cannot be unsealed. */
 export async function openForwarding({
   membership,
   ports = NO_OTHER_NODE.ports,

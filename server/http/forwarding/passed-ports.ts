@@ -1,6 +1,7 @@
 /**
- * TCP connections to ports of the host node, such as those of databases, that came to another node: each is
- * an HTTP request that is switched, and signed, so that the host knows the client's address.
+ * TCP connections to ports of the host node, such as those of databases, that arrive at another
+ * node. Each is forwarded as an HTTP request with an upgrade, and signed, so that the host knows
+ * the client's address.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,7 +18,7 @@ export interface PassedTo {
 
 const ROUTE = 'passedPort';
 
-/** Accepts forwarded connections at the host, on the API's port. */
+/** Accepts forwarded connections at the host, on the API port. */
 export function passedPorts(door: Door, ports: PassedTo): Upgrades[] {
   const upgrade: Upgrades['upgrade'] = (request, { client, head }) => {
     client.on('error', () => {}); // 'close' reports the reason

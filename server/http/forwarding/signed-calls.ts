@@ -1,9 +1,8 @@
 /**
- * Requests that a node passes to another carry who asked, in a header that is signed with the cluster's
- * secret: only what has read that secret, which lies sealed in the metadata, can write one. The signature
- * covers method and path. A header counts once, at the one process that it names, and not after the process
- * that wrote it has ended: one that was read on its way is worth nothing. Clocks of nodes may differ, so no
- * time is part of it.
+ * A request that a node forwards to another carries its caller in a header signed with the cluster
+ * secret, which lies sealed in the metadata. The signature covers method and path. A header is
+ * valid once, at the one process that it names, and until the process that wrote it has ended, so a
+ * stolen header is worthless. The nodes' clocks may differ, so the header contains no time.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -13,14 +12,14 @@ import type { Membership } from '../../platform/membership.ts';
 
 export const FORWARDED_HEADER = 'x-cloudlet-forwarded';
 
-/** Facts of a request that the first node knows. */
+/** Facts about a request that only the first node knows. */
 export interface PassedCall {
   /** Origin of the request. On `api` it was authenticated and rate-limited; `port` is a raw connection. */
   readonly origin: 'api' | 'data' | 'port';
-  /** The client's. */
+  /** Address of the client. */
   readonly address: string;
   readonly requestId: string;
-  /** The request came over the control socket of the first node. */
+  /** True if the request came over the control socket of the first node. */
   readonly isOperator: boolean;
   /** Host that the client called at the first node: `cloud.example.org:8080`. */
   readonly host: string;
@@ -28,7 +27,7 @@ export interface PassedCall {
 }
 
 export interface ForwardedCall extends PassedCall {
-  /** Why it is not served although a node has signed it. */
+  /** Why a request is refused although a node has signed it. */
   readonly refusal: AppError | null;
 }
 
@@ -36,12 +35,12 @@ export interface ForwardedCall extends PassedCall {
 export interface Forwarded {
   /** undefined: sent by a client, whatever its headers say. */
   of(request: IncomingMessage): ForwardedCall | undefined;
-  /** Whether a node has passed something on from this address. */
+  /** True if a node has forwarded requests from this address. */
   isNode(address: string): boolean;
 }
 
 interface Fields extends PassedCall {
-  /** Runs of nodes. */
+  /** Processes of nodes, by run id. */
   readonly from: string;
   readonly to: string;
   readonly number: number;
@@ -52,7 +51,7 @@ export type CallsMembership = Pick<Membership, 'runId' | 'isHost' | 'isGone'>;
 type Signed = Pick<IncomingMessage, 'method' | 'url'>;
 
 export interface SignedCallsDeps {
-  /** The cluster's. */
+  /** The secret of the cluster. */
   readonly secret: Uint8Array;
   readonly membership: CallsMembership;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -65,7 +64,7 @@ interface Sender {
   wasListed: boolean;
 }
 
-/** Time in which a node that has come is listed at the others, at a beat a second. */
+/** Time after which the other nodes have listed a new node, at one heartbeat per second. */
 const NEW_MS = 10_000;
 
 export class SignedCalls implements Forwarded {
@@ -160,7 +159,8 @@ function refused(why: string): AppError {
 const WINDOW = 10_000;
 
 /**
- * Numbers of one sender: each is taken once, and one that is far behind the highest never (RFC 4303 §3.4.3).
+ * Numbers of one sender: each is accepted once, and a number far below the highest is refused (RFC
+ * 4303 §3.4.3).
  */
 export class SeenNumbers {
   readonly #taken = new Set<number>();

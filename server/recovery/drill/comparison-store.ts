@@ -1,4 +1,4 @@
-/** SQL comparing a recovery point with a restored cloud, by names that users know. */
+/** SQL that compares a recovery point with a restored cloud, by names that users know. */
 import type { Reads } from '../../metadata/metadata.ts';
 
 /** Tables that a restore changes before the first start (restored-store.ts, journal-store.ts). */
@@ -27,7 +27,7 @@ export class ComparisonStore {
     this.#reads = reads;
   }
 
-  /** Times that the cloud was started on these files since it was restored. */
+  /** Times that the restored cloud was started on these files. */
   async starts(): Promise<number> {
     return Number((await this.#reads.get<{ starts: number }>('SELECT starts FROM identity'))?.starts ?? 0);
   }
@@ -77,7 +77,7 @@ export class ComparisonStore {
     );
   }
 
-  /** An object that has its bytes in that file; undefined: none. */
+  /** An object with its bytes in that file; undefined: there is none. */
   async objectOf(blob: string): Promise<string | undefined> {
     const found = await this.#reads.get<{ name: string }>(
       `SELECT b.name || '/' || o.name || ' of ' || a.username AS name FROM blobs f JOIN versions v ON v.blob = f.id
@@ -94,7 +94,7 @@ export class ComparisonStore {
   }
 }
 
-/** Rejects with the names that differ. Resolves with their number. */
+/** Rejects with the names that differ. Resolves with the number of objects. */
 export function sameNamed(point: Named, restored: Named): number {
   const wrong = [...point].flatMap(([name, text]) => {
     const found = restored.get(name);

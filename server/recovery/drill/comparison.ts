@@ -22,7 +22,7 @@ export interface ComparisonOptions {
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
   /** An empty folder for the point's metadata. */
   readonly scratch: RestoreFolder & { readonly path: string };
-  /** Provides the metadata in a directory, unchanged. */
+  /** Copies the metadata to a directory, unchanged. */
   withMetadata<T>(directory: string, work: (metadata: ComparedMetadata) => Promise<T>): Promise<T>;
   readonly holesOf: HolesOf;
 }
@@ -50,7 +50,7 @@ export async function compareRestored(options: ComparisonOptions): Promise<reado
   );
 }
 
-/** The metadata of the point, or those that were restored. */
+/** The metadata of the point, or the restored metadata. */
 interface Side extends ComparedMetadata {
   readonly store: ComparisonStore;
 }

@@ -8,14 +8,14 @@ import type { Repository } from '../repository/repository.ts';
 import { RecoveryStore } from '../store.ts';
 import type { DrillCheck } from './drill.ts';
 
-/** Thrown by a check that this host cannot do, with the reason. */
+/** Thrown if this host cannot run a check, with the reason. */
 export class CheckSkipped extends Error {}
 
 /** Runs checks in order and keeps their results. */
 export class DrillChecks {
   readonly all: DrillCheck[] = [];
 
-  /** `work` resolves with the finding, and rejects with the difference. True: passed. */
+  /** `work` resolves with the finding and rejects with the difference. True: passed. */
   async run(name: string, work: () => Promise<string>): Promise<boolean> {
     try {
       this.all.push({ name, state: 'passed', detail: await work() });
@@ -28,7 +28,7 @@ export class DrillChecks {
   }
 }
 
-/** Numbers of resources, against the manifest. Rejects with those that differ. */
+/** Compares the numbers of resources with the manifest. Rejects with those that differ. */
 export async function compareCounts({ contents }: Manifest, reads: Reads): Promise<string> {
   const found = await new RecoveryStore(reads).contents();
   const wrong = Object.entries(contents).filter(([kind, count]) => found[kind] !== count);
@@ -56,8 +56,9 @@ export interface ObjectSample {
 }
 
 /**
- * Goes through the files of objects in the point and the rows of the restored metadata, both in the order of
- * their names. Rejects when the bytes of a row are not in the point. Resolves with files chosen at random.
+ * Iterates over the files of objects in the point and the rows of the restored metadata, both in
+ * order of name. Rejects if the bytes of a row are not in the point. Resolves with files chosen at
+ * random.
  */
 export async function compareObjects(
   repository: Repository,

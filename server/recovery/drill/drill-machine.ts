@@ -6,11 +6,11 @@ import type { Repository } from '../repository/repository.ts';
 import { DrillStore, type RestoredMachine } from './drill-store.ts';
 
 export interface DrillMachine extends RestoredMachine {
-  /** Space of its files and of its image, bytes. */
+  /** Disk space of its files and its image, bytes. */
   readonly bytes: number;
 }
 
-/** Machines that are looked at. */
+/** Maximum machines considered. */
 const CANDIDATES = 50;
 
 /** The machine with the smallest disk, preferring running ones; null: the point has none. */
@@ -36,7 +36,7 @@ export function isOfMachine({ vm_id, image_id }: RestoredMachine, path: string):
   return path.startsWith(`vms/${vm_id}/`) || path.startsWith(`images/${image_id}.`);
 }
 
-/** Space by the first name below the component's folder, without its ending. */
+/** Disk space by the first name below the component's folder, without its ending. */
 async function spaceByOwner(
   repository: Repository,
   { components }: Manifest,

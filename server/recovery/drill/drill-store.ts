@@ -1,4 +1,4 @@
-/** SQL of drills: their results in the live cloud, and what they compare in the restored one. */
+/** SQL of drills: their results in the live cloud, and the rows that they compare in the restored cloud. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 import type { DrillRecord } from './drill.ts';
 
@@ -12,8 +12,8 @@ export class DrillStore {
   }
 
   /**
-   * Stores the result of a drill. A point that passed is `drilled`, and was read completely; one that did
-   * not is drilled no more. Changes nothing when the point was deleted meanwhile.
+   * Stores the result of a drill. A point that passed is `drilled` and was read completely; one
+   * that failed is no longer `drilled`. Changes nothing if the point was deleted in the meantime.
    */
   record(pointId: string, drill: DrillRecord, now: number): Statement {
     const { result } = drill;
@@ -33,7 +33,10 @@ export class DrillStore {
     };
   }
 
-  /** Digest of the repository's key slot when the recovery key last opened it; null: it never did here. */
+  /**
+   * Digest of the repository's key slot when the recovery key last opened it; null: it never did in
+   * this cloud.
+   */
   async provenSlot(repositoryId: string): Promise<string | null> {
     const sql = 'SELECT value FROM settings WHERE name = ?';
     return (await this.#reads.get<{ value: string }>(sql, SLOT + repositoryId))?.value ?? null;
@@ -45,7 +48,10 @@ export class DrillStore {
     return { sql, params: [SLOT + repositoryId, digest] };
   }
 
-  /** Machines whose disks a point may have: those that ran, then the smallest; at most `limit`. */
+  /**
+   * Machines whose disks a point may contain: recently running ones first, then the smallest; at
+   * most `limit`.
+   */
   machines(limit: number): Awaitable<RestoredMachine[]> {
     return this.#reads.all(
       `SELECT vm_id, name, image_id, memory_mb, CASE WHEN state IN ('running', 'starting') THEN 1 ELSE 0 END AS ran

@@ -1,6 +1,6 @@
 /**
- * A restore drill: another process restores a point into a scratch directory, starts a second cloud on it,
- * and compares. These are the question, the answer, and the port to that process.
+ * A restore drill: another process restores a point into a scratch directory, starts a second cloud
+ * on it, and compares. This file has its input, its result, and the port to that process.
  */
 import type { LogHead, LogVerdict } from '../logs/log-verification.ts';
 import type { Verdict } from './verification.ts';
@@ -10,7 +10,7 @@ export interface DrillRequest {
   readonly repositoryId: string;
   /** The repository's own key, 32 bytes in hexadecimal. */
   readonly repositoryKey: string;
-  /** Lines of the logs of database servers; null: logs are not tried with this point. */
+  /** Lines of the logs of database servers; null: logs are not tested with this point. */
   readonly heads: readonly LogHead[] | null;
 }
 
@@ -32,9 +32,9 @@ export interface DrillFindings {
   readonly verdict: Verdict;
   /** Result of reading the archived logs; null: they were not read. */
   readonly logs: LogVerdict | null;
-  /** Name of the point's cloud (Manifest); null: none, or unreadable. */
+  /** Name of the point's cloud (Manifest); null: missing or unreadable. */
   readonly cloud: string | null;
-  /** The newest links of the restored chains; none that was not read. */
+  /** The newest links of the restored chains; without chains that were not read. */
   readonly chainHeads: readonly ChainHead[];
 }
 
@@ -46,20 +46,20 @@ export interface ChainHead {
   readonly hash: string;
 }
 
-/** Thrown when a drill cannot be tried now: no room, no memory. Nothing is known about the point. */
+/** Thrown if a drill cannot run now, for lack of disk space or memory. Says nothing about the point. */
 export class DrillSkipped extends Error {}
 
 /** Runs drills in a separate process, so that their faults do not affect the cloud. */
 export interface DrillGround {
   /**
-   * Resolves when everything that the drill made is gone. Throws DrillSkipped, the reason of `signal`, or an
-   * Error when the process failed by itself.
+   * Resolves when all files of the drill are removed. Throws DrillSkipped, the reason of `signal`,
+   * or an Error if the process failed.
    */
   run(
     request: DrillRequest,
     how: { readonly signal: AbortSignal; readonly onStage: (stage: string) => void },
   ): Promise<DrillFindings>;
-  /** Ends and removes leftovers of killed drills of this cloud. */
+  /** Ends killed drills of this cloud and removes their files. */
   sweep(): Promise<void>;
 }
 

@@ -63,12 +63,15 @@ export class Drills {
     this.work = new PointWork({ noun: 'drill', participle: 'drilled', first: 'preparing', onError, onEnd });
   }
 
-  /** Removes what killed drills left. */
+  /** Removes the files of killed drills. */
   sweep(): Promise<void> {
     return this.#deps.ground.sweep();
   }
 
-  /** Drills the newest sound point, unless any was drilled, or tried, within the interval. */
+  /**
+   * Drills the newest intact point, unless any point was drilled, or a drill was tried, within the
+   * interval.
+   */
   async tick(): Promise<void> {
     const { store, clock, location, everyMs } = this.#deps;
     if (everyMs === 0 || this.work.isBusy) return;
@@ -81,9 +84,9 @@ export class Drills {
   }
 
   /**
-   * Begins a drill; does nothing when the point is being drilled already. `typed`: the recovery key, to prove
-   * that it opens the repository. Throws `point_invalid_state`, `point_in_progress` when another is being
-   * drilled, `invalid_request` for a mistyped key, `target_unavailable`.
+   * Starts a drill; does nothing if the point is being drilled already. `typed`: the recovery key,
+   * to prove that it opens the repository. Throws `point_invalid_state`, `point_in_progress` if
+   * another point is being drilled, `invalid_request` for a mistyped key, `target_unavailable`.
    */
   async begin(row: PointRow, typed?: string): Promise<void> {
     assertKey(typed);
@@ -106,7 +109,7 @@ export class Drills {
     await this.#store(asked.pointId, { ...outcome, started_at: startedAt, seconds });
   }
 
-  /** null: it was cancelled. */
+  /** null: the drill was cancelled. */
   async #outcome(
     { pointId, keys, heads, typed }: Asked,
     signal: AbortSignal,
@@ -165,7 +168,7 @@ export class Drills {
     await changes.run(BACKGROUND, async (change) => {
       const verdict = findings?.verdict;
       const isDamaged = verdict !== undefined && verdict.damagedFiles > 0;
-      // All data was read: damage found earlier no longer exists.
+      // All data was read: damage found earlier is gone.
       const isRead = isDamaged || record.result === 'passed';
       if (isRead && verdict !== undefined) change.add(store.setVerdict(pointId, verdict, clock.now()));
       change.add(drillStore.record(pointId, record, clock.now()));

@@ -5,7 +5,7 @@ import type { Entry } from '../points/manifest.ts';
 import { HOLE } from '../repository/chunks.ts';
 import type { Repository } from '../repository/repository.ts';
 
-/** Hole blocks from which it pays to look for the file's holes. */
+/** Minimum number of hole blocks for which it pays to query the file's holes. */
 const MANY_HOLES = 64;
 
 export interface Extent {
@@ -13,7 +13,7 @@ export interface Extent {
   readonly length: number;
 }
 
-/** The holes of an open file, in order; undefined where nothing can find them: then they are read. */
+/** The holes of an open file, in order; undefined if the system cannot list them: then they are read. */
 export type HolesOf = (fd: number) => Promise<readonly Extent[] | undefined>;
 
 export interface ComparedFile {
@@ -79,7 +79,7 @@ class OwnBytes {
   }
 }
 
-/** The holes of a file, asked for in order. */
+/** The holes of a file, for queries in order. */
 class Holes {
   readonly #extents: readonly Extent[];
   #at = 0;

@@ -3,11 +3,11 @@ import { AppError } from '../../platform/errors.ts';
 import { LASTING, type PointRow } from '../store.ts';
 
 export interface PointWorkDeps<Progress> {
-  /** For refusals: `drill`. */
+  /** Name in error messages: `drill`. */
   readonly noun: string;
-  /** For refusals: `drilled`. */
+  /** Participle in error messages: `drilled`. */
   readonly participle: string;
-  /** Progress at the begin. */
+  /** Progress at the start. */
   readonly first: Progress;
   readonly onError: (pointId: string, error: unknown) => void;
   /** Called when the work has ended. */
@@ -49,8 +49,8 @@ export class PointWork<Progress> {
   }
 
   /**
-   * Begins; does nothing when the point is worked on already. Throws `point_invalid_state`,
-   * `point_in_progress` for another point, and what `prepare` throws.
+   * Starts the work; does nothing if it is running on this point already. Throws
+   * `point_invalid_state`, `point_in_progress` for another point, and the errors of `prepare`.
    */
   async begin({ point_id: pointId, state }: PointRow, prepare: () => Promise<Work>): Promise<void> {
     const { noun, participle } = this.#deps;
@@ -84,7 +84,7 @@ export class PointWork<Progress> {
     clearTimeout(timer);
   }
 
-  /** False if no work on the point is running. The previous result stays. */
+  /** False if no work on the point is running. The previous result is kept. */
   async cancel(pointId: string): Promise<boolean> {
     if (this.#running?.pointId !== pointId) return false;
     await this.close();

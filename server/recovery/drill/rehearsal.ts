@@ -1,4 +1,4 @@
-/** The story of a restore drill, in its own process: reads, restores, starts, compares. */
+/** The steps of a restore drill, in its own process: read, restore, start, compare. */
 import { verifyChain } from '../../audit/chain.ts';
 import { walkWholeLedger } from '../../billing/ledger/whole-ledger.ts';
 import type { Reads } from '../../metadata/metadata.ts';
@@ -26,22 +26,22 @@ import { PieceSet, type Verdict, verifyPoint } from './verification.ts';
 /** Results of testing the databases of one engine in the drill cloud. */
 export interface DatabaseTrials {
   readonly engine: string;
-  /** Databases tested, or that would have been. */
+  /** Databases tested, or that would have been tested. */
   readonly databases: number;
   readonly opened: number;
   readonly tables: number;
-  /** Estimate of the engine; null: it makes none. */
+  /** The engine's estimate; null: it has none. */
   readonly rows: number | null;
   /** Databases that could not be opened, with the reason; only the first ones. */
   readonly failures: readonly string[];
-  /** Why this host cannot try them; null: it can. */
+  /** Why this host cannot test them; null: it can. */
   readonly unavailable: string | null;
 }
 
-/** The cloud started by the drill. Rejects with CheckSkipped if the host cannot do something. */
+/** The cloud started by the drill. Rejects with CheckSkipped if this host lacks a requirement. */
 export interface DrillCloud {
   readonly reads: Reads;
-  /** Its own word on itself, by its API. Rejects when it does not answer. */
+  /** Health as reported by its API. Rejects if the API does not respond. */
   status(): Promise<string>;
   /** Reads these files of objects and compares them with their rows. Resolves with their bytes. */
   readObjects(names: readonly string[]): Promise<number>;
@@ -205,11 +205,11 @@ async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<Chosen
     });
     return chooseMachine(repository, manifest, reads);
   });
-  // A dump and the database that it becomes.
+  // A dump and the database loaded from it.
   await assertRoom(folder, sample.bytes + 2 * sizeOf('databases'));
   const sampled = new Set(sample.files);
   await write((path, component) => component === 'databases' || sampled.has(path));
-  // Databases are counted first, and twice, because loading takes the same space again.
+  // Databases are counted first, and counted twice, because loading needs the same space again.
   const hasRoom = machine !== null && machine.bytes + sizeOf('databases') <= (await folder.freeBytes());
   if (hasRoom) await write((path) => isOfMachine(machine, path));
   await checks.run('first start', async () => {

@@ -24,7 +24,7 @@ export interface VerifyOptions {
   readonly signal: AbortSignal;
   /** Checks only the seals of pieces: faster, and equally safe unless a piece was sealed wrongly. */
   readonly isQuick?: boolean;
-  /** Pieces already found intact; this point's are added. */
+  /** Pieces already found intact; those of this point are added. */
   readonly sound?: PieceSet;
   /** Reports progress in bytes of the cloud's files. */
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
@@ -34,7 +34,7 @@ export interface VerifyOptions {
 const NAMED = 1000;
 const AT_ONCE = 8;
 
-/** Throws when the whole target is gone, because then nothing is known about the point. */
+/** Throws if the whole target is missing, because then nothing is known about the point. */
 export async function verifyPoint(options: VerifyOptions): Promise<Verdict> {
   const found = new Findings(options.repository);
   const manifest = await manifestOf(options, found);

@@ -1,4 +1,4 @@
-/** Verifies recovery points, one at a time, even while another is being created. */
+/** Verifies recovery points one at a time, even while another point is being created. */
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
@@ -42,8 +42,8 @@ export class Verifications {
   }
 
   /**
-   * Begins a verification; does nothing when it is in progress already. Throws `point_invalid_state`,
-   * `point_in_progress` when another is being verified, `target_unavailable`.
+   * Starts a verification; does nothing if it is running already. Throws `point_invalid_state`,
+   * `point_in_progress` if another point is being verified, `target_unavailable`.
    */
   async begin(row: PointRow): Promise<void> {
     await this.work.begin(row, async () => {

@@ -13,7 +13,7 @@ import { type LogHead, type LogReport, type LogVerdict, uselessFiles } from './l
 export interface LogWriter {
   /** The archived logs, as of now. */
   heads(): readonly LogHead[];
-  /** Starts over the archiving of logs with these damaged files. Never rejects. */
+  /** Restarts the archiving of logs that contain these damaged files. Never rejects. */
   mend(useless: ReadonlySet<string>): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface LogArchiveDeps {
   readonly location: string;
 }
 
-/** The repository is looked for again after so long. */
+/** Interval of looking for the repository. */
 const KNOWN_MS = 60_000;
 
 export class LogArchive {
@@ -43,8 +43,8 @@ export class LogArchive {
   }
 
   /**
-   * undefined: there is no recovery point yet. `writer` is asked and told from now on when logs are verified.
-   * Throws `target_unavailable`, `target_in_use`.
+   * undefined: there is no recovery point. `writer` takes part in verifications of logs from now
+   * on. Throws `target_unavailable`, `target_in_use`.
    */
   async open(writer: LogWriter): Promise<LogLines | undefined> {
     const { find, clock } = this.#deps;
@@ -98,7 +98,7 @@ export class LogArchive {
     );
   }
 
-  /** The logs of a repository that stores pieces again which are known to be damaged. */
+  /** The logs of a repository that stores known damaged pieces again. */
   async #trusted(): Promise<LogLines | undefined> {
     const { store, location } = this.#deps;
     const { repository } = this.#known ?? {};

@@ -41,7 +41,10 @@ export interface BaseCopy {
   readonly ended: Promise<{ readonly at: number; readonly facts: BaseFacts }>;
 }
 
-/** How far a line went when a later base copy was stored: what is missing of it since is known by this. */
+/**
+ * Position up to which a line was archived when a later base copy was stored; later files that are
+ * missing are detected by this.
+ */
 export interface LineExtent {
   readonly line: string;
   /** Its end: a decimal position. */
@@ -55,13 +58,13 @@ interface StoredBase {
   readonly facts: BaseFacts;
   readonly size_bytes: number;
   readonly pieces: readonly string[];
-  /** The lines of the server before; missing in base copies of earlier versions. */
+  /** The earlier lines of the server; missing in base copies of earlier versions. */
   readonly earlier?: readonly LineExtent[];
 }
 
 /** Retention of the log. */
 export interface Keeping {
-  /** The log since this time stays, ms. */
+  /** Log since this time is kept, ms. */
   readonly since: number;
   /** Maximum bytes per server; beyond, the oldest part is removed. */
   readonly maxBytes: bigint;
@@ -106,7 +109,7 @@ export class LogLines {
       .sort((one, other) => beginOf(one) - beginOf(other));
   }
 
-  /** Names of all servers with a log here. */
+  /** Names of all servers with archived logs. */
   async servers(): Promise<string[]> {
     const names = new Set<string>();
     for await (const name of this.#deps.target.list(FOLDER)) names.add(name.split('/')[1] ?? '');
@@ -125,7 +128,7 @@ export class LogLines {
     return this.#open(partFile(server, line, part));
   }
 
-  /** Stores a base copy. No sweep may run: its pieces are unreferenced until the end. */
+  /** Stores a base copy. No sweep may run: its pieces are not referenced until the end. */
   async putBase(
     server: string,
     line: string,
@@ -161,7 +164,7 @@ export class LogLines {
     }
   }
 
-  /** Removes expired files if the credentials allow it. The rest stays recoverable. */
+  /** Removes expired files if the credentials allow it. The rest remains recoverable. */
   async trim(server: string, keeping: Keeping): Promise<void> {
     const lines = await this.lines(server);
     for (const each of surplus(lines, keeping)) {
@@ -193,7 +196,7 @@ function extentOf({ line, bases, parts }: LogLine): LineExtent {
   return { line, to: `${to}`, bases: bases.map(({ from, at }) => ({ from: `${from}`, at })) };
 }
 
-/** The end of the unbroken log from a base copy on. */
+/** The end of the unbroken log that follows a base copy. */
 export function reachOf(base: LogBase, { parts }: Pick<LogLine, 'parts'>): { to: bigint; at: number } {
   let [to, at] = [base.from, base.at];
   for (const part of parts) {
@@ -204,8 +207,8 @@ export function reachOf(base: LogBase, { parts }: Pick<LogLine, 'parts'>): { to:
 }
 
 /**
- * The parts of a line that have no gap, oldest first, each with the base copies whose log it has: from a base
- * copy in one of them only the moments of that one can be had.
+ * The parts of a line without gaps, oldest first, each with the base copies that precede its log:
+ * moments in a part can be recovered only from a base copy in it.
  */
 export function unbroken({ line, bases, parts }: LogLine): LogLine[] {
   const runs: { from: bigint; to: bigint; parts: LogPart[]; bases: LogBase[] }[] = [];
@@ -220,7 +223,7 @@ export function unbroken({ line, bases, parts }: LogLine): LogLine[] {
   }
   for (const base of bases) {
     const run = runs.findLast(({ from, to }) => from <= base.from && base.from <= to);
-    // The log of a new base copy may be still to come.
+    // The log of a new base copy may not be stored yet.
     if (run === undefined) runs.push({ from: base.from, to: base.from, parts: [], bases: [base] });
     else run.bases.push(base);
   }
@@ -236,7 +239,7 @@ export function filesOfLine(server: string, { line, bases, parts }: LogLine): st
   ];
 }
 
-/** See unbroken(), of the line without these files. */
+/** See unbroken(), for the line without these files. */
 export function wholeRuns(server: string, of: LogLine, without: ReadonlySet<string>): LogLine[] {
   const { line, bases, parts } = of;
   return unbroken({
@@ -246,7 +249,7 @@ export function wholeRuns(server: string, of: LogLine, without: ReadonlySet<stri
   });
 }
 
-/** The files that trim() removes: all before the first base copy that stays. */
+/** The files that trim() removes: all before the first base copy that is kept. */
 export function surplus(lines: readonly LogLine[], { since, maxBytes, isGone }: Keeping): readonly LogLine[] {
   const newest = Math.max(
     ...lines.map(({ bases, parts }) => Math.max(bases.at(-1)?.at ?? 0, parts.at(-1)?.at ?? 0)),

@@ -1,7 +1,7 @@
 /**
- * Reads the archived logs of database servers: every base copy with its pieces, and every part of the log.
- * Missing files are known from the lines, which have no gaps, from the newest base copy, which says what was
- * there before, and from the archive that writes the logs.
+ * Reads the archived logs of database servers: every base copy with its pieces, and every part of
+ * the log. Missing files are detected by gaps in the lines, by the newest base copy, which lists
+ * earlier files, and by the archive that writes the logs.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../platform/errors.ts';
@@ -28,9 +28,9 @@ export interface LogVerdict extends Verdict {
   readonly servers: number;
   readonly bases: number;
   readonly parts: number;
-  /** Size of base copies and logs, as the servers have them. */
+  /** Size of base copies and logs, as on the servers. */
   readonly bytes: number;
-  /** Files that were not read for want of time. */
+  /** Files not read for lack of time. */
   readonly unread: number;
 }
 
@@ -47,22 +47,22 @@ export interface LogVerifyOptions {
   readonly isQuick?: boolean;
   /** Pieces already found intact; more are added. */
   readonly sound?: PieceSet;
-  /** Files are read until then. */
+  /** Time limit for reading files. */
   readonly isLate?: () => boolean;
 }
 
 interface Flaw extends DamagedFile {
-  /** The file of the log that it is, or belongs to. */
+  /** The log file that it is, or belongs to. */
   readonly owner: string;
 }
 
 const AT_ONCE = 4;
 /** Maximum damaged files listed; others are counted. */
 const NAMED = 1000;
-/** Old logs that are being removed are fewer after this. */
+/** Old logs being removed are fewer after this. */
 const SETTLE_MS = 3000;
 
-/** Throws `target_unavailable` when the whole target is gone. */
+/** Throws `target_unavailable` if the whole target is missing. */
 export async function verifyLogs(options: LogVerifyOptions): Promise<LogVerdict> {
   const { repository, heads } = options;
   const reading = new LogReading(options);
@@ -76,7 +76,7 @@ export async function verifyLogs(options: LogVerifyOptions): Promise<LogVerdict>
   return { servers: servers.size, bases, parts, bytes, unread, damage, damagedFiles: flaws.length };
 }
 
-/** Unusable files of logs: damaged themselves, or in their pieces. */
+/** Unusable files of logs: damaged themselves, or with damaged pieces. */
 export function uselessFiles({ damage }: Pick<Verdict, 'damage'>): ReadonlySet<string> {
   return new Set(damage.flatMap(({ file, needed_by }) => [file, needed_by]));
 }
@@ -90,7 +90,7 @@ class LogReading {
   readonly #options: LogVerifyOptions;
   readonly #logs: LogLines;
   readonly #sound: PieceSet;
-  /** The newest base copy of the server that is read now. */
+  /** The newest base copy of the server that is being read. */
   #newest: { readonly at: number; readonly earlier: readonly LineExtent[] } | undefined;
 
   constructor(options: LogVerifyOptions) {
@@ -204,10 +204,10 @@ function gapsOf(server: string, { line, bases, parts }: LogLine): Flaw[] {
   return gaps;
 }
 
-/** Finds files that were archived, were not removed for their age, and are not there. */
+/** Finds files that were archived, have not expired, and are missing. */
 class Lacking {
   readonly flaws: Flaw[] = [];
-  /** Base copies that are gone while their log is there: damage, unless it is being removed just now. */
+  /** Missing base copies whose log exists: damage, unless they are being removed just now. */
   readonly orphans: Flaw[] = [];
   readonly #server: string;
   readonly #lines: readonly LogLine[];

@@ -88,10 +88,10 @@ export class AccountRestores {
   }
 
   /**
-   * Resolves when everything was tried; what was refused is in the response. Throws `point_not_found`,
-   * `account_not_found` for one that the point does not have, `username_taken`, `email_taken`,
-   * `invalid_request`, `overloaded` while the account is being restored, and the errors that end the whole
-   * restore: everything that was made stays.
+   * Resolves when every resource was tried; refused ones are in the response. Throws
+   * `point_not_found`, `account_not_found` if the point has no such account, `username_taken`,
+   * `email_taken`, `invalid_request`, `overloaded` while the account is being restored, and the
+   * errors that end the whole restore: resources restored by then are kept.
    */
   async restore(
     pointId: string,
@@ -187,7 +187,7 @@ export class AccountRestores {
     const row = { account_id: account.accountId, source, point_id: pointId };
     const noted = (made: string) => this.#store.insert({ ...row, made }, clock.now());
     const principal = ownerOf(account);
-    // The response of a machine or database names it.
+    // The response of a machine or database names the origin.
     const record = (response: unknown) => [noted(idIn(response))];
     const call: Call = { principal, record, ...(work && { work }) };
     try {
@@ -196,7 +196,7 @@ export class AccountRestores {
         accountId: old.id,
         resource,
       });
-      // A bucket is complete only now; an incomplete one is retried.
+      // The bucket is complete from here on; an incomplete one is retried.
       if (resource.kind === 'bucket' && lacks.length === 0) await changes.store([noted(id)]);
       return itemOf(resource, { made_id: id, lacks });
     } catch (error) {

@@ -8,7 +8,7 @@ export const KEYS = 'keys';
 export const KEY_FILE = 'master.key';
 const OWNER_ONLY = 0o600;
 const PAGE = 1000;
-/** Bytes from elsewhere may break off. */
+/** Bytes from another host may be interrupted. */
 const BLOB_TRIES = 3;
 
 export interface CloudData {

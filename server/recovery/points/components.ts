@@ -11,11 +11,11 @@ export interface ComponentsDeps {
   readonly repository: Repository;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Read limit; pieces of an earlier point are not read. */
+  /** Read limit; pieces shared with an earlier point are not read. */
   readonly bytesPerSecond: number;
   /**
-   * Reports bytes read or found stored already, negative when they are read again; `added`: newly stored
-   * bytes.
+   * Reports bytes that were read or found stored already, negative if they are read again; `added`:
+   * newly stored bytes.
    */
   readonly onProgress: (bytes: number, added: number) => void;
   /** Reports an unreadable file that the point continues without. */
@@ -160,7 +160,7 @@ async function* readable(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 
 const FILES_AT_ONCE = 8;
 
-/** Results in the order of the items, while the next items are processed ahead. */
+/** Results in the order of the items; the next items are processed ahead. */
 async function* severalAhead<T, R>(
   items: AsyncIterable<T>,
   begin: (item: T) => Promise<{ readonly work: Promise<R> }>,

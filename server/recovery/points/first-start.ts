@@ -6,9 +6,9 @@ import { RecoveryStore } from '../store.ts';
 import { afterRestore } from './restored-store.ts';
 
 export interface FirstStartDeps {
-  /** The restored metadata, brought to this program's schema. */
+  /** The restored metadata, migrated to this program's schema. */
   readonly metadata: Metadata;
-  /** Bytes of the dumps that the directory has, by database. */
+  /** Bytes of the dumps in the directory, by database. */
   readonly dumps: Parameters<typeof afterRestore>[1];
   /** ms since 1970. */
   readonly now: number;
@@ -24,7 +24,7 @@ export interface FirstStart {
 }
 
 /**
- * Brings restored metadata to what must be so before the first start. Resolves with what changed since the
+ * Changes restored metadata as needed before the first start. Resolves with the changes since the
  * point, as lines for people.
  */
 export async function prepareFirstStart(

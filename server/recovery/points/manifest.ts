@@ -13,7 +13,7 @@ export interface Entry {
   readonly mode: number;
   readonly size_bytes: number;
   readonly pieces: readonly string[];
-  /** The fingerprint of the file (SourceFile), by the name that stored points have. */
+  /** The fingerprint of the file (SourceFile), under the name used in stored points. */
   readonly witness?: string | undefined;
 }
 

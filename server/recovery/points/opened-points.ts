@@ -1,8 +1,8 @@
 /**
- * Recovery points that are open beside the live cloud, so that owners restore single resources. The
- * metadata of the point is copied to a folder and migrated; files of objects are copied there one by one
- * while they are read. The folder is removed when nobody has used the point for a minute, and at the next
- * start.
+ * Recovery points that are open beside the live cloud, so that owners can restore single resources.
+ * The metadata of the point is copied to a folder and migrated; files of objects are copied there
+ * one by one while they are read. The folder is removed when the point was not used for a minute,
+ * and at the next start.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -15,11 +15,11 @@ import { KEY_FILE, KEYS } from './cloud-sources.ts';
 import type { PointFile, PointFiles, SoundPoint } from './point-files.ts';
 
 export interface OpenedPointsDeps {
-  /** A folder of our own on the disk of the data directory. */
+  /** A folder on the disk of the data directory, used only for this. */
   readonly directory: string;
   /** Opens a cloud's metadata in a folder, brings them to this program's schema, and reads its key file. */
   openFolder(folder: string, keys: { readonly path: string; readonly text: string }): Promise<OpenedFolder>;
-  /** Reached once both run. */
+  /** Reached when both calls run. */
   readonly files: () => Pick<PointFiles, 'points' | 'find' | 'findAll'>;
   /** Throws `out_of_space` when that many more bytes cannot be stored. */
   readonly assertSpace: (bytes: number) => void;
@@ -53,7 +53,7 @@ interface Waiter {
 
 /** Each is a copy of the metadata on the disk. */
 const MAX_OPEN = 2;
-/** Callers in line for a slot, and how long each waits. */
+/** Callers waiting for a slot, and how long each waits. */
 const MAX_WAITING = 32;
 const WAIT_SECONDS = 60;
 /** A preview and the restore after it open the point once. */
@@ -64,7 +64,7 @@ export class OpenedPoints implements StoragePoints {
   readonly #deps: OpenedPointsDeps;
   readonly #slots = new Map<string, Slot>();
   readonly #line = new Set<Waiter>();
-  /** The folders of points that were closed are gone. */
+  /** Resolves when the folders of closed points are removed. */
   #cleared: Promise<unknown> = Promise.resolve();
 
   constructor(deps: OpenedPointsDeps) {
@@ -107,7 +107,7 @@ export class OpenedPoints implements StoragePoints {
     await this.#cleared;
   }
 
-  /** Callers queue in order: otherwise a busy point would never be closed. */
+  /** Callers wait in order: otherwise a busy point would never be closed. */
   async #enter(pointId: string): Promise<Slot> {
     const slot = this.#line.size === 0 ? this.#take(pointId) : undefined;
     if (slot !== undefined) return slot;
@@ -159,7 +159,7 @@ export class OpenedPoints implements StoragePoints {
       this.#close(idle[0]);
     }
     const slot: Slot = { users: 1, opening: this.#cleared.then(() => this.#open(pointId)) };
-    // Callers get the error.
+    // Callers receive the error.
     slot.opening.catch(() => {});
     this.#slots.set(pointId, slot);
     return slot;

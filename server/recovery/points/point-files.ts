@@ -28,7 +28,7 @@ export interface PointFile {
   readonly sizeBytes: number;
   /** Allocated space, without holes. */
   readonly spaceBytes: number;
-  /** Writes it to a file of this host, of mode 0600; its folder exists. Throws what read() does. */
+  /** Writes it to a file on this host, with mode 0600; its folder exists. Throws the errors of read(). */
   writeTo(path: string): Promise<void>;
   /** Verified bytes, in order. Throws `data_corrupted`, `target_unavailable`. */
   read(): AsyncIterable<Uint8Array>;
@@ -49,8 +49,8 @@ export class PointFiles {
   }
 
   /**
-   * A file of a sound point; undefined: the point does not have it. `path`: relative to the data directory.
-   * Throws `data_corrupted`, `target_unavailable`.
+   * A file of an intact point; undefined: the point does not have it. `path`: relative to the data
+   * directory. Throws `data_corrupted`, `target_unavailable`.
    */
   async find(
     pointId: string,

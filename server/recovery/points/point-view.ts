@@ -17,7 +17,7 @@ export interface PointWork {
   readonly verifyingPercent: number | null;
   /** Stage of its drill. */
   readonly drilling: string | null;
-  /** Fate of files that are removed from the target. */
+  /** What happens to files that are removed from the target. */
   readonly removal: Removal;
 }
 
@@ -98,7 +98,7 @@ export class PointEvents {
     return this.#of(type, { ...data, ...drill });
   }
 
-  /** `data`: the code; for an alarm that was raised also the problem and the fix. */
+  /** `data`: the code; for an alarm that was raised, also the problem and the fix. */
   ofAlarm(type: AlarmEvent, data: Readonly<Record<string, string>>): Promise<Statement[]> {
     return this.#of(type, data);
   }

@@ -64,7 +64,7 @@ const PAGE = 1000;
 interface NewPointOptions {
   /** When it was due, ms; null: made by hand. */
   readonly scheduledAt?: number | null;
-  /** Fails with `out_of_space` when more bytes are new to the target. */
+  /** Fails with `out_of_space` if more new bytes than this must be stored in the target. */
   readonly storesAtMost?: number | undefined;
 }
 
@@ -77,7 +77,7 @@ interface Materials {
 
 interface Progress {
   current: PointRow;
-  /** The result is stored; only cleaning up is left. */
+  /** The result is stored; only the clean-up is left. */
   isOver: boolean;
 }
 
@@ -98,7 +98,7 @@ export class Points {
     this.#deps = deps;
   }
 
-  /** At the start of Cloudlet: fails the point that was interrupted. */
+  /** Call when Cloudlet starts: fails the interrupted point. */
   recover(): Promise<void> {
     const { changes, store, snapshots } = this.#deps;
     const recovered = async () => {

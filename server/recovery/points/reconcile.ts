@@ -24,7 +24,7 @@ export interface ReconcileDeps {
   readonly graceMs: number;
 }
 
-/** Where both exist, the row wins: it is written last. */
+/** If both exist, the row is right: it is written last. */
 export async function reconcile(deps: ReconcileDeps): Promise<void> {
   const { store, changes, repository, location, making, clock, graceMs } = deps;
   const there = new Set(await repository.points());

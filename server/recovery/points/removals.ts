@@ -31,12 +31,12 @@ export interface RemovalsDeps {
   readonly news: PointEvents;
   /** Opens the repository, or creates it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
-  /** Same as repository(), but creates none. */
+  /** Same as repository(), but does not create one. */
   readonly find: () => Promise<Repository | undefined>;
   /** True when the target is reachable but does not contain the points created there. */
   readonly isLost: () => Promise<boolean>;
   readonly points: Pick<Points, 'row' | 'making' | 'settled'>;
-  /** Fate of files that are removed from the target. */
+  /** What happens to files that are removed from the target. */
   readonly removal: () => Removal;
   /** Path of the repository. */
   readonly location: string;
@@ -142,9 +142,10 @@ export class Removals {
   }
 
   /**
-   * Files that Cloudlet would remove if its credentials let it: those of deleted points past their grace
-   * period, and pieces that no other point references. They must be removed before the next point is created,
-   * which may reference them again. Throws `point_in_progress`, `target_unavailable`, `data_corrupted`.
+   * Files that Cloudlet would remove if its credentials allowed it: those of deleted points past
+   * their grace period, and pieces that no other point references. They must be removed before the
+   * next point is created, which may reference them again. Throws `point_in_progress`,
+   * `target_unavailable`, `data_corrupted`.
    */
   async removable(): Promise<Removable> {
     await this.#settled();
@@ -165,7 +166,7 @@ export class Removals {
     });
   }
 
-  /** Resolves when nothing else uses the target. Throws `point_in_progress`. */
+  /** Resolves when the target is not in use. Throws `point_in_progress`. */
   async #settled(): Promise<void> {
     await this.#deps.points.settled();
     const { making } = this.#deps.points;

@@ -38,7 +38,7 @@ export interface RestoreOptions extends WriteOptions {
 
 export interface FoundPoint {
   readonly manifest: Manifest;
-  /** Ids of newer points that `latest` does not name, because they lack something or cannot be read. */
+  /** Ids of newer points that `latest` skips because they have gaps or cannot be read. */
   readonly passedOver: readonly string[];
 }
 
@@ -140,8 +140,8 @@ async function newestWhole(repository: Repository, ids: readonly string[]): Prom
 }
 
 /**
- * Finds a point by id, or `latest`: the newest one that is not deleted and has no gaps, else the newest.
- * Throws an Error that lists the others.
+ * Finds a point by id, or `latest`: the newest point that is not deleted and has no gaps, else the
+ * newest. Throws an Error that lists the others.
  */
 export async function findPoint(repository: Repository, wanted: string): Promise<FoundPoint> {
   const ids = await repository.points();

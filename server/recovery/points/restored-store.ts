@@ -5,7 +5,7 @@ import { FORGET_BLOB_LOCATION } from '../../metadata/blob-location-store.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { RECOVERY_KEY, WRITER } from '../store.ts';
 
-/** More than are created within the age of a point. */
+/** More than the number of ids assigned within the age of a point. */
 const SKIPPED_ACCOUNTS = 10_000;
 
 /** ms since 1970. */
@@ -15,10 +15,11 @@ interface RestoreTimes {
 }
 
 /**
- * Prepares a restored cloud for its first start. Sessions, set-up links and reset links end; pending webhook
- * events and mails are dropped; machines are stopped, and the time in between is not charged; ids of accounts
- * created after the point are not reused. Databases are loaded from their dumps, whose sizes are in `dumps`,
- * by id (databases/refill.ts). `cut`: the time of the point, ms.
+ * Prepares a restored cloud for its first start. Sessions, set-up links and reset links end;
+ * pending webhook events and mails are dropped; machines are stopped, and the time in between is
+ * not charged; ids of accounts created after the point are not reused. Databases are loaded from
+ * their dumps, whose sizes are in `dumps`, by id (databases/refill.ts). `cut`: the time of the
+ * point, ms.
  */
 export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<string, number>): Statement[] {
   const restored = 'The virtual machine was running when the recovery point was created';
@@ -32,8 +33,8 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
     FORGET_BLOB_LOCATION,
     // The restored folders have no marks yet.
     'UPDATE identity SET starts = 0',
-    // The lost cloud may still run: this one writes under its own name (lease.ts). The restoring person had
-    // the recovery key.
+    // The lost cloud may still run: this one writes under its own name (lease.ts). The person who
+    // restores has the recovery key.
     `DELETE FROM secrets WHERE name IN ('${WRITER}', '${RECOVERY_KEY}')`,
     `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = 'The cloud was restored'
      WHERE state = 'pending'`,
@@ -45,7 +46,7 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
     .concat(
       skipNextAccountIds(SKIPPED_ACCOUNTS),
       {
-        // Restarted at the point's time: in its first minute a cloud follows the wall clock.
+        // Restarts at the point's time: in its first minute a cloud follows the wall clock.
         sql: `INSERT INTO steady_clock (id, boot_id, uptime_ms, wall_ms, steady_ms) VALUES (1, ?, 0, ?, ?)
               ON CONFLICT (id) DO UPDATE SET boot_id = excluded.boot_id, wall_ms = excluded.wall_ms,
                 steady_ms = steady_clock.steady_ms + CASE

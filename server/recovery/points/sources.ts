@@ -16,16 +16,16 @@ export interface Snapshots {
   sweep(): Promise<void>;
 }
 
-/** One file of a component: a file on this host, or bytes from elsewhere. */
+/** One file of a component: a file on this host, or bytes from another host. */
 export type SourceFile = SourceFacts & (PlainFile | OpenedFile);
 
 export interface PlainFile {
-  /** Path of the file. It may be gone by then; symbolic links are not followed. */
+  /** Path of the file. The file may be gone by then; symbolic links are not followed. */
   readonly absolutePath: string;
 }
 
 export interface OpenedFile {
-  /** undefined: the file is gone since. */
+  /** undefined: the file no longer exists. */
   open(): Promise<AsyncIterable<Uint8Array> | undefined>;
 }
 
@@ -35,14 +35,14 @@ interface SourceFacts {
   readonly mode: number;
   /** How the file changes between points: never, in place, or by insertion. */
   readonly changes: 'never' | 'in_place' | 'by_insertion';
-  /** Whether it is compressed or encrypted already. */
+  /** True if it is compressed or encrypted already. */
   readonly isPacked: boolean;
   /**
-   * Text that every change of the file changes: a later point reuses the pieces of an earlier one if it is
-   * equal. Read before the file. undefined: unknown now.
+   * Text that changes with every change of the file: if it is equal, a later point reuses the
+   * pieces of an earlier one. Read before the file. undefined: unknown now.
    */
   readonly fingerprint?: () => string | undefined;
-  /** Name for people, set when an unreadable file is a gap instead of an error. */
+  /** Name for people, set if an unreadable file is a gap instead of an error. */
   readonly gap?: string;
   /** Number of attempts; default 1. */
   readonly tries?: number;

@@ -5,8 +5,8 @@ export const BLOCK_BYTES = 2 ** 20;
 export const HOLE = Buffer.alloc(BLOCK_BYTES);
 
 /**
- * Blocks of one length, the last shorter: for files that are changed in place, such as disks and SQLite
- * files.
+ * Blocks of equal length, the last one shorter: for files that are changed in place, such as disks
+ * and SQLite files.
  */
 export async function* fixedBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let block = Buffer.allocUnsafe(BLOCK_BYTES);

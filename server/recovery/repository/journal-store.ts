@@ -1,4 +1,4 @@
-/** SQL of the journal: keys, passwords, closed accounts, which a restore must not undo. */
+/** SQL of the journal: keys, passwords and closed accounts, which a restore must not revive. */
 import { LAST_ACCOUNT_ID, skipAccountIds } from '../../metadata/account-ids.ts';
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 
@@ -12,7 +12,7 @@ export interface JournalKey {
   /** Public id of the key. */
   readonly id: string;
   readonly expires_at: number | null;
-  /** Everything that limits the key, as text. */
+  /** All limits of the key, as text. */
   readonly rights: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The journal of revocations that a restore must not undo: between two points, a cloud records its keys,
- * changed passwords and closed accounts (docs/recovery-format.md). A point restores access that was revoked
- * after it; the journal revokes it again.
+ * The journal of revocations that a restore must not undo: between two points, a cloud records its
+ * keys, changed passwords and closed accounts (docs/recovery-format.md). A restored point would
+ * give back access that was revoked after it; the journal revokes it again.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -24,9 +24,9 @@ export interface Journal {
   readonly last_account: number;
   /** Number of the ledger's last transfer. */
   readonly last_transfer: number;
-  /** Id → whether the account is active, and a fingerprint of its password. Closed accounts are omitted. */
+  /** By id: whether the account is active, and a fingerprint of its password. Closed accounts are omitted. */
   readonly accounts: Readonly<Record<number, readonly [isActive: 0 | 1, password: string]>>;
-  /** Id → expiry, ms since 1970, and a fingerprint of its permissions. */
+  /** By id: expiry, ms since 1970, and a fingerprint of its permissions. */
   readonly keys: Readonly<Record<string, readonly [expiresAt: number | null, rights: string]>>;
 }
 
@@ -37,7 +37,7 @@ function readJournal(bytes: Uint8Array): Journal {
   throw new Error(`the journal has format ${journal.format}, this Cloudlet knows ${FORMAT}: use a newer one`);
 }
 
-/** State as of now, or slightly later. */
+/** State at the time of the call, or slightly later. */
 async function takeJournal(store: JournalStore, now: number): Promise<Journal> {
   const accounts: Record<number, [0 | 1, string]> = {};
   for await (const { id, is_active, password_hash } of pages((after: number | undefined) =>
@@ -55,7 +55,7 @@ async function takeJournal(store: JournalStore, now: number): Promise<Journal> {
   return { format: 1, written_at: formatTime(now), last_account, last_transfer, accounts, keys };
 }
 
-/** Changes that repeat revocations in a restored cloud, and its losses. */
+/** Changes that repeat revocations in a restored cloud, and the data that it lost. */
 export interface Replay {
   readonly statements: readonly Statement[];
   /** Lines for the operator. */
@@ -118,7 +118,7 @@ function named(what: string, which: readonly (string | number)[] | number): stri
   return [`${count} ${what}${names.length > 0 ? `: ${names.join(', ')}${more}` : ''}`];
 }
 
-/** Detects changes and reveals nothing about its input to readers of the journal. */
+/** Detects changes without revealing its input to readers of the journal. */
 function fingerprint(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);
 }
@@ -151,7 +151,7 @@ export class Journals {
     this.#deps = deps;
   }
 
-  /** Replaces the journal. Not synced: a power failure of the target may lose one minute. */
+  /** Replaces the journal. It is not synced: a power failure of the target may lose one minute. */
   async write(): Promise<void> {
     const { store, clock, find, cloud } = this.#deps;
     const repository = await find();

@@ -1,6 +1,6 @@
 /**
- * The key slot of a repository: its own key, sealed under the recovery key. A drill uses the cloud's copy of
- * the repository's key, so it must also find that the slot is the one that the recovery key opens.
+ * The key slot of a repository: its own key, sealed under the recovery key. A drill uses the
+ * cloud's copy of the repository's key, so it must also check that the recovery key opens the slot.
  */
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
@@ -16,7 +16,10 @@ export interface KeySlotDeps {
   readonly store: DrillStore;
   readonly changes: Changes;
   readonly secrets: { get(name: string): Promise<Buffer> };
-  /** Whether an administrator has confirmed having the recovery key, which is not kept here from then on. */
+  /**
+   * True once an administrator has confirmed having the recovery key, which is not stored here from
+   * then on.
+   */
   readonly isKeyTaken: (repositoryId: string) => Awaitable<boolean>;
 }
 
@@ -31,7 +34,7 @@ export class KeySlot {
     this.#deps = deps;
   }
 
-  /** `typed`: the recovery key as a person typed it. Throws `target_unavailable`. */
+  /** `typed`: the recovery key as typed by a person. Throws `target_unavailable`. */
   async check(repositoryId: string, typed: string | undefined): Promise<DrillCheck> {
     const { target, store, secrets, isKeyTaken } = this.#deps;
     const failed = (detail: string): DrillCheck => ({ name: NAME, state: 'failed', detail });

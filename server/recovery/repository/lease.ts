@@ -40,9 +40,12 @@ export interface LeaseDeps {
 }
 
 export interface Holding {
-  /** Aborts when another writer took over, or this cannot be checked. */
+  /** Aborts when another writer took over, or if this cannot be checked. */
   readonly signal: AbortSignal;
-  /** Rejects unless this is still the writer. Call it right before steps that only one writer may do. */
+  /**
+   * Rejects unless this process is still the writer. Call it right before steps that only one
+   * writer may do.
+   */
   assertHeld(): Promise<void>;
   /** Idempotent. */
   release(): Promise<void>;
@@ -110,7 +113,7 @@ export class Lease {
     return new HeldLease({ target, name, note, silenceMs });
   }
 
-  /** Files of earlier writers, which the credentials may not remove. */
+  /** Files of earlier writers that the credentials may not remove. */
   async superseded(): Promise<string[]> {
     return (await writersOf(this.#deps.target)).slice(0, -1);
   }
@@ -216,7 +219,7 @@ function inUse(detail: string, silenceMs: number): AppError {
   });
 }
 
-/** Stops if the credentials may not delete files: these only tell who wrote earlier. */
+/** Stops if the credentials may not delete files: the files only list earlier writers. */
 async function removeAll(target: Target, names: readonly string[]): Promise<void> {
   try {
     for (const name of names) await target.remove(name);

@@ -19,7 +19,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const AS_IT_IS = Buffer.from([0]);
 const ZSTD = Buffer.from([1]);
-/** Buffer size of zstd's output; the buffers are then joined. */
+/** Size of zstd's output buffers, which are joined at the end. */
 const AT_ONCE = { chunkSize: 2 ** 20 };
 const compress = promisify(zstdCompress);
 

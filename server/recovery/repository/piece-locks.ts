@@ -1,8 +1,9 @@
 /**
- * Object lock of a target whose points share pieces (decisions/0035). A point must not be removable for some
- * days after it was made, so a piece that a new point shares with earlier ones has to be locked anew. To do
- * so at each point would be a request for each piece; instead pieces are locked for half as long again, and
- * a point renews all of its pieces when the earlier one promises too little.
+ * Object lock of a target whose points share pieces (decisions/0035). A point must not be removable
+ * for some days after it was created, so pieces that a new point shares with earlier ones must be
+ * locked again. Doing so at each point would need a request per piece; instead, pieces are locked
+ * for half as long again, and a point renews all of its pieces when the locks of the earlier one
+ * end too early.
  */
 import { type Clock, formatTime, readTime } from '../../platform/clock.ts';
 import { PieceSet } from '../drill/verification.ts';
@@ -17,7 +18,7 @@ function heldDays(lockDays: number): number {
   return lockDays + Math.ceil(lockDays / 2);
 }
 
-/** The end of a lock on a piece that is stored or renewed now, ms: a day more than is relied on. */
+/** The end of a lock on a piece that is stored or renewed now, ms: one day later than relied on. */
 export function pieceLockEnd(lockDays: number, now: number): number {
   return now + (heldDays(lockDays) + 1) * DAY_MS;
 }

@@ -1,7 +1,7 @@
 /**
- * Two keys open a repository: its own, which this cloud keeps sealed, so that points can be created and
- * verified unattended; and the recovery key, which a person keeps for the loss of the cloud. This cloud keeps
- * the recovery key only until an administrator has confirmed having it.
+ * Two keys open a repository: its own, which this cloud stores sealed, so that points can be
+ * created and verified unattended; and the recovery key, which a person keeps in case the cloud is
+ * lost. This cloud stores the recovery key only until an administrator has confirmed having it.
  */
 
 import { createHash } from 'node:crypto';
@@ -43,9 +43,9 @@ export class RecoveryKeys {
   }
 
   /**
-   * Opens the repository, or creates it when there is none. Throws `target_unavailable` when there should be
-   * one: an unmounted disk must not be mistaken for an empty one. Throws `target_in_use` when the repository
-   * there is another cloud's.
+   * Opens the repository, or creates it if there is none. Throws `target_unavailable` if there
+   * should be one: an unmounted disk must not be mistaken for an empty one. Throws `target_in_use`
+   * if the repository belongs to another cloud.
    */
   open(): Promise<Repository> {
     // Concurrent calls share one creation.
@@ -76,7 +76,7 @@ export class RecoveryKeys {
     });
   }
 
-  /** undefined: none. Throws `target_unavailable`, and `target_in_use` when it is another cloud's. */
+  /** undefined: none. Throws `target_unavailable`, and `target_in_use` if it belongs to another cloud. */
   async find(): Promise<Repository | undefined> {
     const { target } = this.#deps;
     const found = await this.#find();

@@ -1,6 +1,6 @@
 /**
- * The head of a repository, `repository.json`: which repository it is, and its key, sealed under the recovery
- * key that people keep.
+ * The head of a repository, `repository.json`: its id, and its key, sealed under the recovery key
+ * that people keep.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
 import { AppError } from '../../platform/errors.ts';
@@ -46,7 +46,7 @@ export async function createRepository(
   return { key, repositoryId };
 }
 
-/** undefined: none. Throws `target_in_use` when it is another cloud's, an Error for another format. */
+/** undefined: none. Throws `target_in_use` if it belongs to another cloud, an Error for another format. */
 export async function findRepository(target: Target, key: Uint8Array): Promise<RepositoryKeys | undefined> {
   const head = await readHead(target);
   if (head === undefined) return undefined;
@@ -57,8 +57,8 @@ export async function findRepository(target: Target, key: Uint8Array): Promise<R
 }
 
 /**
- * The repository's key, opened with the recovery key. Throws when the recovery key is wrong or there is no
- * repository.
+ * The repository's key, opened with the recovery key. Throws if the recovery key is wrong or there
+ * is no repository.
  */
 export async function unlockRepository(target: Target, recoveryKey: Uint8Array): Promise<RepositoryKeys> {
   const head = await readHead(target);
@@ -76,8 +76,8 @@ export async function slotDigest(target: Target): Promise<string> {
 }
 
 /**
- * The text of two reads in a row that agree: a read that is hurt on its way would name another cloud, another
- * repository or another key. Throws `target_unavailable` when no two do.
+ * The text of two consecutive reads that agree: a read corrupted in transit would identify another
+ * cloud, repository or key. Throws `target_unavailable` if no two agree.
  */
 async function readTwice(target: Target): Promise<string | undefined> {
   let earlier: string | undefined;

@@ -42,7 +42,7 @@ export class Repository {
   readonly id: string;
   /** Name of a hole's block, which takes no space when restored. */
   readonly holeName: string;
-  /** Cached, because disks are mostly holes. */
+  /** Cached, because disks consist mostly of holes. */
   #keptHole: Promise<KeptPiece> | undefined;
   #suspects: ReadonlySet<string> = new Set();
 
@@ -66,8 +66,8 @@ export class Repository {
   }
 
   /**
-   * Stores the pieces of a file. `isPacked`: compressed already. Rejects with the error of source or target;
-   * pieces already stored remain, for a retry or the sweep.
+   * Stores the pieces of a file. `isPacked`: compressed already. Rejects with the error of source
+   * or target; pieces stored by then remain, for a retry or the sweep.
    */
   async store(
     pieces: AsyncIterable<Uint8Array>,
@@ -111,14 +111,14 @@ export class Repository {
   }
 
   /**
-   * The bytes of a small file, piece by piece; the caller owns each buffer. Throws Damaged, which names the
-   * piece.
+   * The bytes of a small file, piece by piece; the caller owns each buffer. Throws Damaged, which
+   * names the piece.
    */
   async *read(pieces: Iterable<string>): AsyncGenerator<Buffer> {
     for (const name of pieces) yield await this.#pieces.read(name);
   }
 
-  /** Writes a file of this host, completely or not at all. Throws Damaged, and errors of that file. */
+  /** Writes a file on this host, completely or not at all. Throws Damaged, and errors of that file. */
   writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void> {
     return this.#pieces.writeFile(file, pieces);
   }
@@ -165,12 +165,12 @@ export class Repository {
     return [manifestFile(pointId), ...(await this.#marks.of(pointId))];
   }
 
-  /** False when the whole target is gone or never existed: then nothing is known about any piece. */
+  /** False if the whole target is missing or never existed: then nothing is known about any piece. */
   isThere(): Promise<boolean> {
     return this.#target.has(HEAD_FILE);
   }
 
-  /** Resolves with the stored bytes. `beforePut` runs when everything else is durable, and may refuse. */
+  /** Resolves with the stored bytes. `beforePut` runs when everything else is durable, and may throw. */
   async putManifest(
     pointId: string,
     manifest: Uint8Array,
@@ -222,7 +222,7 @@ export class Repository {
     await this.#marks.unset(pointId);
   }
 
-  /** Removes points permanently. Their pieces are left to the sweep. */
+  /** Removes points permanently. The sweep removes their pieces. */
   async forget(pointIds: readonly string[]): Promise<void> {
     for (const id of pointIds) await this.#target.remove(manifestFile(id));
     await this.#target.sync();

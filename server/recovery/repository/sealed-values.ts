@@ -1,4 +1,4 @@
-/** Tries the keys of a point on all sealed values of its snapshot before the point is complete. */
+/** Tries to open all sealed values of a point's snapshot with its keys before the point is complete. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Reads } from '../../metadata/metadata.ts';
 import {
@@ -44,9 +44,9 @@ export async function tryPointKeys({ repository, written, reads, signal }: Point
 }
 
 /**
- * Opens every sealed value of the snapshot with `keys`. Resolves with a gap for each column with values that
- * do not open, because they are damaged in this cloud already. Throws AppError `data_corrupted` when a key is
- * missing.
+ * Opens every sealed value of the snapshot with `keys`. Resolves with a gap for each column with
+ * values that do not open because they are damaged in this cloud already. Throws AppError
+ * `data_corrupted` if a key is missing.
  */
 export async function trySealedValues(
   reads: Reads,

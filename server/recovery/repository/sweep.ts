@@ -83,7 +83,7 @@ async function markAll({ repository, signal, without }: MarkOptions) {
   return { marks, manifests, unreadable };
 }
 
-/** Pieces that none but the points `without` name. Throws `data_corrupted` while an index cannot be read. */
+/** Pieces that only the points `without` reference. Throws `data_corrupted` while an index cannot be read. */
 export async function* unreferencedPieces(
   repository: Repository,
   without: ReadonlySet<string>,

@@ -8,8 +8,8 @@ export interface Target {
   /** Path, or URL without credentials, for people. */
   readonly location: string;
   /**
-   * Stores the bytes completely or not at all, replacing a file of that name. Durable only after sync().
-   * Throws AppError `out_of_space`, or an Error when the target is gone.
+   * Stores the bytes completely or not at all, replacing a file of that name. Durable only after
+   * sync(). Throws AppError `out_of_space`, or an Error if the target is gone.
    */
   put(name: string, bytes: Uint8Array): Promise<void>;
   /** Same as put(), and resolves when this file is durable, which is faster than sync() for a single file. */
@@ -22,17 +22,20 @@ export interface Target {
   /** Names of the files and folders in a folder, unordered. */
   list(folder: string): AsyncIterable<string>;
   /**
-   * A removed file is gone; stays in the target as an old version, `hidden`; or the credentials may not
-   * remove it, `denied`. As far as is known: at first, `gone`.
+   * The result of removing a file: it is gone; or the target keeps it as an old version, `hidden`;
+   * or the credentials may not remove it, `denied`. `gone` until known.
    */
   readonly removal: Removal;
-  /** Resolves with the bytes freed, 0 when there was none. Throws NotRemovable. */
+  /** Resolves with the bytes freed, 0 if there was no file. Throws NotRemovable. */
   remove(name: string): Promise<number>;
   /** Removes unfinished files of killed put() calls. No put() may run at the same time. */
   removeUnfinished(folder: string): Promise<number>;
   /** Resolves when all stored files are durable. */
   sync(): Promise<void>;
-  /** Days for which a new point cannot be removed, as far as is known; 0: it can be. See piece-locks.ts. */
+  /**
+   * Days for which a new point cannot be removed, as far as known; 0: it can be removed. See
+   * piece-locks.ts.
+   */
   readonly lockDays: number;
   /** Extends the lock of a file to that of a new piece. */
   renewLock(name: string): Promise<void>;
@@ -54,10 +57,10 @@ export interface TargetSpace {
 
 export type Removal = 'gone' | 'hidden' | 'denied';
 
-/** The credentials may not remove files: the operator of the target does. */
+/** The credentials may not remove files; the operator of the target does. */
 export class NotRemovable extends Error {}
 
-/** Why points cannot be stored in a target, and what to do. */
+/** Why points cannot be stored in a target, and how to fix it. */
 export class TargetProblem extends Error {
   readonly fix: string;
 
@@ -80,8 +83,8 @@ export interface PieceStore {
   /** Throws Damaged. */
   read(piece: string): Promise<Buffer>;
   /**
-   * Writes a file of this host, completely or not at all: the pieces, joined; blocks of zeros become holes.
-   * Throws Damaged, and errors of that file.
+   * Writes a file on this host, completely or not at all: the pieces, joined; blocks of zeros
+   * become holes. Throws Damaged, and errors of that file.
    */
   writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void>;
   /** Throws Damaged. `isQuick`: checks the seal only. */
@@ -115,7 +118,7 @@ export type KeptPart =
       readonly pieces: readonly string[];
       readonly bytes: number;
       readonly addedBytes: number;
-      /** Whether this is the end of the file. */
+      /** True at the end of the file. */
       readonly isEnd: boolean;
     }
   | { readonly unreadable: string | null };

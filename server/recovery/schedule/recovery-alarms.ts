@@ -1,6 +1,6 @@
 /**
- * The alarms that points and their schedule raise, each of which is gone as soon as its cause is, and how
- * the webhooks of administrators are told of alarms.
+ * The alarms raised by points and their schedule; each ends as soon as its cause is gone. Reports
+ * alarms to administrators' webhooks.
  */
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Alarm } from '../../platform/alarms.ts';

@@ -34,7 +34,7 @@ export type Reason = (typeof REASONS)[number];
 
 const FAILED_MS = 7 * DAY_MS;
 
-/** The points that stay, with all their reasons, by id. The others are to be removed. `now`: ms. */
+/** The kept points with all their reasons, by id. The others should be removed. `now`: ms. */
 export function keepers(points: readonly Candidate[], rules: KeepRules, now: number): Map<string, Reason[]> {
   const kept = new Map<string, Reason[]>();
   const keep = (point: Candidate | undefined, reason: Reason) => {
@@ -66,7 +66,7 @@ export function keepers(points: readonly Candidate[], rules: KeepRules, now: num
 
 const COMPLETE = 3;
 
-/** Complete, partial, damaged, or of no use: 3 to 0. */
+/** Complete, partial, damaged, or useless: 3 to 0. */
 function worth({ state, gaps }: Candidate): number {
   if (SOUND.includes(state)) return gaps === '[]' ? COMPLETE : 2;
   return state === 'damaged' ? 1 : 0;
@@ -115,7 +115,7 @@ export class Retention {
     this.#deps = deps;
   }
 
-  /** Applies the rules, and deletes nothing. */
+  /** Applies the rules without deleting anything. */
   async plan(rules: KeepRules): Promise<RetentionPlan> {
     const { store, location, clock } = this.#deps;
     const rows = await store.listAt(location);
@@ -127,7 +127,10 @@ export class Retention {
     return { stays, goes: rows.filter(({ point_id: id }) => !kept.has(id)) };
   }
 
-  /** Deletes what the rules let go; each can be undeleted. Throws `target_in_use`, `target_unavailable`. */
+  /**
+   * Deletes the points that no rule keeps; each can be undeleted. Throws `target_in_use`,
+   * `target_unavailable`.
+   */
   async apply(rules: KeepRules): Promise<RetentionPlan> {
     const { removals, lease } = this.#deps;
     const plan = await this.plan(rules);

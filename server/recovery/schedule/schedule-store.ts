@@ -9,7 +9,7 @@ const PROGRESS = 'recovery_schedule_progress';
 export interface Progress {
   /** The next point is due then; null: not known yet. */
   readonly nextAt: number | null;
-  /** The point being made; null: none. */
+  /** The point being created; null: none. */
   readonly pointId: string | null;
   /** The time of the schedule that `pointId`, or the next attempt, is for. */
   readonly dueAt: number | null;

@@ -36,7 +36,7 @@ export interface ScheduleChanges extends Partial<Omit<Schedule, 'keep'>> {
 /** A schedule with its state. */
 export interface Planned {
   readonly schedule: Schedule;
-  /** The default schedule applies. */
+  /** True if the default schedule applies. */
   readonly isDefault: boolean;
   readonly progress: Progress;
 }
@@ -51,7 +51,7 @@ export class Scheduler {
   #last: Promise<unknown> = Promise.resolve();
   /** Time of the last retention run (uptime clock). */
   #retainedAt = Number.NEGATIVE_INFINITY;
-  /** False before start() and after close(): operator's commands set a schedule, and create no point. */
+  /** False before start() and after close(): the operator's commands set a schedule, but create no point. */
   #isRunning = false;
 
   constructor(deps: SchedulerDeps) {
@@ -167,7 +167,7 @@ export class Scheduler {
     if (isMade) await this.#retain(schedule, { ...ended, ...last });
   }
 
-  /** Tried again with the next point, and hourly until it succeeds. */
+  /** Retried with the next point, and hourly until it succeeds. */
   async #retain(schedule: Schedule, progress: Progress): Promise<void> {
     const { retention, clock, onError } = this.#deps;
     this.#retainedAt = clock.uptime();

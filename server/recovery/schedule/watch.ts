@@ -35,7 +35,7 @@ export interface WatchDeps {
   readonly location: string;
 }
 
-/** A warning to the operator that is no fault. */
+/** A warning for the operator that is not a fault. */
 export interface Warning {
   readonly code: string;
   readonly detail: string;
@@ -69,7 +69,8 @@ export class RecoveryWatch {
       await this.#probe();
       await this.#reportPoints();
     } catch (error) {
-      // The stores are closed while a check still runs: a stop does not wait for a target that hangs.
+      // The stores may be closed while a check still runs: a shutdown does not wait for a target
+      // that hangs.
       if (!this.#isClosed) throw error;
     }
   }

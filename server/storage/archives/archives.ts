@@ -1,4 +1,4 @@
-/** A folder of a bucket, or what was chosen of it, as a zip that is generated while it is sent. */
+/** A folder of a bucket, or a selection from it, as a zip that is generated while it is sent. */
 import { safePath } from '../../calls/account-export.ts';
 import type { Call } from '../../calls/principal.ts';
 import { endOfTick } from '../../platform/concurrency.ts';
@@ -63,7 +63,7 @@ interface Added {
 const PAGE = 1000;
 /** Names read per batch: reads are synchronous, and other requests run between batches. */
 const SCANNED_AT_ONCE = 20_000;
-/** Bytes of central directories that an account's zips may hold at a time, per file of the largest zip. */
+/** Bytes of central directories that an account's zips may use at a time, per file of the largest zip. */
 const SHARE_PER_FILE = 300;
 
 export class Archives {
@@ -78,9 +78,9 @@ export class Archives {
   }
 
   /**
-   * A folder. Throws `bucket_not_found`, `scope_required`, `customer_key_required` for a folder with objects
-   * that only a client's key opens, and `invalid_request` for one that is too large; `send` may throw
-   * `overloaded` before it has sent anything.
+   * A folder. Throws `bucket_not_found`, `scope_required`, `customer_key_required` for a folder
+   * with objects encrypted with a client's key, and `invalid_request` for a folder that is too
+   * large; `send` may throw `overloaded` before it has sent anything.
    */
   async open(reader: Reader, { bucket: name, prefix }: Folder): Promise<Archive> {
     const bucket = await this.#deps.listing.bucketFor(reader.principal, name, prefix);
@@ -88,7 +88,8 @@ export class Archives {
   }
 
   /**
-   * A selection, below the folder that all of it is in. Throws as `open` does, and `selection_not_found`.
+   * A selection, relative to the folder that contains all of it. Throws the errors of `open`, and
+   * `selection_not_found`.
    */
   async openChosen(reader: Reader, name: string, selection: Selection): Promise<Archive> {
     const root = commonFolder(selection.names);
@@ -111,7 +112,7 @@ export class Archives {
         held.atLeast(directoryBytes);
         const zip = new ZipWriter(sink);
         for await (const { name, object_id, size_bytes } of this.#filesOf(bucketId, what.names)) {
-          // Some programs make empty objects to stand for folders.
+          // Some programs create empty objects as folders.
           if (name.endsWith('/') && size_bytes === 0) continue;
           const inFolder = name.slice(prefix.length);
           const path = safePath(inFolder);
@@ -140,7 +141,7 @@ export class Archives {
     return { files, nameBytes };
   }
 
-  /** A folder or an object. `before`: number of files that were found already. */
+  /** A folder or an object. `before`: number of files found so far. */
   async #measure(bucketId: number, of: string, before: number): Promise<Measured> {
     const { store, maxFiles } = this.#deps;
     const end = isFolder(of) ? startOf(of, 'desc').name : of;
@@ -180,7 +181,7 @@ export class Archives {
     }
   }
 
-  /** Skips objects deleted meanwhile. */
+  /** Skips objects that were deleted in the meantime. */
   async #add(zip: ZipWriter, { reader, objectId, path, signal }: Added): Promise<void> {
     const { downloads } = this.#deps;
     const content = await downloads.find(reader.principal, objectId).catch((error: unknown) => {

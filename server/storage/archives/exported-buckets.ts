@@ -1,6 +1,6 @@
 /**
- * An account's buckets in an export: their settings, all versions of all objects, and beside them a line of
- * JSON for each version and delete marker.
+ * An account's buckets in an export: their settings, all versions of all objects, and a file with a
+ * line of JSON for each version and delete marker.
  */
 import {
   type ExportedFile,
@@ -33,7 +33,7 @@ export interface ExportedBucketsDeps {
 
 const PAGE = 1000;
 const ID_CHARACTERS = 6;
-/** Why the bytes of a version are not there, by the error of finding them. */
+/** Why the bytes of a version are missing, by the error of reading them. */
 const REASONS = {
   customer_key_required: 'encrypted with a key that only the client has (SSE-C)',
   encryption_key_disabled: 'encrypted with a key of the account that is disabled',
@@ -77,7 +77,7 @@ export class ExportedBuckets implements ExportSource {
     }
   }
 
-  /** Yields the bytes of a version; returns why there are none, or null. */
+  /** Yields the bytes of a version; returns null, or why they are missing. */
   async *#bytes(
     { row, path }: Version,
     exporting: Exporting,
@@ -146,7 +146,7 @@ export class ExportedBuckets implements ExportSource {
   ): Promise<Version> {
     const isLatest = next?.object !== row.object;
     const safe = safePath(row.name);
-    // No two names may become one, and no name a folder of others.
+    // No two names may become equal, and no name may become a folder of others.
     const isOwn =
       safe === row.name &&
       !(isLatest && next !== undefined && (await this.#isFolder(bucket, row.name, next)));
@@ -159,7 +159,7 @@ export class ExportedBuckets implements ExportSource {
 
   /** Whether other objects lie "in" this one: `a/b` beside `a`. */
   async #isFolder(bucket: BucketRow, name: string, next: EntryRow): Promise<boolean> {
-    // Names come in order: what begins with the name follows it.
+    // Rows are in order of name: names that begin with this one follow it.
     if (!next.name.startsWith(name)) return false;
     const inside = `${name}/`;
     if (next.name.startsWith(inside)) return true;

@@ -1,7 +1,7 @@
 /**
- * Selections: lists of objects and folders that were chosen to be downloaded together. Browsers navigate to
- * a download, and an address cannot name thousands of objects; it names the list, which is kept for some
- * minutes.
+ * Selections: lists of objects and folders to download together. Browsers navigate to a download,
+ * and a URL cannot name thousands of objects; it contains the id of the list, which is kept for
+ * some minutes.
  */
 import { createHash } from 'node:crypto';
 import type { Principal } from '../../calls/principal.ts';
@@ -25,7 +25,7 @@ export interface Selection {
 
 /** Browsers retry an interrupted download. */
 const LIFE_MS = 15 * 60_000;
-/** A list may be a MiB: above this number, the account's oldest ends. */
+/** A list may take 1 MiB: above this number, the account's oldest one is dropped. */
 const ROOM = { maxAll: 200, maxPerOwner: 10 };
 const KIND = 'selection';
 
@@ -66,7 +66,7 @@ export class Selections {
   }
 }
 
-/** Another account's id leads nowhere. */
+/** Another account's id is not found. */
 function hashOf(owner: string, id: string): string {
   return createHash('sha256').update(`${owner}/${id}`).digest('base64url');
 }

@@ -11,12 +11,12 @@ interface ZipFile {
   readonly name: string;
   /** ms since 1970. */
   readonly modifiedAt: number;
-  /** Expected size; null: unknown. Fewer bytes are fine, more than 4 GiB need an expectation or null. */
+  /** Expected size; null: unknown. Fewer bytes are allowed; more than 4 GiB need an expected size or null. */
   readonly sizeBytes: number | null;
   readonly read: (sink: (chunk: Uint8Array) => Promise<void>) => Promise<void>;
 }
 
-/** Where the directory is kept until the end. */
+/** Storage of the directory until the end. */
 export interface ZipDirectory {
   append(bytes: Uint8Array): Promise<void>;
   bytes(): AsyncIterable<Uint8Array>;
@@ -56,8 +56,8 @@ export class ZipWriter {
   }
 
   /**
-   * Writes one file; the previous one must be complete. Passes on errors of `read`; if it has written nothing
-   * by then, the zip has nothing of the file and can go on.
+   * Writes one file; the previous one must be complete. Rethrows errors of `read`; if nothing was
+   * written by then, the zip does not contain the file and can continue.
    */
   async add(file: ZipFile): Promise<void> {
     const offset = this.#at;
@@ -138,7 +138,7 @@ class DirectoryBlocks implements ZipDirectory {
   }
 }
 
-/** The fields shared by a file's local header and its directory entry. */
+/** Fields that a file's local header and its directory entry share. */
 function commonFields(modifiedAt: number, isLarge: boolean): Buffer {
   const at = new Date(modifiedAt);
   // Zip times begin in 1980 and have a resolution of two seconds.

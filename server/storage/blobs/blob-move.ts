@@ -1,6 +1,6 @@
 /**
- * Copies the sealed bytes of every object to another store. Existing copies are kept, so that an interrupted
- * move continues. No Cloudlet may use the stores meanwhile.
+ * Copies the sealed bytes of every object to another store. Existing copies are kept, so that an
+ * interrupted move continues. No Cloudlet may use the stores at the same time.
  */
 import { eachOf } from '../../platform/concurrency.ts';
 import { plural } from '../../platform/plural.ts';
@@ -23,9 +23,9 @@ export interface MoveFigures {
 }
 
 export interface MovedBlobs extends MoveFigures {
-  /** Blobs that were read back from the new store, and verified. */
+  /** Blobs that were read back from the new store and verified. */
   readonly compared: number;
-  /** Names of blobs that are known to be damaged, and are damaged there too or missing. */
+  /** Names of blobs that are known to be damaged, and are damaged or missing in the new store too. */
   readonly damaged: readonly string[];
 }
 
@@ -37,8 +37,8 @@ const SAMPLE = 20;
 const SHOWN = 5;
 
 /**
- * Rejects with a one-line Error if a blob is missing that is not known to be damaged, or if a copy differs
- * from its source; and with the stores' errors. The new store then has some of the blobs.
+ * Rejects with a one-line Error if a blob that is not known to be damaged is missing, or if a copy
+ * differs from its source; and with the stores' errors. The new store then has some of the blobs.
  */
 export async function moveBlobs(deps: BlobMoveDeps): Promise<MovedBlobs> {
   const { store, onProgress } = deps;
@@ -86,7 +86,7 @@ async function* bytesOf(raw: RawBlob): AsyncIterable<Uint8Array> {
   if (bytes !== undefined) yield* bytes;
 }
 
-/** Reads the copy. False: it is damaged as its original is. */
+/** Reads the copy. False: it is damaged like its original. */
 async function isSound({ from, to, dataKeys }: BlobMoveDeps, row: NamedBlobRow): Promise<boolean> {
   const { name, size_bytes: sizeBytes } = row;
   const ref = { name, sizeBytes, dataKey: await dataKeys.open(row) };

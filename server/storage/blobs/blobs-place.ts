@@ -1,4 +1,4 @@
-/** The place of the bytes of this cloud's objects: files of the data directory, or a bucket of S3. */
+/** Where the bytes of this cloud's objects are stored: in files of the data directory, or in an S3 bucket. */
 import { BlobLocationStore } from '../../metadata/blob-location-store.ts';
 import type { Metadata } from '../../metadata/metadata.ts';
 import { StartupError } from '../../platform/data-directory.ts';
@@ -12,9 +12,9 @@ export async function assertFiles(metadata: Metadata): Promise<void> {
 }
 
 /**
- * Opens the bucket with this label, and stores it as the place of the objects. `open` is told whether no
- * objects exist yet, so that the bucket may become this cloud's. Throws StartupError if the objects are
- * files.
+ * Opens the bucket with this label, and stores it as the location of the objects. `open` is told
+ * whether no objects exist yet, so that this cloud may take over the bucket. Throws StartupError if
+ * the objects are files.
  */
 export async function openAtBucket<T>(
   metadata: Metadata,

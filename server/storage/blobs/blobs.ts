@@ -1,7 +1,7 @@
 /**
- * The blob store that object storage needs. A blob is written once, under an unguessable name, and never
- * changed; the row that references it is the commit point, so a blob without a row is an orphan for the
- * sweeper and a crash needs no repair.
+ * The blob store for object storage. A blob is written once, under an unguessable name, and never
+ * changed; the row that references it is the commit point, so a blob without a row is an orphan for
+ * the sweeper and a crash needs no repair.
  */
 import type { DigestName, Digests } from '../../../libs/s3-wire/index.ts';
 
@@ -17,7 +17,7 @@ export interface BlobRef {
 export interface NewBlobOptions {
   /** 32 bytes, which encrypt the blob, or null. */
   readonly dataKey: Uint8Array | null;
-  /** The account whose upload it is: where memory is short, each account gets a share. */
+  /** The account that uploads: when memory is short, each account gets a share. */
   readonly owner?: number;
   /** Computed while the bytes are stored; default: none. */
   readonly digests?: readonly DigestName[];
@@ -29,16 +29,16 @@ export interface NewBlobOptions {
 export interface WrittenBlob {
   readonly name: string;
   readonly sizeBytes: number;
-  /** The digests that were asked for, of the plaintext. */
+  /** The requested digests of the plaintext. */
   readonly digests: Digests;
 }
 
 export interface BlobWriter {
   readonly name: string;
   /**
-   * Takes the bytes (they are copied before the call returns). Returns undefined while the buffer has space,
-   * else a promise that resolves when the caller may write again. `endsPiece`: a piece ends with them. Throws
-   * or rejects with AppError `out_of_space`, `read_only`; the writer must then be aborted.
+   * Copies the bytes before the call returns. Returns undefined while the buffer has space, else a
+   * promise that resolves when the caller may write again. `endsPiece`: a piece ends with them.
+   * Throws or rejects with AppError `out_of_space`, `read_only`; the writer must then be aborted.
    */
   write(chunk: Uint8Array, endsPiece?: boolean): Promise<void> | undefined;
   /** Resolves when the bytes and the directory entry are on disk (fsync). Not callable after abort. */
@@ -56,8 +56,8 @@ export interface BlobWriter {
 }
 
 /**
- * Takes verified plaintext. The memory is valid only until the returned promise settles or, if none is
- * returned, until the call returns.
+ * Receives verified plaintext. The memory is valid only until the returned promise settles or, if
+ * none is returned, until the call returns.
  */
 export type BlobSink = (chunk: Uint8Array) => Promise<void> | undefined;
 
@@ -70,13 +70,13 @@ export interface BlobRange {
 
 export interface BlobReader {
   readonly sink: BlobSink;
-  /** Ends the read early. */
+  /** Stops reading early. */
   readonly signal?: AbortSignal;
 }
 
 export interface StoredBlob {
   readonly name: string;
-  /** Bytes taken on disk. */
+  /** Bytes used on disk. */
   readonly storedBytes: number;
   /** Last change, ms since 1970. */
   readonly modifiedAt: number;
@@ -84,7 +84,7 @@ export interface StoredBlob {
 
 /** The stored bytes of a blob, sealed, unchanged. */
 export interface RawBlob {
-  /** The path of its file in a data directory that has its blobs as files. */
+  /** The path of the blob's file in a data directory that stores blobs as files. */
   readonly path: string;
   /** Path of the file on this host, if the blob is a file; it may be removed later. */
   readonly absolutePath?: string;
@@ -101,19 +101,19 @@ export interface RawCopy {
 }
 
 export interface BlobStore {
-  /** Age that a stored blob without a row has at least, before it is known to be no upload under way, ms. */
+  /** Minimum age, ms, of a stored blob without a row that cannot belong to an upload in progress. */
   readonly minOrphanAgeMs: number;
-  /** False while it cannot be reached from here. */
+  /** False while the store is unreachable. */
   readonly works: boolean;
   /**
-   * Begins a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error and
+   * Creates a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error and
    * `out_of_space` when the disk is nearly full.
    */
   create(options: NewBlobOptions): Promise<BlobWriter>;
   /**
-   * Hands the bytes of `range` to `sink` in order. Every chunk is verified before it is handed over:
-   * on a flipped bit, a truncated or a swapped file rejects with AppError `data_corrupted` and the sink
-   * sees no byte of the bad chunk. Stops early when `signal` aborts (rejects with its reason).
+   * Passes the bytes of `range` to `sink` in order. Every chunk is verified first: a flipped bit,
+   * or a truncated or swapped file, rejects with AppError `data_corrupted` and the sink sees no
+   * byte of the bad chunk. Stops early when `signal` aborts (rejects with its reason).
    */
   read(ref: BlobRef, range: BlobRange, reader: BlobReader): Promise<void>;
   /** Removes a blob; a missing one is no error. */
@@ -123,8 +123,8 @@ export interface BlobStore {
   /** True while the stored blobs are known to belong to this cloud. */
   isOurs(): Promise<boolean>;
   /**
-   * Removes what writes left that ended without a blob, and that list() does not show. Only what was begun
-   * before `before`, ms since 1970. Resolves to the number of writes.
+   * Removes leftovers of failed writes that list() does not show, if they were begun before
+   * `before`, ms since 1970. Resolves to the number of writes.
    */
   removeUnfinished(before: number): Promise<number>;
   /** The stored bytes of a blob; they are not verified. */
@@ -138,6 +138,6 @@ export interface BlobStore {
   storeRaw(copy: RawCopy): Promise<void>;
   /** True from when the blob is created until it is released or aborted. */
   isBeingWritten(name: string): boolean;
-  /** Stops the worker threads. Writers still open are aborted. */
+  /** Stops the worker threads. Open writers are aborted. */
   close(): Promise<void>;
 }

@@ -14,7 +14,7 @@ const COLUMNS = `v.id, v.version_id, v.size_bytes, v.etag, v.mime_type, v.storag
   v.created_at, v.is_null, v.headers, v.checksum, v.tags, v.acl, ${LOCK_COLUMNS}, v.row_crc, v.tags_crc,
   v.acl_crc, v.lock_crc, v.damaged_at, o.id AS object, o.object_id, o.name, o.row_crc AS object_crc`;
 
-/** Bytes that more rows name are not counted: each copy of an object would count all the others. */
+/** Bytes shared by several rows are not counted: each copy of an object would count all the others. */
 const MOST_COUNTED = 1000;
 /** A version's bytes have its size, and the count of rows that reference them is right. */
 const HAS_ITS_BYTES = `EXISTS (SELECT 1 FROM blobs bl WHERE bl.id = v.blob AND bl.size_bytes = v.size_bytes

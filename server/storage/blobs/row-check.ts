@@ -28,7 +28,7 @@ export class RowCheck {
     this.#deps = deps;
   }
 
-  /** Verifies all rows, and marks those that are damaged. Their numbers. Throws the reason of `signal`. */
+  /** Verifies all rows and marks damaged ones. Resolves with their numbers. Throws the reason of `signal`. */
   async run(signal: AbortSignal): Promise<{ versions: number; buckets: number }> {
     const { rows } = this.#deps;
     const buckets = await this.#walk<CheckedBucketRow>(signal, {
@@ -57,13 +57,13 @@ export class RowCheck {
     }
   }
 
-  /** Looks again at the row of a version, by its id, that a reader found damaged. */
+  /** Verifies again the row of a version, by its id, that a reader found damaged. */
   async look(id: number): Promise<void> {
     const row = await this.#deps.rows.row(id);
     if (row !== undefined) await this.#store(this.#after(row));
   }
 
-  /** Like lookAt(), for the row of a bucket. */
+  /** Like the method above, for the row of a bucket. */
   async lookAtBucket(id: number): Promise<void> {
     const row = await this.#deps.rows.bucket(id);
     if (row !== undefined) await this.#store(this.#afterBucket(row));

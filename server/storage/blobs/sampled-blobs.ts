@@ -13,7 +13,7 @@ export interface SampledBlobsDeps {
   readonly keys: Sealer;
 }
 
-/** Resolves with the bytes that were read. Rejects with the first that differs. */
+/** Resolves with the number of bytes read. Rejects with the first difference. */
 export async function readSampledBlobs(names: readonly string[], deps: SampledBlobsDeps): Promise<number> {
   const { metadata, blobs, keys } = deps;
   const [store, dataKeys] = [new BlobSql(metadata), openDataKeys(metadata, keys, AGELESS)];
@@ -29,7 +29,7 @@ export async function readSampledBlobs(names: readonly string[], deps: SampledBl
   return bytes;
 }
 
-/** The MD5 of bytes under a named or a customer's key is nowhere: their etag is random. */
+/** The MD5 of bytes under a named or a customer's key is not stored: their etag is random. */
 const MD5 = /^[0-9a-f]{32}$/;
 
 async function readBlob(

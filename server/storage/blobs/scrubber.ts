@@ -1,6 +1,6 @@
 /**
- * Reads and verifies every stored byte, so that damage is found while a copy may still exist. Progress
- * survives a restart. Damaged versions are marked, listed in the status, and never sent.
+ * Reads and verifies every stored byte, so that damage is found while a copy may still exist.
+ * Progress survives a restart. Damaged versions are marked, listed in the status, and never sent.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Changes } from '../../metadata/change.ts';
@@ -40,11 +40,11 @@ interface Progress {
   readonly checkedBlobs: number;
   readonly checkedBytes: number;
   readonly damagedBlobs: number;
-  /** Missing in states stored before databases were verified. */
+  /** Missing in states of versions that did not verify databases. */
   readonly checkedDatabases?: number;
-  /** Missing in states stored before rows of objects were. */
+  /** Missing in states of versions that did not verify rows of objects. */
   readonly checkedRows?: number;
-  /** Missing in states of earlier versions, which did not check rows of buckets. */
+  /** Missing in states of versions that did not verify rows of buckets. */
   readonly checkedBuckets?: number;
 }
 
@@ -121,7 +121,7 @@ export class Scrubber {
     return this.#deps.rowCheck.damagedBuckets(DAMAGE_SHOWN);
   }
 
-  /** Marks a blob, by its row id, as damaged and raises the alarm: a reader has found the damage. */
+  /** Marks a blob, by its row id, as damaged and raises the alarm, after a reader has found the damage. */
   async noteDamaged(blob: number): Promise<void> {
     const { changes, store, clock } = this.#deps;
     await changes.store([store.setDamaged(blob, clock.now())]);
@@ -211,7 +211,7 @@ export class Scrubber {
     await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
-  /** True if the blob is sound, or was deleted meanwhile. Updates its damage mark. */
+  /** True if the blob is intact, or was deleted in the meantime. Updates its damage mark. */
   async #check(blob: BlobRow): Promise<boolean> {
     const { changes, store, clock } = this.#deps;
     const sound = await this.#verify(blob);

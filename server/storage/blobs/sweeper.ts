@@ -17,11 +17,11 @@ export interface SweeperDeps {
   readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly sweepGuard: SweepGuard;
-  /** A file younger than this may belong to an upload about to be committed. */
+  /** A younger file may belong to an upload about to be committed. */
   readonly graceMs: number;
   /** False after a disk error: only a restart shows which rows are stored. */
   readonly isWritable: () => boolean;
-  /** True while a recovery point is copied: the blobs it references must stay. */
+  /** True while a recovery point is copied: the blobs that it references must not be removed. */
   readonly isHeld: () => Promise<boolean>;
 }
 

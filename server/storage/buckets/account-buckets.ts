@@ -30,7 +30,7 @@ async function listBuckets(reads: Reads, accountId: number): Promise<AccountReso
   }
 }
 
-/** Settings that are left out are no lack: their reasons are in the guide. */
+/** Settings that are left out are not reported; the guide explains why. */
 function lacksOf({ refusals, refused, kept }: BucketRestore): string[] {
   const named = refusals.map(({ name, reason }) => `${name}: ${reason}`);
   const more = refused - named.length;

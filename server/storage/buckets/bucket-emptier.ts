@@ -33,8 +33,8 @@ export class BucketEmptier {
   }
 
   /**
-   * Empties and removes the bucket, while uploads to it are refused. Throws what empty() does; nothing is
-   * removed if a version is locked.
+   * Empties and removes the bucket, while uploads to it are refused. Throws the errors of empty();
+   * nothing is removed if a version is locked.
    */
   async remove(call: Call, bucketName: string): Promise<Bucket> {
     const { principal } = call;

@@ -1,17 +1,17 @@
 /**
- * Settings of S3 on a bucket. They are read with the bucket's row, so that they cost no read of their own.
+ * S3 settings of a bucket. They are read with the bucket's row, so that they cost no extra read.
  */
 import type { Lifecycle } from '../lifecycle/lifecycle-rules.ts';
 import type { DefaultRetention, LockMode } from '../objects/object-lock.ts';
 
-/** A permission for scripts of other origins; patterns hold at most one `*`. */
+/** A permission for scripts of other origins; patterns contain at most one `*`. */
 export interface CorsRule {
   readonly id?: string;
   readonly origins: readonly string[];
   readonly methods: readonly string[];
-  /** Headers that they may send. */
+  /** Allowed request headers. */
   readonly headers: readonly string[];
-  /** Headers that they may read. */
+  /** Readable response headers. */
   readonly exposed: readonly string[];
   readonly maxAgeSeconds?: number;
 }
@@ -23,7 +23,7 @@ export interface ObjectLockDefault {
   readonly years?: number;
 }
 
-/** Rights that an access control list gives its grantee. */
+/** Permissions that an access control list grants. */
 export type GrantPermission = 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL';
 
 /** An account as other accounts see it. */
@@ -33,27 +33,27 @@ export interface AccountName {
   readonly name: string;
 }
 
-/** To an account, or to a group: everyone, everyone who signs, the writer of logs. */
+/** An account, or a group: everyone, everyone with credentials, the log delivery. */
 export type Grant = { readonly permission: GrantPermission } & (
   | AccountName
   | { readonly group: 'all' | 'authenticated' | 'logs' }
 );
 
-/** The list of an object. */
+/** The access control list of an object. */
 export interface Acl {
   /** Default: the bucket's. */
   readonly owner?: AccountName;
   readonly grants: readonly Grant[];
 }
 
-/** Ownership of objects that others upload; `BucketOwnerEnforced` disables access control lists. */
+/** Ownership of objects that other accounts upload; `BucketOwnerEnforced` disables access control lists. */
 export type Ownership = 'BucketOwnerEnforced' | 'BucketOwnerPreferred' | 'ObjectWriter';
 
-/** Four switches: while true, such grants are refused or ignored. */
+/** Four switches; while one is true, such grants are refused or ignored. */
 export interface PublicAccess {
-  /** New lists that grant to everyone. */
+  /** New access control lists that grant to everyone. */
   readonly blockAcls: boolean;
-  /** Grants of lists to everyone. */
+  /** Grants to everyone in access control lists. */
   readonly ignoreAcls: boolean;
   /** New policies that grant to everyone. */
   readonly blockPolicy: boolean;
@@ -74,7 +74,7 @@ export interface BucketPolicy {
 export interface BucketSettings {
   readonly cors?: readonly CorsRule[];
   readonly lifecycle?: Lifecycle;
-  /** Object lock is enabled, and stays so. */
+  /** Object lock is enabled; it cannot be disabled. */
   readonly lock?: { readonly byDefault?: ObjectLockDefault };
   readonly policy?: BucketPolicy;
   readonly publicAccess?: PublicAccess;
@@ -82,9 +82,9 @@ export interface BucketSettings {
   /** The access control list of the bucket; absent: only the owner. */
   readonly acl?: readonly Grant[];
   readonly tags?: Readonly<Record<string, string>>;
-  /** Writes, or all downloads too, have entries in the audit log. */
+  /** Whether writes, or downloads too, have entries in the audit log. */
   readonly dataEvents?: 'writes' | 'all';
-  /** The named key that encrypts uploads, where the bucket encrypts them. */
+  /** The named key that encrypts uploads, if the bucket encrypts them. */
   readonly namedKey?: { readonly keyId: string; readonly bucketKey: boolean };
 }
 
@@ -123,7 +123,7 @@ export function withSettings(
   return settingsText({ ...settingsOf(row), ...changed });
 }
 
-/** The text for the row; null where nothing is set. */
+/** The text for the row; null if nothing is set. */
 export function settingsText(settings: SettingsChange): string | null {
   const text = JSON.stringify(settings);
   return text === '{}' ? null : text;

@@ -1,7 +1,7 @@
 /**
- * SQL of buckets, the counters kept with them, and the checksums of their rows, as blobs/row-checksums.ts has
- * them for objects. A flipped bit in a policy, or in what says whether versions are kept, would give or
- * destroy what nobody meant to, so a damaged row is refused.
+ * SQL of buckets, their counters, and the checksums of their rows (see blobs/row-checksums.ts). A
+ * flipped bit in a policy, or in the versioning state, could grant access or delete data, so a
+ * damaged row is refused.
  */
 import { crc32 } from 'node:zlib';
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
@@ -35,8 +35,8 @@ export interface HeldBucketRow extends BucketRow {
 }
 
 /**
- * Every column, and its fate in a bucket created like another one: settings are copied. Separate statements
- * read a `state`.
+ * Every column, and what a bucket created like another one does with it: settings are copied. A
+ * `state` is read by separate statements.
  */
 const COLUMNS = {
   id: 'identity',
@@ -74,7 +74,7 @@ function pick<K extends keyof BucketRow>(row: Pick<BucketRow, K>, columns: reado
   return Object.fromEntries(columns.map((column) => [column, row[column]])) as Pick<BucketRow, K>;
 }
 
-/** The part of a row that a bucket made like it shares. */
+/** The part of a row that a bucket created like it shares. */
 export type BucketLike = Pick<BucketRow, ColumnOf<'setting'>>;
 export const likeOf = (row: BucketRow): BucketLike => pick(row, columnsOf('setting'));
 
@@ -201,8 +201,8 @@ export class BucketSql {
   }
 
   /**
-   * Schedules a run of the lifecycle rules at `due`; null: there are no rules, and a run only tells of
-   * earlier removals.
+   * Schedules a run of the lifecycle rules at `due`; null: there are no rules, and the run only
+   * reports earlier removals.
    */
   scheduleLifecycle(id: number, due: number | null): Statement {
     if (due === null) {
@@ -238,7 +238,7 @@ interface BucketFacts {
   readonly created_at: number;
 }
 
-/** Its owner changes these, always together with the checksum. */
+/** The owner changes these, always together with the checksum. */
 export interface BucketModes {
   readonly versioning: number;
   readonly encryption: number;
@@ -246,7 +246,7 @@ export interface BucketModes {
 }
 
 export interface BucketChecksums {
-  /** Null: a row of an earlier version, which the scrub has not seen. */
+  /** Null: a row of an earlier version of Cloudlet, not scrubbed yet. */
   readonly row_crc: number | null;
   readonly settings_crc: number | null;
 }
@@ -268,7 +268,7 @@ export function isSoundBucket(row: CheckedBucket): boolean {
   );
 }
 
-/** The refusal of a row that is damaged. */
+/** The error for a damaged row. */
 export function damagedBucket(row: Pick<BucketFacts, 'name'>): AppError {
   return new AppError('data_corrupted', `The settings of the bucket ${row.name} are damaged`, {
     hint: 'List and download its objects over the REST API, store them in a new bucket, then delete this one; or restore it from an earlier recovery point',

@@ -46,7 +46,7 @@ export interface BucketsDeps {
   readonly onDamagedBucket: (bucket: number) => void;
 }
 
-/** Changes that only S3 clients ask for. */
+/** Changes that only S3 clients request. */
 interface S3Change {
   readonly suspends?: boolean;
   readonly namedKey?: BucketSettings['namedKey'] | null;
@@ -67,8 +67,9 @@ export class Buckets {
   }
 
   /**
-   * Other accounts reach it by its name if no other bucket has that; `isGlobal`: it must be so. Throws
-   * `invalid_bucket_name`, `bucket_exists`, `bucket_name_taken`, `insufficient_credits`, `quota_exceeded`.
+   * Other accounts reach it by its name if no other bucket has that name; `isGlobal`: this is
+   * required. Throws `invalid_bucket_name`, `bucket_exists`, `bucket_name_taken`,
+   * `insufficient_credits`, `quota_exceeded`.
    */
   async create(
     call: Call,
@@ -105,8 +106,8 @@ export class Buckets {
   }
 
   /**
-   * Whether the name is another account's on the S3 door: a bucket of it has the name, or had it and the name
-   * rests. If not, the change takes the name.
+   * Whether the name belongs to another account on the S3 origin: one of its buckets has the name,
+   * or had it recently. If not, the change reserves the name.
    */
   async #isHeld(change: Change, { name, account_id: accountId }: Pick<BucketRow, 'name' | 'account_id'>) {
     const { store, resting, clock } = this.#deps;
@@ -122,7 +123,7 @@ export class Buckets {
   }
 
   /**
-   * The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's, and
+   * The caller's bucket of that name. Throws `bucket_not_found`, also if it is someone else's, and
    * `data_corrupted`.
    */
   async find(principal: Principal, name: string): Promise<BucketRow> {
@@ -130,8 +131,8 @@ export class Buckets {
   }
 
   /**
-   * find() for those who use none of its settings, so that a bucket whose row is damaged can be listed, read
-   * and removed. Throws `bucket_not_found`.
+   * Same as find() for callers that use none of its settings, so that a bucket with a damaged row
+   * can be listed, read and removed. Throws `bucket_not_found`.
    */
   async findAny(principal: Principal, name: string): Promise<BucketRow> {
     const row = await this.#deps.store.find(principal.accountId, name);
@@ -139,7 +140,7 @@ export class Buckets {
     return row;
   }
 
-  /** Throws `data_corrupted`, and has the row marked. */
+  /** Throws `data_corrupted`, and marks the row as damaged. */
   #sound<R extends BucketRow | undefined>(row: R): R {
     if (row === undefined || isSoundBucket(row)) return row;
     this.#deps.onDamagedBucket(row.id);
@@ -188,10 +189,10 @@ export class Buckets {
   }
 
   /**
-   * Settings apply to later uploads; stored objects do not change. `suspends`: versioning that was never on
-   * is suspended too, as S3 clients may ask. `namedKey`: null, none; without, it stays while there is
-   * encryption. Throws `bucket_not_found`, `scope_required`, and `object_locked` for suspending versioning
-   * where object lock is enabled.
+   * Settings apply to later uploads; stored objects do not change. `suspends`: versioning that was
+   * never on is suspended too, as S3 clients may request. `namedKey`: null, none; if missing, it is
+   * unchanged while there is encryption. Throws `bucket_not_found`, `scope_required`, and
+   * `object_locked` for suspending versioning while object lock is enabled.
    */
   async change(
     call: Call,
@@ -216,9 +217,9 @@ export class Buckets {
   }
 
   /**
-   * Sets one of the settings of S3; undefined removes it. `check` throws where the others do not allow that.
-   * Throws `bucket_not_found`, `scope_required`, and `object_locked` for object lock that is to end, or to
-   * begin without versioning.
+   * Sets one of the S3 settings; undefined removes it. `check` throws if the other settings do not
+   * allow it. Throws `bucket_not_found`, `scope_required`, and `object_locked` for disabling object
+   * lock, or enabling it without versioning.
    */
   // biome-ignore lint/complexity/useMaxParams: what is set, and when not
   async configure<N extends SettingName>(
@@ -236,8 +237,9 @@ export class Buckets {
   }
 
   /**
-   * Sets and removes some of the settings of S3 in one commit, which resolves to what `answer` makes of all
-   * of them. `check` throws where the present ones do not allow that. Throws what configure() throws.
+   * Sets and removes some of the S3 settings in one commit, which resolves to the result of
+   * `answer` for all of them. `check` throws if the present settings do not allow it. Throws the
+   * errors of configure().
    */
   async configureAll<T>(
     call: Call,
@@ -288,7 +290,7 @@ export class Buckets {
     if (this.#deleting.has(id)) throw bucketNotFound(name);
   }
 
-  /** Throws `bucket_not_empty` while it has anything, including versions and markers. */
+  /** Throws `bucket_not_empty` while the bucket has objects, versions or markers. */
   async removeEmpty(call: Call, name: string): Promise<Bucket> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
     const { changes, store, billing, resting, clock } = this.#deps;

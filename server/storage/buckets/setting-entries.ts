@@ -1,6 +1,7 @@
 /**
- * The settings of a bucket that are documents: one entry each, with its form in the JSON API and what a
- * restored bucket has of it. A new one begins here; `s3/settings/` and the console have an entry for it too.
+ * The settings of a bucket that are documents: one entry each, with its form in the JSON API and
+ * its value in a restored bucket. Add new settings here; `s3/settings/` and the console need an
+ * entry too.
  */
 import { namedObject, type Static, type TSchema, Type } from '../../platform/json/json-schema.ts';
 import type { LifecycleRule } from '../lifecycle/lifecycle-rules.ts';
@@ -128,7 +129,7 @@ type Restore<N extends keyof BucketSettings> = (
 interface Entry<N extends SettingName, S extends TSchema> {
   /** Schema of the setting in the JSON API, where null means not set. */
   readonly schema: S;
-  /** Converts the value of the JSON API, unchecked. Null: `s3/` does it, because it names accounts. */
+  /** Converts the value of the JSON API, unchecked. Null: `s3/` converts it, because it names accounts. */
   readonly stored: N extends 'acl' | 'policy' ? null : (value: Static<S>) => Value<N>;
   /** Converts the stored value for the JSON API. `owner`: canonical id. */
   readonly shown: (value: Value<N>, owner: string) => Static<S> | null;
@@ -304,7 +305,7 @@ const RESTORED = {
   },
 } satisfies { readonly [N in keyof Required<BucketSettings>]: { readonly restored: Restore<N> } };
 
-/** The settings of a bucket that is restored with its history: never more open than it was. */
+/** The settings of a bucket that is restored with its history: never more public than before. */
 export async function restoredSettings(restoring: Restoring): Promise<SettingsChange> {
   const found: [string, unknown][] = [];
   for (const name of Object.keys(RESTORED) as (keyof typeof RESTORED)[]) {

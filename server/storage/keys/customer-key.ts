@@ -1,7 +1,8 @@
 /**
- * A key that the client keeps and sends with each request (SSE-C). It encrypts the bytes before they are
- * stored like all others, sealed or checked in frames: so they can be verified, moved and restored without
- * it. Stored is a salt, and an HMAC by which the key is known again.
+ * A key that the client keeps and sends with each request (SSE-C). It encrypts the bytes before
+ * they are stored like all others, sealed or checked in frames: so they can be verified, moved and
+ * restored without it. The record stored beside them has a salt, and an HMAC that identifies the
+ * key.
  */
 import { createCipheriv, createHmac, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../platform/errors.ts';
@@ -60,7 +61,7 @@ export class CustomerKey {
   }
 }
 
-/** Refuses what only a client that has the key can read. */
+/** The error for requests that need the client's key. */
 export function customerKeyRequired(name: string): AppError {
   return new AppError('customer_key_required', `${name} is encrypted with a customer-provided key (SSE-C)`, {
     hint: 'Read it over S3, with the headers x-amz-server-side-encryption-customer-*',

@@ -17,7 +17,7 @@ export type Encryption =
 export interface SealedDataKey {
   /** null: the blob is not encrypted. */
   readonly wrapped_key: Uint8Array | null;
-  /** Row id of the named key that wraps it too; null: none. */
+  /** Row id of the named key that wraps the data key too; null: none. */
   readonly named_key: number | null;
 }
 

@@ -11,7 +11,7 @@ export class KeyedDigest {
   readonly #gmac: ReturnType<typeof gmacOf>;
   #bytes = 0;
 
-  /** 32 bytes, used for nothing else. */
+  /** 32 bytes, used only here. */
   constructor(key: Uint8Array) {
     this.#key = key;
     this.#gmac = gmacOf(createHmac('sha256', key).update('gmac').digest());

@@ -52,7 +52,7 @@ export class NamedKeySql {
     };
   }
 
-  /** `disabledAt`: null enables it. Refuses when it is gone. */
+  /** `disabledAt`: null enables it. Refuses if the key is gone. */
   setDisabled(id: number, disabledAt: number | null): Statement {
     return {
       sql: 'UPDATE encryption_keys SET disabled_at = ? WHERE id = ?',

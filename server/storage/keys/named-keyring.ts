@@ -21,7 +21,7 @@ export interface NamedKey {
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Opened keys in memory. */
+/** Maximum opened keys in memory. */
 const KEPT = 1000;
 
 export interface NamedKeyringDeps {
@@ -43,7 +43,7 @@ export class NamedKeyring {
   }
 
   /**
-   * The account's key of that name, or ARN that ends in it, to encrypt with. Throws
+   * The account's key of that name, or of an ARN that ends in it, for encryption. Throws
    * `encryption_key_not_found`, `encryption_key_disabled`.
    */
   async find(accountId: number, keyId: string): Promise<NamedKey> {
@@ -63,7 +63,7 @@ export class NamedKeyring {
     return this.#opened.get(id);
   }
 
-  /** Must be called after a key was changed; null: any may have. */
+  /** Call after a key was changed; null: any key may have changed. */
   forget(id: number | null): void {
     this.#opened.forget(id ?? undefined);
   }

@@ -1,6 +1,6 @@
 /**
- * Named keys of accounts (SSE-KMS): each wraps the data keys of the objects that S3 clients store with its
- * name, and is itself sealed under the master key. The names are the account's own.
+ * Named keys of accounts (SSE-KMS): each wraps the data keys of the objects that S3 clients store
+ * under its name, and is itself sealed under the master key. Names belong to the account.
  */
 import type { Call, Principal } from '../../calls/principal.ts';
 import type { Changes } from '../../metadata/change.ts';
@@ -50,7 +50,10 @@ export class NamedKeys {
     return (await this.#deps.store.list(accountId, MAX_KEYS)).map(present);
   }
 
-  /** Disables or enables a key; it is so already: no error. Throws `encryption_key_not_found`. */
+  /**
+   * Disables or enables a key; no error if it is in that state already. Throws
+   * `encryption_key_not_found`.
+   */
   change(call: Call, keyId: string, { enabled }: { readonly enabled: boolean }): Promise<EncryptionKey> {
     const { store, changes, clock } = this.#deps;
     assertUnlimited(call.principal);

@@ -1,6 +1,6 @@
 /**
- * Rules that remove objects by themselves, as pure functions: what a rule covers, and when. Times are those
- * of the wall clock; a day ends at midnight UTC, as with AWS.
+ * Lifecycle rules as pure functions: which objects a rule covers, and when they expire. Times are
+ * those of the wall clock; a day ends at midnight UTC, as with AWS.
  */
 
 /** One rule. A number of days counts from creation, or from the day on which a version was replaced. */
@@ -8,8 +8,8 @@ export interface LifecycleRule {
   readonly id: string;
   readonly isEnabled: boolean;
   /**
-   * The form in which the client said what it covers: an old Prefix, a Filter with one condition or none, or
-   * several.
+   * The form in which the client specified the objects: an old Prefix, a Filter with at most one
+   * condition, or with several.
    */
   readonly form: 'prefix' | 'filter' | 'and';
   readonly prefix?: string;
@@ -29,7 +29,7 @@ export interface LifecycleRule {
 
 export interface Lifecycle {
   readonly rules: readonly LifecycleRule[];
-  /** AWS' `x-amz-transition-default-minimum-object-size`: kept and shown, of no effect. */
+  /** AWS' `x-amz-transition-default-minimum-object-size`: stored and shown, without effect. */
   readonly minimumSize?: string;
 }
 
@@ -41,7 +41,7 @@ export interface DayLength {
 export const DAY_MS = 24 * 3_600_000;
 export const REAL_DAYS: DayLength = { dayMs: DAY_MS };
 
-/** An object as filters see it. */
+/** An object as seen by filters. */
 export interface Filtered {
   readonly name: string;
   readonly size_bytes: number;
@@ -50,7 +50,7 @@ export interface Filtered {
   readonly created_at: number;
 }
 
-/** When an object expires, and the rule that says so. */
+/** When an object expires, and the rule for it. */
 export interface Expiry {
   readonly at: number;
   readonly ruleId: string;
@@ -83,7 +83,7 @@ function earliest(found: readonly (Expiry | undefined)[]): Expiry | undefined {
   return found.reduce((first, each) => (each && (!first || each.at < first.at) ? each : first), undefined);
 }
 
-/** The end of the current version of an object. */
+/** When the current version of an object expires. */
 export function currentExpiry(
   { rules }: Lifecycle,
   object: Filtered,
@@ -97,7 +97,7 @@ export function currentExpiry(
   );
 }
 
-/** The end of an older version that was replaced at `since` and has `newer` older versions before it. */
+/** When an older version expires that was replaced at `since` and has `newer` older versions before it. */
 export function noncurrentExpiry(
   { rules }: Lifecycle,
   object: Filtered & { readonly since: number; readonly newer: number },
@@ -113,7 +113,7 @@ export function noncurrentExpiry(
   );
 }
 
-/** The end of a delete marker that hides nothing: at once, or at the age at which objects go. */
+/** When a delete marker that hides nothing expires: at once, or at the age at which objects expire. */
 export function markerExpiry(
   { rules }: Lifecycle,
   marker: Pick<Filtered, 'name' | 'created_at'>,
@@ -133,7 +133,7 @@ export function markerExpiry(
   );
 }
 
-/** The end of an upload in parts that was not completed. */
+/** When an incomplete multipart upload expires. */
 export function uploadExpiry(
   { rules }: Lifecycle,
   upload: Pick<Filtered, 'name' | 'created_at'>,
@@ -148,7 +148,7 @@ export function uploadExpiry(
 }
 
 /**
- * The prefixes under which enabled rules remove objects, in the order of names and none within another;
+ * The prefixes under which enabled rules remove objects, in order of name and without overlaps;
  * empty: no rule does.
  */
 export function coveredPrefixes({ rules }: Lifecycle): string[] {

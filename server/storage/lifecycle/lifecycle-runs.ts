@@ -1,8 +1,9 @@
 /**
- * Runs the lifecycle rules of all buckets. A run goes over one bucket, a slice of its versions at a time;
- * each account has one slice in a turn, so that a million objects of one do not delay the others. Where it
- * goes on is kept with the bucket: after a crash the last slice is looked at again. What goes is decided
- * once more in the commit that removes it, and counted there; one event for each slice tells the count.
+ * Runs the lifecycle rules of all buckets. A run covers one bucket, a slice of its versions at a
+ * time; each account has one slice per turn, so that a million objects of one do not delay the
+ * others. The position is stored with the bucket: after a crash the last slice is repeated. Every
+ * expiry is checked again in the commit that removes the version, and counted there; one event for
+ * each slice reports the count.
  */
 import { NOBODY, type Principal } from '../../calls/principal.ts';
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
@@ -49,7 +50,7 @@ export interface LifecycleRunsDeps extends DayLength {
   readonly announce: (event: LifecycleEvent) => readonly Statement[];
 }
 
-/** The last version that was looked at, and what the next one of the same name needs to know. */
+/** The last version inspected, and the facts needed for the next one of the same name. */
 interface Position {
   readonly phase: 'uploads' | 'versions';
   readonly name: string;
@@ -75,14 +76,14 @@ interface Removal {
 
 const START: Position = { phase: 'uploads', name: '', id: 0, object: 0, newer: 0, since: 0 };
 const NEWEST = Number.MAX_SAFE_INTEGER;
-/** Versions looked at in a turn of an account. */
+/** Versions inspected in a turn of an account. */
 const SLICE = 500;
 const UPLOADS = 100;
-/** Accounts whose buckets are read at a time. */
+/** Maximum accounts whose buckets are read at a time. */
 const ACCOUNTS = 64;
-/** Names that are worked on at a time. */
+/** Maximum names processed at a time. */
 const AT_ONCE = 64;
-/** Versions of one name that are removed in one commit: more would delay others. */
+/** Versions of one name removed in one commit: more would delay others. */
 const REMOVED_AT_ONCE = 64;
 
 export class LifecycleRuns {
@@ -104,7 +105,8 @@ export class LifecycleRuns {
   }
 
   /**
-   * A slice for every account. A bucket that fails keeps only its account from going on. False: none is due.
+   * Processes a slice for every account. If a bucket fails, only its account stops. False: no
+   * bucket is due.
    */
   async #turn(failed: Map<number, unknown>): Promise<boolean> {
     const { store, clock } = this.#deps;
@@ -142,11 +144,11 @@ export class LifecycleRuns {
     const advance = store.advance(bucket, due, next === null ? null : JSON.stringify(next));
     const event = await this.#event(bucket, slice);
     if (await changes.store([advance, ...event], 'skip')) return;
-    // The rules were changed meanwhile.
+    // The rules were changed in the meantime.
     if (event.length > 0) await changes.store(event, 'skip');
   }
 
-  /** Tells of all removals since the last event; those before a crash have no names. */
+  /** Reports all removals since the last event; those before a crash have no names. */
   async #event(
     { id, name: bucket, account_id: accountId }: DueRow,
     names?: { readonly first: string | undefined; readonly last: string | undefined },
@@ -159,7 +161,7 @@ export class LifecycleRuns {
     return [store.noteTold(id, removed), ...announce({ accountId, type, data, at: clock.now() })];
   }
 
-  /** The next midnight, as every rule is due at one. */
+  /** The next midnight: all rules are due at midnight. */
   #nextDue(): number {
     const { clock, dayMs } = this.#deps;
     const now = clock.now();
@@ -196,8 +198,8 @@ export class LifecycleRuns {
   }
 
   /**
-   * Versions under the prefixes of the rules, one more than the slice has, which tells whether the last one
-   * is alone; and where the next slice begins, null at the end.
+   * Versions under the prefixes of the rules, one more than the slice has, which shows whether the
+   * last one is alone; and where the next slice begins, null at the end.
    */
   async #read(bucket: DueRow, lifecycle: Lifecycle, from: Position) {
     const rows: AgedRow[] = [];

@@ -3,14 +3,14 @@ import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 import { BUCKET_COLUMNS, type BucketRow } from '../buckets/bucket-sql.ts';
 import { LOCK_COLUMNS, type LockRow } from '../objects/object-lock.ts';
 
-/** A bucket whose rules are to run. */
+/** A bucket whose rules are due. */
 export interface DueRow extends BucketRow {
   readonly lifecycle_due: number;
   /** JSON of a position; null: at the start. */
   readonly lifecycle_cursor: string | null;
 }
 
-/** A version as the rules see it. */
+/** A version as seen by the rules. */
 export interface AgedRow extends LockRow {
   /** Row id of the object. */
   readonly object: number;
@@ -62,7 +62,7 @@ export class LifecycleSql {
     );
   }
 
-  /** To be stored with a removal, whose event comes later. */
+  /** For the commit of a removal whose event comes later. */
   noteRemoved(bucketId: number, count: number): Statement {
     return {
       sql: 'UPDATE buckets SET lifecycle_removed = lifecycle_removed + ? WHERE id = ?',
@@ -71,7 +71,7 @@ export class LifecycleSql {
     };
   }
 
-  /** Number of removals that no event has told of. */
+  /** Number of removals not reported by an event. */
   async untold(bucketId: number): Promise<number> {
     const found = await this.#reads.get<{ lifecycle_removed: number }>(
       'SELECT lifecycle_removed FROM buckets WHERE id = ?',
@@ -80,7 +80,7 @@ export class LifecycleSql {
     return found?.lifecycle_removed ?? 0;
   }
 
-  /** To be stored with the event. Refuses if another node has told of them. */
+  /** For the commit of the event. Refuses if another node has reported them. */
   noteTold(bucketId: number, count: number): Statement {
     return {
       sql: `UPDATE buckets SET lifecycle_removed = lifecycle_removed - ?
@@ -91,7 +91,8 @@ export class LifecycleSql {
   }
 
   /**
-   * Goes on at `cursor`, or at its start when it is null, from `due` on. Refuses if the rules were changed.
+   * Continues at `cursor`, or at the start if it is null, from `due` on. Refuses if the rules were
+   * changed.
    */
   advance(
     { id, lifecycle_due, lifecycle_cursor }: Pick<DueRow, 'id' | 'lifecycle_due' | 'lifecycle_cursor'>,

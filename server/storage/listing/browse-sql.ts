@@ -5,7 +5,7 @@ import { ENTRY_COLUMNS, type EntryRow } from '../objects/object-sql.ts';
 export type Order = 'asc' | 'desc';
 export type SortKey = 'size' | 'created_at';
 
-/** The objects to list, and the order of their names. */
+/** Objects to list, in order of name. */
 export interface View {
   readonly bucketId: number;
   readonly isDeleted: boolean;

@@ -35,7 +35,7 @@ export function presentEntry(
   };
 }
 
-/** Nothing for a version that never had a lock. */
+/** Empty for a version that never had a lock. */
 export function presentLock({ lock_mode, retain_until, legal_hold }: LockRow): { lock?: ObjectLock } {
   if (lock_mode === null && legal_hold === null) return {};
   const isHeld = legal_hold === 1;
@@ -68,7 +68,7 @@ export function present(
   };
 }
 
-/** A version that is about to become the current one of its name. */
+/** A version about to become the current one of its name. */
 export interface Published {
   readonly objectId: string;
   readonly bucket: BucketRow;
@@ -106,7 +106,7 @@ export function presentUpload(version: Published): Uploaded {
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 
-/** From this value on, two decimals would show 1024.00. */
+/** From this value on, rounding to two decimals would show 1024.00. */
 const ROUNDS_UP = 1023.995;
 
 /** `1.50 KB`: 1024-based, two decimals. A value that would round to 1024.00 moves to the next unit. */
@@ -120,13 +120,13 @@ export function formatSize(bytes: number): string {
   return `${value.toFixed(2)} ${UNITS[unit]}`;
 }
 
-/** The tags that a precondition may name: each change renews the id, another upload the etag. */
+/** The tags that a precondition may name: each change renews the id, and an upload the etag. */
 export type Tagged = Pick<VersionRow, 'version_id' | 'etag' | 'size_bytes' | 'created_at'>;
 
 /**
- * Throws `precondition_failed` unless the current version is the expected one; undefined: no object, or a
- * delete marker, which deletes give too. Must run where the change is built, so that only one of two
- * concurrent changes succeeds.
+ * Throws `precondition_failed` unless the current version is the expected one; undefined: no
+ * object, or a delete marker, which deletes return too. Must run where the change is built, so that
+ * only one of two concurrent changes succeeds.
  */
 export type Condition = (current: Tagged | undefined, marker?: Tagged) => void;
 

@@ -6,13 +6,13 @@ interface Walk<T> {
   /** Rows by name, in `order`. */
   readonly read: (from: From, limit: number) => Awaitable<T[]>;
   readonly prefix: string;
-  /** The end of a folder's name; empty: there are no folders. Default: `/`. */
+  /** The separator that ends a folder's name; empty: there are no folders. Default: `/`. */
   readonly delimiter?: string;
   readonly order: Order;
   readonly start: From;
   /** Maximum rows per read. */
   readonly batch: number;
-  /** Whether the last read came to the end; default: it gave fewer rows than asked. */
+  /** Whether the last read reached the end; default: it returned fewer rows than requested. */
   readonly isEnd?: () => boolean;
 }
 

@@ -95,8 +95,8 @@ export class Listing {
     const { store } = this.#deps;
     const start = from ? { name: from.name, after: true } : { name: query.prefix, after: false };
     if (!query.versions) return withPrefix(await store.liveEntries(bucket.id, start, limit), query.prefix);
-    // The rest of the last page's last name comes first. A cursor may be forged, so its position is checked
-    // against bucket and prefix like everything else.
+    // The rest of the last page's last name comes first. A cursor may be forged, so its position is
+    // checked against bucket and prefix like everything else.
     const ended = from && { id: from.object, bucket_id: bucket.id };
     const rest = ended ? await store.versionsOf(ended, from.version, limit) : [];
     const more = rest.length === limit ? [] : await store.allEntries(bucket.id, start, limit - rest.length);

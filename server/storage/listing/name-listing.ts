@@ -10,7 +10,7 @@ export type { EntryRow, StoredChecksum } from '../objects/object-sql.ts';
 
 export interface NameQuery {
   readonly prefix: string;
-  /** Names that have it after the prefix are shown as one common prefix; empty: none are. */
+  /** Names that contain it after the prefix are shown as one common prefix; empty: none are. */
   readonly delimiter: string;
   /** Entries after this name or common prefix. */
   readonly after: string | null;
@@ -73,9 +73,9 @@ export class NameListing {
   }
 
   /**
-   * All versions and markers, by name and then newest first. `before`: the id of the version of the name
-   * `after` that the last page ended with, which may be gone. Only older ones come first, then the names
-   * after it.
+   * All versions and markers, by name and then newest first. `before`: the id of the version of the
+   * name `after` that ended the last page, and may be gone. First come its older versions, then the
+   * later names.
    */
   async versions(
     bucket: BucketRow,
@@ -101,9 +101,9 @@ export class NameListing {
   }
 
   /**
-   * Open multipart uploads, by name and then age. `afterUpload`: the id of the upload of the name `after`
-   * that the last page ended with, which may have ended. Only younger ones come first, then the names after
-   * it.
+   * Open multipart uploads, by name and then age. `afterUpload`: the id of the upload of the name
+   * `after` that ended the last page, and may have ended. First come its younger uploads, then the
+   * later names.
    */
   async uploads(
     bucket: BucketRow,
@@ -217,7 +217,7 @@ interface Group<T> {
   readonly isCut: boolean;
 }
 
-/** Rows by their names; as many groups as rows were asked for, where that many names may follow. */
+/** Rows grouped by name; as many groups as rows were requested, if there are that many names. */
 function firstOfEach<T extends { readonly name: string }>(rows: readonly T[], asked: number): Group<T>[] {
   const groups: { name: string; rows: T[]; isCut: boolean }[] = [];
   for (const row of rows) {

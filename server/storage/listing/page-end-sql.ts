@@ -22,8 +22,9 @@ export class PageEndSql {
   }
 
   /**
-   * The row id that all versions of an object are below which come after that one in a list, newest first;
-   * undefined: none come. After a null version that is gone, whose time nothing tells, all do.
+   * All versions of an object that follow this one in a list, newest first, have lower row ids than
+   * the result; undefined: none follow. If a null version is gone, its time is unknown, and all
+   * follow.
    */
   async beforeVersion(object: number, versionId: string): Promise<number | undefined> {
     const isNull = versionId === NULL_VERSION;
@@ -49,7 +50,7 @@ export class PageEndSql {
     );
   }
 
-  /** The row id that all open uploads of a name are above which come after that one, oldest first. */
+  /** All open uploads of a name that follow this one, oldest first, have higher row ids than the result. */
   async afterUpload(bucketId: number, name: string, uploadId: string): Promise<number> {
     const there: Found = await this.#reads.get(
       'SELECT id FROM uploads WHERE upload_id = ? AND bucket_id = ? AND name = ?',

@@ -1,6 +1,7 @@
 /**
- * Browses or searches a folder by size or time: folders first, by name. Small folders are read and sorted in
- * memory; in large ones an index gives the objects in order, and those of other folders are skipped.
+ * Browses or searches a folder by size or time: folders first, by name. Small folders are read and
+ * sorted in memory; for large ones an index returns the objects in order, and those of other
+ * folders are skipped.
  */
 import { AppError } from '../../platform/errors.ts';
 import { asciiLower } from '../uploads/upload-fields.ts';
@@ -24,8 +25,8 @@ interface SortedPage {
 }
 
 /**
- * The last item of a page. `scan`: the folder is large, as the previous page found. A cursor is untrusted: it
- * only gives the position, and the entries are checked like any other.
+ * The last item of a page. `scan`: the previous page found that the folder is large. A cursor is
+ * untrusted: it only gives the position, and the entries are checked like any other.
  */
 type Position =
   | { readonly stage: 'start' }
@@ -65,7 +66,7 @@ export class SortedBrowsing {
     };
   }
 
-  /** The whole folder, sorted; undefined when it has more than SORTED_MAX entries. */
+  /** The whole folder, sorted; undefined if it has more than SORTED_MAX entries. */
   async #gather(query: SortedQuery): Promise<Item[] | undefined> {
     const { bucketId, prefix, by, search, order } = query;
     const folders: Item[] = [];

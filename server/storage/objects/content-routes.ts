@@ -163,7 +163,7 @@ const PDF = 'application/pdf';
 const SHOWN =
   /^(image\/(?!svg)|audio\/|video\/|text\/plain\b|text\/css\b|font\/|application\/(json|wasm|pdf)\b)/;
 
-/** Lets only the console frame the page. A loopback address has two names. */
+/** Allows only the console to frame the page. A loopback address has two names. */
 function allowFrame(headers: Record<string, string>, apiUrl: string): void {
   const { origin, hostname, port } = new URL(apiUrl);
   const framers = isLoopback(hostname) ? `${origin} http://localhost:${port}` : origin;

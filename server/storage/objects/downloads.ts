@@ -30,7 +30,7 @@ export interface DownloadsDeps {
   /** Bytes sent, by row id of a bucket. A crash forgets some, in the owner's favour. */
   readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
-  /** Shared: content from memory is served only while a read of its row says that it is the current one. */
+  /** Shared: content from memory is served only after a read of its row shows that it is current. */
   readonly ages: Pick<Ages, 'isShared'>;
   readonly dataKeys: Pick<DataKeys, 'openEnabled'>;
   /** Called with the row id of a blob whose bytes are damaged. */
@@ -50,7 +50,7 @@ export interface Content {
   readonly createdAt: number;
   /** The verified plaintext, if it is stored in the row; locked until unlock(). */
   readonly inline: Uint8Array | null;
-  /** The client's key, once it is known to be the right one. */
+  /** The client's key, once it is verified. */
   readonly key?: CustomerKey;
 }
 
@@ -60,7 +60,7 @@ export interface ContentRead {
   readonly signal: AbortSignal;
 }
 
-/** A change of any makes the cached content outdated. */
+/** A change of any of these makes the cached content outdated. */
 const MUTABLE = ['id', 'tags', 'acl', 'lock_mode', 'retain_until', 'locked_until', 'legal_hold'] as const;
 
 /** Row ids of an assembled blob, and of the multipart upload whose parts contain its bytes. */
@@ -104,8 +104,9 @@ export class Downloads {
   }
 
   /**
-   * Finds what is stored under a name: its bytes, or the marker that hides it; undefined: nothing.
-   * `versionId`: that one instead, `null` the null version. Throws `scope_required`, `data_corrupted`.
+   * Finds the content of a name: its bytes, or the marker that hides it; undefined: none.
+   * `versionId`: that version instead, `null` the null version. Throws `scope_required`,
+   * `data_corrupted`.
    */
   async findNamed(
     principal: Principal,
@@ -151,7 +152,10 @@ export class Downloads {
       : store.versionContent(objectId, versionId);
   }
 
-  /** Content of findNamed() that a client's key encrypts. Throws `customer_key_required` for a wrong key. */
+  /**
+   * Content found by findNamed() that is encrypted with a client's key. Throws
+   * `customer_key_required` for a wrong key.
+   */
   unlock(content: Content, key: CustomerKey): Content {
     const { row, inline } = content;
     if (row.customer === null) return content;
@@ -184,7 +188,7 @@ export class Downloads {
     return row.wrapped_key === null ? null : this.#deps.dataKeys.openEnabled(row);
   }
 
-  /** Hands the verified bytes of `range` to `sink`; see BlobStore.read. Throws `customer_key_required`. */
+  /** Passes the verified bytes of `range` to `sink`; see BlobStore.read. Throws `customer_key_required`. */
   async read(content: Content, { range, sink: target, signal }: ContentRead): Promise<void> {
     const { row, key } = content;
     if (row.customer !== null && key === undefined) throw customerKeyRequired(row.name);
@@ -243,7 +247,7 @@ export class Downloads {
     this.#deps.accessTimes.note(content.row.id, this.#deps.clock.now());
   }
 
-  /** Adds an entry to the audit log where the bucket's setting asks for it. */
+  /** Adds an entry to the audit log if the bucket's setting requires it. */
   logRead(content: Content, { data }: Pick<Call, 'data'>): void {
     const { account_id: accountId, bucket, name, settings } = content.row;
     if (data !== undefined && settings !== null && settingsOf({ settings }).dataEvents === 'all')

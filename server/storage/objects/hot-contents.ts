@@ -9,7 +9,7 @@ const MAX_BYTES = 16 * 2 ** 20;
 /** Overhead counted per entry. */
 const ENTRY_BYTES = 1024;
 
-/** Contents by object id, and the ids by bucket and name. An id may outlive the content. */
+/** Contents by object id, and the ids by bucket and name. An id may remain when the content is gone. */
 interface Generation {
   readonly contents: Map<string, Content>;
   readonly ids: Map<string, string>;
@@ -43,7 +43,7 @@ export class HotContents {
     const text = nameOf(bucketId, name);
     const id = this.#young.ids.get(text) ?? this.#old.ids.get(text);
     const content = id === undefined ? undefined : this.get(id);
-    // The object may have been renamed, and be cached again.
+    // The object may have been renamed, and cached again.
     return content?.name === name && content.row.bucket_id === bucketId ? content : undefined;
   }
 
@@ -58,7 +58,7 @@ export class HotContents {
     this.#old.contents.delete(objectId);
   }
 
-  /** All, because a bucket that some are in has other settings. */
+  /** All of them, because a bucket with some of them has other settings. */
   clear(): void {
     this.#epoch++;
     this.#young = emptyGeneration();

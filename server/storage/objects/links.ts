@@ -1,7 +1,7 @@
 /**
- * Signed links: a link lets anyone read one object without an API key, as long as the key that it was created
- * with has access. The signature is HMAC-SHA256 over object, version, key and expiry under a secret of this
- * cloud. A link created in a session counts as created with the account's own key.
+ * Signed links: a link lets anyone read one object without an API key, as long as the key that
+ * created it has access. The signature is HMAC-SHA256 over object, version, key and expiry under a
+ * secret of this cloud. A link created in a session counts as created with the account's own key.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '../../calls/principal.ts';
@@ -18,14 +18,14 @@ export interface LinkTarget {
 
 export interface LinkQuery {
   readonly version_id?: string | undefined;
-  /** The key that the link was created with. */
+  /** The key that created the link. */
   readonly key_id?: string | undefined;
   /** Seconds since 1970. */
   readonly expires?: number | undefined;
   readonly signature?: string | undefined;
 }
 
-/** The keys that links are created with. */
+/** The keys that create links. */
 export interface LinkKeys {
   /** The id of an account's own current key. */
   currentId(accountId: number): Promise<string | undefined>;

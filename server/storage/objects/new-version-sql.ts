@@ -1,7 +1,7 @@
 /**
- * SQL of a new version, or delete marker, of an object, and the bytes that its row counts as. Rows without
- * contents fill a disk too, so names and metadata count as stored, in quotas and in charges. Migration 38 has
- * the same sum in SQL.
+ * SQL of a new version, or delete marker, of an object, and the number of bytes that its row counts
+ * as. Rows without contents use disk space too, so names and metadata count as stored, in quotas
+ * and in charges. Migration 38 has the same sum in SQL.
  */
 import type { RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { checksumsOf } from '../blobs/row-checksums.ts';

@@ -1,6 +1,6 @@
 /**
- * The common steps of all changes of a name: one at a time, versions that are placed and dropped, and the
- * counters that go with them.
+ * The common steps of all changes of a name: one at a time, the versions added and removed, and the
+ * counters.
  */
 import { type Call, onlyAppends } from '../../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../../metadata/change.ts';
@@ -27,7 +27,7 @@ import {
 } from './object-lock.ts';
 import type { ObjectRow, ObjectSql, Pointed, UploadTarget, VersionRow } from './object-sql.ts';
 
-/** Name, type and metadata of a version, and what only S3 clients send. */
+/** Name, type and metadata of a version, and fields that only S3 clients send. */
 export interface Naming {
   readonly name: string;
   readonly mimeType: string;
@@ -52,7 +52,7 @@ export interface VersionContent {
     change: Change,
     version: { readonly versionId: string; readonly isNull: boolean },
   ) => number | RowIdOf;
-  /** Bytes that were counted for the account before; default: none. */
+  /** Bytes counted for the account already; default: none. */
   readonly countedBytes?: number;
 }
 
@@ -80,13 +80,13 @@ export interface PastVersion {
   readonly bucket: BucketRow;
   readonly name: string;
   readonly target: UploadTarget;
-  /** Its time, labels and lock are kept. */
+  /** Time, labels and lock are kept. */
   readonly past: VersionRow;
   /** null: a marker. */
   readonly content: VersionContent | null;
 }
 
-/** The facts of a version that its removal needs. */
+/** Facts of a version for its removal. */
 type Droppable = Pick<VersionRow, 'id' | 'blob' | 'metadata_bytes' | keyof LockRow>;
 
 /** An object that gets a delete marker. */
@@ -104,11 +104,11 @@ interface BucketDelta {
   /** Versions with bytes, live ones included. */
   readonly versions: number;
   readonly totalBytes: number;
-  /** See new-version-sql.ts; of markers too. */
+  /** See new-version-sql.ts; includes markers. */
   readonly metadataBytes: number;
-  /** Bytes among them that the account was charged for before. */
+  /** Bytes among them already charged to the account. */
   readonly countedBytes?: number;
-  /** The change removes something, so no quota refuses it, though a marker may be longer. */
+  /** The change removes something, so no quota refuses it, although a marker may be longer. */
   readonly isRemoval?: boolean;
 }
 
@@ -121,7 +121,7 @@ export class ObjectChanges {
     this.#deps = deps;
   }
 
-  /** Builds the change again if another writer came first. */
+  /** Builds the change again if another writer was first. */
   inTurn<T>(
     recorder: Recorder,
     { bucketId, name }: { readonly bucketId: number; readonly name: string },
@@ -184,7 +184,7 @@ export class ObjectChanges {
     return { objectId, bucket, name, sizeBytes, etag, ...version, ...labels };
   }
 
-  /** Adds a version or marker as it was to the history of a name, of which nothing goes. Returns its id. */
+  /** Adds a version or marker unchanged to the history of a name, without removing any. Returns its id. */
   async append(change: Change, { bucket, name, target, past, content }: PastVersion): Promise<string> {
     const { store, clock, lockTime } = this.#deps;
     const { object, previous } = target;
@@ -246,8 +246,8 @@ export class ObjectChanges {
   }
 
   /**
-   * Every removal of a version ends here. `bypass`: despite GOVERNANCE. Throws `object_locked` while object
-   * lock keeps it, which the commit states too.
+   * Every removal of a version ends here. `bypass`: despite GOVERNANCE. Throws `object_locked`
+   * while object lock protects it, which the commit checks too.
    */
   dropVersion(change: Change, version: Droppable, bypass = false): void {
     const { store, clock, garbageGraceMs, lockTime } = this.#deps;
@@ -258,7 +258,7 @@ export class ObjectChanges {
     change.addAll(store.releaseBlob(version.blob, clock.now() + garbageGraceMs), 'retry');
   }
 
-  /** Adds the entry of the audit log where the bucket's setting asks for it. */
+  /** Adds an audit log entry if the bucket's setting requires it. */
   // biome-ignore lint/complexity/useMaxParams: who wrote what, and where
   logWrite(change: Change, { data }: Pick<Call, 'data'>, bucket: LoggedBucket, name: string): void {
     if (data === undefined || bucket.settings === null || !settingsOf(bucket).dataEvents) return;
@@ -304,7 +304,7 @@ export class ObjectChanges {
     return this.count(change, bucket, { objects: 0, bytes: 0, versions: 0, totalBytes: 0, metadataBytes });
   }
 
-  /** Removes the object from the cache after the commit, also if its outcome is unknown. */
+  /** Removes the object from the cache after the commit, even if its outcome is unknown. */
   forgetAfter(change: Change, objectId: string): void {
     change.after(() => this.#deps.hot.forget(objectId));
   }

@@ -26,7 +26,7 @@ export interface Retention {
   readonly until: number;
 }
 
-/** A bucket's, for new versions that bring no retention of their own. */
+/** A bucket's, for new versions without a retention of their own. */
 export interface DefaultRetention {
   readonly mode: LockMode;
   readonly days: number;
@@ -101,7 +101,7 @@ export function newLock(
   };
 }
 
-/** The lock that a version of the past had, not weaker by either clock. */
+/** The lock of a version in a recovery point, not weaker by either clock. */
 export function sameLock(row: LockRow, { wallMs, steadyMs }: LockTime): LockRow {
   const { lock_mode, retain_until, locked_until, legal_hold } = row;
   const left = retain_until === null ? null : Math.max(steadyMs + retain_until - wallMs, locked_until ?? 0);
@@ -109,8 +109,8 @@ export function sameLock(row: LockRow, { wallMs, steadyMs }: LockTime): LockRow 
 }
 
 /**
- * The lock that a copy of a past version asks for: as strong as the version's and as `byDefault`. undefined:
- * `byDefault` is enough.
+ * The lock for a copy of a version in a recovery point: as strong as the version's and as
+ * `byDefault`. undefined: `byDefault` is enough.
  */
 export function lockOfCopy(
   row: LockRow,
@@ -133,8 +133,8 @@ function retained({ mode, until }: Retention, { wallMs, steadyMs }: LockTime): O
 }
 
 /**
- * The lock with another retention; null: none. Throws `object_locked` for what weakens it: nobody may do
- * that to COMPLIANCE, and only `bypass` to GOVERNANCE.
+ * The lock with another retention; null: none. Throws `object_locked` for a weaker one: nobody may
+ * weaken COMPLIANCE, and only `bypass` GOVERNANCE.
  */
 export function withRetention(
   row: LockRow,

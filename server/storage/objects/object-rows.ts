@@ -1,4 +1,4 @@
-/** Rows of objects and versions, as ObjectSql reads and writes them. */
+/** Rows of objects and versions, as read and written by ObjectSql. */
 import type { RowIdOf } from '../../metadata/metadata.ts';
 import type { LockRow } from './object-lock.ts';
 
@@ -14,7 +14,7 @@ export interface VersionChecksums {
 /** Checksums of a version and its object; see row-checksums.ts. */
 export interface RowChecksums extends VersionChecksums {
   readonly object_crc: number | null;
-  /** When the row was found damaged, ms. */
+  /** Time when the row was found damaged, ms. */
   readonly damaged_at: number | null;
 }
 
@@ -42,7 +42,7 @@ export interface VersionRow extends LockRow {
   readonly metadata: string | null;
   readonly created_at: number;
   readonly last_accessed: number | null;
-  /** 1: made while versioning was off or suspended. An object has at most one such version or marker. */
+  /** 1: created while versioning was off or suspended. An object has at most one such version or marker. */
   readonly is_null: number;
   /** JSON object of further response headers, by their names in lower case. */
   readonly headers: string | null;
@@ -54,12 +54,12 @@ export interface VersionRow extends LockRow {
   readonly acl: string | null;
 }
 
-/** A checksum that an S3 client asked to store besides the MD5. */
+/** A checksum that an S3 client requested besides the MD5. */
 export interface StoredChecksum {
   readonly algorithm: string;
   /** Covers all bytes, or the checksums of the parts. */
   readonly type: 'FULL_OBJECT' | 'COMPOSITE';
-  /** Base64; `-N` at the end of a composite one of N parts. */
+  /** Base64; a composite one of N parts ends in `-N`. */
   readonly value: string;
 }
 
@@ -86,7 +86,7 @@ export type LiveVersion = Pick<
   | keyof LockRow
 >;
 
-/** A version with the object it belongs to, as listings show it. */
+/** A version with its object, as shown in listings. */
 export interface EntryRow extends VersionRow {
   /** Row id of the object. */
   readonly object: number;
@@ -115,7 +115,7 @@ export interface ContentRow extends EntryRow, RowChecksums {
   readonly customer: Uint8Array | null;
   /** Row id of the multipart upload whose parts are the bytes. */
   readonly upload: number | null;
-  /** 0: the version, or the bytes, of a row that was damaged. */
+  /** 0: the version or the bytes belong to a damaged row. */
   readonly is_linked: number;
 }
 

@@ -40,7 +40,7 @@ export interface ObjectServicesDeps {
   readonly billing: StorageBilling;
   readonly sealer: Sealer;
   readonly dataKeys: DataKeys;
-  /** Throws `out_of_space` unless that many bytes more may be stored. */
+  /** Throws `out_of_space` unless that many more bytes may be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly maxObjectBytes: number;
   readonly maxInlineBytes?: number | undefined;
@@ -50,7 +50,7 @@ export interface ObjectServicesDeps {
   readonly onDamaged: (blob: number) => void;
   readonly onDamagedRow: (version: number) => void;
   readonly onDamagedBucket: (bucket: number) => void;
-  /** The time that has really passed: see object-lock.ts. */
+  /** The steady time: see object-lock.ts. */
   readonly steady: { readonly now: () => number };
 }
 

@@ -36,7 +36,7 @@ type PointedRow = Pick<VersionRow, 'id' | 'tags' | 'acl' | keyof LockRow>;
 /** A part of a version that is replaced separately. */
 export type Fact = { readonly tags: string | null } | { readonly acl: string | null };
 
-/** S3's name for the version made while versioning was off or suspended. */
+/** S3's name for the version created while versioning was off or suspended. */
 export const NULL_VERSION = 'null';
 
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.metadata_bytes, v.etag, v.mime_type,
@@ -130,7 +130,7 @@ export class ObjectSql {
     );
   }
 
-  /** The version or marker that was made while versioning was off or suspended. */
+  /** The version or marker created while versioning was off or suspended. */
   nullVersion(object: number): Awaitable<VersionRow | undefined> {
     return this.#reads.get(
       `SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.object = ? AND v.is_null = 1
@@ -299,8 +299,8 @@ export class ObjectSql {
   }
 
   /**
-   * Refuses while object lock keeps it (`bypass`: despite GOVERNANCE), and if it has other metadata by now,
-   * which counted otherwise.
+   * Refuses while object lock protects it (`bypass`: despite GOVERNANCE), and if its metadata has
+   * changed, because the old size was counted.
    */
   deleteVersion(
     { id, metadata_bytes }: Pick<VersionRow, 'id' | 'metadata_bytes'>,
@@ -363,7 +363,7 @@ export class ObjectSql {
     ];
   }
 
-  /** Refuses if the version is gone, or its metadata has another size by now. */
+  /** Refuses if the version is gone, or the size of its metadata has changed. */
   setFact(version: Pick<VersionRow, 'id' | 'metadata_bytes'>, fact: Fact, sizeBytes: number): Statement {
     const [sql, text] = 'tags' in fact ? [SET_TAGS, fact.tags] : [SET_ACL, fact.acl];
     return {

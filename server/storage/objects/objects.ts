@@ -1,7 +1,7 @@
 /**
- * Objects and their versions. An object id stands for (bucket, name); each upload is a version. Every change
- * is one commit that also updates the counters; changes of the same name run one at a time, and each commit
- * states its expectations, so that nothing is lost even if that were not enough.
+ * Objects and their versions. An object id identifies (bucket, name); each upload is a version.
+ * Every change is one commit that also updates the counters. Changes of the same name run one at a
+ * time, and each commit also states its expectations, in case another node changes the name.
  */
 import { type Call, mayTouch, type Principal } from '../../calls/principal.ts';
 import type { Change, Changes } from '../../metadata/change.ts';
@@ -30,7 +30,7 @@ export interface ObjectsDeps {
   readonly blobs: BlobStore;
   readonly dataKeys: DataKeys;
   readonly billing: Pick<StorageBilling, 'assertCredit'>;
-  /** Throws `out_of_space` unless that many bytes more may be stored. */
+  /** Throws `out_of_space` unless that many more bytes may be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly maxObjectBytes: number;
   /** See Upload. */
@@ -95,8 +95,9 @@ export class Objects {
   }
 
   /**
-   * Makes the bytes the current version of a name. The change is durable when this resolves to what `answer`
-   * makes of it. Throws what the condition throws, and `scope_required` for a key that may only append.
+   * Makes the bytes the current version of a name. The change is durable when this resolves to the
+   * result of `answer`. Throws the errors of the condition, and `scope_required` for a key that may
+   * only append.
    */
   publish<T>(
     call: Call,
@@ -114,8 +115,8 @@ export class Objects {
   }
 
   /**
-   * Adds a version or marker of the past to the end of a name's history. `after`: the id of the one that must
-   * be the newest there; null: there must be none. Throws `precondition_failed` otherwise, and
+   * Adds a version or marker from a recovery point to the end of a name's history. `after`: the id
+   * of the newest one there; null: there must be none. Throws `precondition_failed` otherwise, and
    * `bucket_not_found`. Resolves with its new id.
    */
   append(
@@ -153,8 +154,8 @@ export class Objects {
   }
 
   /**
-   * Changes the type or metadata of the current version. Throws `object_not_found`, what `condition` throws,
-   * and the errors of an upload.
+   * Changes the type or metadata of the current version. Throws `object_not_found`, the errors of
+   * `condition` and of an upload.
    */
   relabel(
     call: Call,
@@ -201,7 +202,8 @@ export class Objects {
   }
 
   /**
-   * Replaces the tags or the list of a version. Throws `quota_exceeded`, `version_not_found` if it is gone.
+   * Replaces the tags or the access control list of a version. Throws `quota_exceeded`,
+   * `version_not_found` if it is gone.
    */
   setFact(
     call: Call,
@@ -220,8 +222,8 @@ export class Objects {
   }
 
   /**
-   * Changes the lock of a version. `bypass`: despite GOVERNANCE. Throws `object_locked` for what weakens it,
-   * `version_not_found` if it is gone.
+   * Changes the lock of a version. `bypass`: despite GOVERNANCE. Throws `object_locked` for a
+   * weaker lock, `version_not_found` if the version is gone.
    */
   setLock(
     call: Call,
@@ -253,7 +255,7 @@ export class Objects {
     return { sizeBytes, etag, checksum, addBlob };
   }
 
-  /** The bytes that an upload received. */
+  /** The bytes received by an upload. */
   received({ sizeBytes, etag, blob, keep }: ReceivedBytes, checksum: string | null = null): VersionContent {
     const addBlob = (change: Change) => {
       change.after(keep);
@@ -263,7 +265,8 @@ export class Objects {
   }
 
   /**
-   * The caller's object, live or behind a marker. Throws `object_not_found`, also when it is someone else's.
+   * The caller's object, live or behind a marker. Throws `object_not_found`, also if it is someone
+   * else's.
    */
   async findFor(
     principal: Principal,

@@ -1,4 +1,4 @@
-/** Copies and moves objects, within a bucket and between buckets of an account, without sending bytes. */
+/** Copies and moves objects, within a bucket and between buckets of an account, on the server. */
 import type { Call, Principal } from '../../calls/principal.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
@@ -69,17 +69,17 @@ export class Relocations {
 
   /**
    * Stores the current version under another name as well, with its type, metadata and tags. Throws
-   * `object_not_found`, `bucket_not_found`, `precondition_failed` if there is an object and it may not be
-   * replaced, `write_conflict` if the source changes again and again, `customer_key_required`, and the errors
-   * of an upload.
+   * `object_not_found`, `bucket_not_found`, `precondition_failed` if there is an object and it may
+   * not be replaced, `write_conflict` if the source keeps changing, `customer_key_required`, and
+   * the errors of an upload.
    */
   copy(call: Call, objectId: string, place: Place): Promise<Uploaded> {
     return this.#relocate(call, { objectId, place, isMove: false });
   }
 
   /**
-   * The same, and deletes the object in the same commit, as `Removals.remove` does: in a versioned bucket its
-   * versions stay behind a marker. Throws `object_locked` too.
+   * The same, and deletes the object in the same commit, as `Removals.remove` does: in a versioned
+   * bucket its versions remain behind a marker. Throws `object_locked` too.
    */
   move(call: Call, objectId: string, place: Place): Promise<Uploaded> {
     return this.#relocate(call, { objectId, place, isMove: true });

@@ -24,12 +24,12 @@ export interface RemovalsDeps {
   readonly clock: Clock;
 }
 
-/** Names and selects what to remove. */
+/** Names and selects the version to remove. */
 interface Removal {
   /** `null`: the null version. Default: the object. */
   readonly versionId?: string | undefined;
   readonly condition?: Condition | undefined;
-  /** A delete without a version id adds a marker wherever versions are or were kept, as S3 does. */
+  /** A delete without a version id adds a marker if versioning is or was enabled, as in S3. */
   readonly isStrict?: boolean;
   /** Despite retention in the mode GOVERNANCE. */
   readonly bypass?: boolean;
@@ -50,7 +50,7 @@ export interface Expired {
   readonly ids: readonly string[];
   /** Checked again for each version in the commit. */
   readonly isDue: (bucket: BucketRow, version: VersionRow & { readonly name: string }) => boolean;
-  /** Stored in the commit that removes so many. */
+  /** For the commit that removes this many. */
   readonly note: (count: number) => Statement;
 }
 
@@ -71,11 +71,11 @@ export class Removals {
   }
 
   /**
-   * Without a version id: in a versioned bucket adds a delete marker, elsewhere removes the object (if older
-   * versions remain from versioned times, they stay behind a marker). With one: removes that version or
-   * marker permanently. `condition` is checked against the version to remove. Throws `object_not_found`,
-   * `version_not_found`, `object_locked`, and `scope_required` for a key that may only append where that
-   * could not be undone.
+   * Without a version id: in a versioned bucket adds a delete marker, elsewhere removes the object
+   * (if older versions remain, they stay behind a marker). With one: removes that version or marker
+   * permanently. `condition` is checked against the version to remove. Throws `object_not_found`,
+   * `version_not_found`, `object_locked`, and `scope_required` for a key that may only append if
+   * this could not be undone.
    */
   async remove(call: Call, objectId: string, removal: Removal = {}): Promise<Deleted> {
     const { principal } = call;
@@ -105,9 +105,10 @@ export class Removals {
   }
 
   /**
-   * Removes by name, as S3 does: a missing object is no error, and where versions are or were kept a delete
-   * without a version id always adds a marker. null: nothing was there. Throws `version_not_found`,
-   * `object_locked`, and `scope_required` when the key's limits do not cover the name or it may only append.
+   * Removes by name, as S3 does: a missing object is no error, and if versioning is or was enabled
+   * a delete without a version id always adds a marker. null: there was no object. Throws
+   * `version_not_found`, `object_locked`, and `scope_required` if the key's limits do not cover the
+   * name or it may only append.
    */
   async removeNamed(
     call: Call,
@@ -250,8 +251,8 @@ export class Removals {
   }
 
   /**
-   * Removes what rules say, as far as it is still as they found it: a live version like a delete without a
-   * version id, others for good. Throws `bucket_not_found`, `object_locked`.
+   * Removes what lifecycle rules selected, if it is unchanged: a live version like a delete without
+   * a version id, others permanently. Throws `bucket_not_found`, `object_locked`.
    */
   async expire(
     principal: Principal,

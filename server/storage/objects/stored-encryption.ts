@@ -24,7 +24,10 @@ export class StoredEncryption {
   }
 }
 
-/** Whether both encrypt alike, so that a copy may share the bytes of `row`. `source`: the stored row. */
+/**
+ * Whether both are encrypted alike, so that a copy may share the bytes of `row`. `source`: the
+ * stored row.
+ */
 export function isSameEncryption(
   source: Encryption,
   target: Encryption,

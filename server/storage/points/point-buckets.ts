@@ -19,10 +19,10 @@ interface Wish {
 }
 
 /**
- * Region, versioning, encryption and object lock come back. A restore of all versions brings the other
- * settings too: rights of others only if the caller may give them, nothing for everyone, and rules that
- * remove objects switched off, because the restored objects are old. Throws `data_corrupted` where the row of
- * the recovery point is damaged.
+ * Region, versioning, encryption and object lock are restored. A restore of all versions restores
+ * the other settings too: access of other accounts only if the caller may grant it, public access
+ * never, and lifecycle rules disabled, because the restored objects are old. Throws
+ * `data_corrupted` if the row in the recovery point is damaged.
  */
 export async function likeBucket(source: BucketRow, { metadata, accountId, mayShare, name, wanted }: Wish) {
   if (!isSoundBucket(source)) throw damagedBucket(source);
@@ -47,8 +47,8 @@ export async function likeBucket(source: BucketRow, { metadata, accountId, maySh
 }
 
 /**
- * Throws `data_corrupted`, and `invalid_request` for a live bucket that could not hold the histories of the
- * other one.
+ * Throws `data_corrupted`, and `invalid_request` for a live bucket that cannot store the other
+ * bucket's histories.
  */
 export function assertFits(source: BucketRow, target: BucketRow): void {
   if (!isSoundBucket(source)) throw damagedBucket(source);

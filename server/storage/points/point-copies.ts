@@ -65,8 +65,8 @@ export class PointCopies {
   }
 
   /**
-   * Finds the files of these versions in the point; what is returned copies one of them, and resolves with
-   * the id of the version that it adds to a history.
+   * Finds the files of these versions in the point; the result copies one of them, and resolves
+   * with the id of the version that it adds to a history.
    */
   async prepare(entries: readonly EntryRow[]): Promise<(copy: Copy) => Promise<string | undefined>> {
     const names: string[] = [];
@@ -172,8 +172,9 @@ export class PointCopies {
   }
 
   /**
-   * At least what it was. Throws `encryption_key_not_found` and `encryption_key_disabled` where the named key
-   * of the version is not in use any more: its bytes were meant to be gone with it.
+   * At least as strong as the version's. Throws `encryption_key_not_found` and
+   * `encryption_key_disabled` if the named key of the version is no longer in use: its bytes should
+   * be lost with it.
    */
   async #encryptionOf(row: ContentRow, bucket: BucketRow): Promise<Encryption> {
     const { metadata, dataKeys, objects } = this.#deps;

@@ -1,14 +1,17 @@
 /**
- * The histories of names in a recovery point, held against those of a live bucket. A history comes back where
- * the name has none, or the beginning of the same: so a restore that was interrupted goes on, and versions
- * that were made since are never mixed with those of the past.
+ * Compares the histories of names in a recovery point with those of a live bucket. A history is
+ * restored if the name has none, or the beginning of the same one: an interrupted restore
+ * continues, and newer versions are never mixed with older ones.
  */
 import type { Reads } from '../../metadata/metadata.ts';
 import { type EntryRow, ObjectSql, type VersionRow } from '../objects/object-sql.ts';
 import type { Place, Step } from './point-steps.ts';
 
 const PAGE = 500;
-/** Versions of the past that may wait for the next one that is in both; beyond, the name is kept as it is. */
+/**
+ * Versions of the point that may wait for the next one in both histories; beyond, the name is not
+ * changed.
+ */
 const MAX_WAITING = 10_000;
 
 /** Columns that are equal in equal versions of both histories. */
@@ -21,7 +24,7 @@ function isSame(then: VersionRow, now: VersionRow): boolean {
   return (then.blob === null) === (now.blob === null) && MEMBERS.every((name) => now[name] === then[name]);
 }
 
-/** All versions and markers of a bucket of a point, by name and then oldest first, after `place`. */
+/** All versions and markers of a bucket in the point, by name and then oldest first, after `place`. */
 export async function* historyEntries(
   reads: Reads,
   bucketId: number,
@@ -42,7 +45,7 @@ export async function* historyEntries(
   }
 }
 
-/** A live name and what the comparison found about its history. */
+/** A live name and the result of comparing its history. */
 interface Live {
   readonly object: number | undefined;
   /** The last version in both histories. */
@@ -112,8 +115,8 @@ class Compared {
 }
 
 /**
- * Yields a step for each entry. `bucketId`: the live bucket; undefined: none. `place`: the end of an earlier
- * part, whose steps are done.
+ * Yields a step for each entry. `bucketId`: the live bucket; undefined: none. `place`: the end of
+ * an earlier part, whose steps are done.
  */
 export async function* historySteps(
   store: ObjectSql,

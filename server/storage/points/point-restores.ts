@@ -38,7 +38,7 @@ export interface PointRestoresDeps extends PointCopiesDeps {
   readonly store: ObjectSql;
   readonly buckets: Buckets;
   readonly billing: StorageBilling;
-  /** Throws `out_of_space` unless that many bytes more may be stored. */
+  /** Throws `out_of_space` unless that many more bytes may be stored. */
   readonly assertSpace: (bytes: number) => void;
 }
 
@@ -50,8 +50,8 @@ interface From {
 
 const COPIES_AT_ONCE = 4;
 /**
- * A restore lets others go first after this time, between two objects. It grows with the time that opening
- * the point took, or restores would do little else.
+ * After this time, a restore lets others run, between two objects. It grows with the time for
+ * opening the point, or restores would do little else.
  */
 const PORTION = { openings: 4, leastMs: 1000, mostMs: 10_000 };
 /** Errors that concern one object; the restore continues with the others. */
@@ -70,7 +70,7 @@ function isOfOne(error: unknown): error is AppError {
 
 export class PointRestores {
   readonly #deps: PointRestoresDeps;
-  /** Previews too. */
+  /** Includes previews. */
   readonly #turns = new RestoreTurns({ what: 'objects' });
   readonly #closing = new AbortController();
 
@@ -79,8 +79,8 @@ export class PointRestores {
   }
 
   /**
-   * The sound points since the account was made, newest first, for a bucket of the account, or one that it
-   * had and whose name rests. Throws `bucket_not_found`.
+   * The intact points since the account was created, newest first, for a bucket of the account, or
+   * one that it deleted recently. Throws `bucket_not_found`.
    */
   async list(principal: Principal, bucketName: string): Promise<BucketPoint[]> {
     assertMayEnter(principal, bucketName);
@@ -90,9 +90,9 @@ export class PointRestores {
   }
 
   /**
-   * Resolves when everything is on disk; what was restored before an error stays. Throws `point_not_found`
-   * for a point without the bucket, `object_not_found`, `version_not_found`, `overloaded`, and what an upload
-   * throws.
+   * Resolves when everything is on disk; objects restored before an error remain. Throws
+   * `point_not_found` for a point without the bucket, `object_not_found`, `version_not_found`,
+   * `overloaded`, and the errors of an upload.
    */
   async restore(call: Call, bucketName: string, wanted: NewBucketRestore): Promise<BucketRestore> {
     const { principal } = call;
@@ -118,12 +118,12 @@ export class PointRestores {
   }
 
   /**
-   * The bucket of another account of the point, with all versions, as one of the caller's of the same name:
-   * for administrators. Goes on with what an earlier call began. Throws what restore() does.
+   * The bucket of another account in the point, with all versions, as a bucket of the caller with
+   * the same name: for administrators. Continues an earlier call. Throws the errors of restore().
    */
   async restoreFrom({ principal, work }: Call, bucketName: string, from: From): Promise<BucketRestore> {
     const { pointId: point_id, accountId: owner } = from;
-    // The whole call reports, and not each bucket.
+    // Reports once for the whole call, not for each bucket.
     const heard = work && { signal: work.signal, report: () => {} };
     const run = new Run(principal, bucketName, { point_id, versions: true, owner, work: heard });
     const signal = this.#signalOf(run);
@@ -167,7 +167,7 @@ export class PointRestores {
     return points.filter(({ createdAt }) => createdAt >= account.created_at);
   }
 
-  /** The bucket of this very account: a number alone might have been another's in a cloud that was lost. */
+  /** The bucket of this account: in a cloud that was lost, the same number may have belonged to another. */
   async #bucketIn({ reads }: OpenPoint, { principal: { accountId }, owner, bucketName: name }: Run) {
     if (owner !== accountId) return new BucketSql(reads).find(owner, name);
     const [now, then] = [

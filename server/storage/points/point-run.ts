@@ -6,7 +6,7 @@ import type { BucketRestore, NewBucketRestore } from '../schema.ts';
 import { isCopied, type Place, type Step, Tally } from './point-steps.ts';
 
 interface Behind {
-  /** The account that has the bucket in the point; default: the caller's. */
+  /** The account that owns the bucket in the point; default: the caller's. */
   readonly owner?: number;
   readonly work?: Work | undefined;
 }
@@ -18,9 +18,9 @@ export class Run {
   readonly toBucket: string;
   readonly wanted: NewBucketRestore;
   readonly isPreview: boolean;
-  /** The account that has the bucket in the point. */
+  /** The account that owns the bucket in the point. */
   readonly owner: number;
-  /** The lists of objects and the policy of the bucket come back. */
+  /** Access control lists of objects and the policy of the bucket are restored. */
   readonly mayShare: boolean;
   readonly tally = new Tally();
   /** The live bucket, once it exists. */
@@ -32,7 +32,7 @@ export class Run {
   isBegun = false;
   /** Length of the portion. */
   portionMs = 0;
-  /** The bucket that is restored into has object lock. */
+  /** The target bucket has object lock. */
   locks = false;
   refusal: string | null = null;
   readonly #work: Work | undefined;
@@ -84,7 +84,7 @@ export class Run {
     this.place = batch.at(-1)?.place ?? this.place;
   }
 
-  /** The next step; of histories, all the next ones of a name, which only come one after the other. */
+  /** The next step; with histories, all next steps of a name, which must run in sequence. */
   shift(): Step[] {
     const { left, wanted } = this;
     const { name } = left[0]?.entry ?? {};

@@ -1,4 +1,4 @@
-/** The contents of a bucket in a recovery point, in the order and the portions in which they are restored. */
+/** The contents of a bucket in a recovery point, in the order and portions of the restore. */
 import type { Reads } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Sealer } from '../../platform/master-key.ts';
@@ -59,11 +59,11 @@ export interface Place {
 
 export interface Step {
   readonly entry: EntryRow;
-  /** Nothing is done for the last two kinds. */
+  /** The last two kinds need no work. */
   readonly kind: 'new' | 'replace' | 'same' | 'keep';
   /** Bytes freed because the new version replaces an unversioned one. */
   readonly freedBytes: number;
-  /** The version of a history that it comes after, see Objects.append(). */
+  /** The version of a history that it follows, see Objects.append(). */
   readonly after?: string | null;
   readonly place: Place;
 }
@@ -80,7 +80,7 @@ export class Tally {
   bytes = 0;
   /** See new-version-sql.ts. */
   metadataBytes = 0;
-  /** Versions with bytes that were dealt with, restored or not, and their bytes. */
+  /** Versions with bytes that were processed, restored or not, and their bytes. */
   seen = 0;
   seenBytes = 0;
   freedBytes = 0;

@@ -1,4 +1,4 @@
-/** The pages that visitors of shared links see. No scripts: names in them are those of users. */
+/** Pages for visitors of shared links. They have no scripts, because users choose the names in them. */
 import { escapeHtml, PAGE_STYLE } from '../../http/page.ts';
 import { formatSize } from '../listing/entries.ts';
 import type { BucketEntry } from '../schema.ts';
@@ -6,7 +6,7 @@ import type { BucketEntry } from '../schema.ts';
 export interface SharedFolder {
   /** The name of the shared folder. */
   readonly title: string;
-  /** Below it; empty, or ends with "/". */
+  /** Path below it; empty, or ends with "/". */
   readonly path: string;
   readonly entries: readonly BucketEntry[];
   /** Cursor of the next page. */
@@ -19,7 +19,7 @@ td:first-child { overflow-wrap: anywhere; } td + td { text-align: right; white-s
 .all { display: inline-block; margin: .5rem 0 1rem; padding: .4rem .9rem; border-radius: 6px; color: #fff; background: var(--button); text-decoration: none; }
 `;
 
-/** One page of a folder: links to files and folders in it, and to all of it as a zip. */
+/** One page of a folder: links to its files and folders, and to a zip of all of it. */
 export function folderPage({ title, path, entries, next }: SharedFolder): string {
   const rows = entries.map((entry) => rowOf(entry, path)).join('\n');
   const more = next === null ? '' : `<p><a href="?${query({ path, cursor: next })}">More files</a></p>`;
@@ -48,7 +48,7 @@ function rowOf({ kind, name, object }: BucketEntry, path: string): string {
   return `<tr><td>${link}</td><td class="soft">${formatSize(size)}</td>${when}</tr>`;
 }
 
-/** Length of the folder that a name is in; a folder's own name ends with "/". */
+/** Length of the folder part of a name; a folder's own name ends with "/". */
 function parentLength(name: string): number {
   return name.lastIndexOf('/', name.length - 2) + 1;
 }

@@ -6,11 +6,11 @@ export interface ShareRow {
   readonly share_id: string;
   readonly account_id: number;
   readonly bucket_id: number;
-  /** The name of its bucket now. */
+  /** The current name of its bucket. */
   readonly bucket: string;
   /** An object's name; ends with "/" or empty: a folder. */
   readonly name: string;
-  /** null: made by the owner, not by an access key. */
+  /** null: created by the owner, not by an access key. */
   readonly key_id: string | null;
   readonly password_hash: string | null;
   readonly expires_at: number | null;

@@ -77,7 +77,7 @@ async function visit(deps: SharedRoutesDeps, input: Input): Promise<void> {
   try {
     await answer(deps, input);
   } catch (error) {
-    // People follow these links: they get words instead of problem details.
+    // People open these links: they get a page instead of problem details.
     if (!isAppError(error, 'invalid_link') || request.headers.accept?.includes('text/html') !== true)
       throw error;
     sendPage(request, reply, { html: endedPage(), status: 403 });
@@ -122,7 +122,7 @@ async function sendFile(deps: SharedRoutesDeps, { share, name, request, reply, d
   if (found === undefined || !('content' in found)) throw notFound(name);
   const { content } = found;
   if (content.row.customer !== null) throw customerKeyRequired(name);
-  // Each range would be a download of its own: the whole file then.
+  // Each range would be a download of its own, so the whole file is sent.
   if (row.max_downloads !== null) for (const header of CONDITIONS) delete request.headers[header];
   if (request.method !== 'HEAD' && isBegin(request.headers.range)) await shares.count(share);
   await sendDownload(
@@ -133,7 +133,7 @@ async function sendFile(deps: SharedRoutesDeps, { share, name, request, reply, d
 
 const CONDITIONS = ['range', 'if-none-match', 'if-modified-since'];
 
-/** Readers of a film go on in many ranges; the first counts. */
+/** Video players request many ranges; the first one counts. */
 const isBegin = (range: string | undefined) => range === undefined || /^bytes=0*-/.test(range);
 
 function basicPassword({ headers }: Input['request']): string | undefined {

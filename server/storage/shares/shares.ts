@@ -1,7 +1,8 @@
 /**
- * Shares: links to a file or a folder that anybody opens without an account, and that the owner sees, limits
- * and ends at any time. The address holds a signature under a secret of this cloud, so the rows alone open
- * nothing. A link made by an access key ends with the key and never shows more than the key may read.
+ * Shares: links to a file or a folder that anybody can open without an account, and that the owner
+ * can list, limit and end at any time. The URL contains a signature under a secret of this cloud,
+ * so the rows alone open nothing. A link created by an access key ends with the key and never shows
+ * more than the key may read.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type Call, mayTouch, type Principal } from '../../calls/principal.ts';
@@ -20,7 +21,7 @@ import type { SeenDownloads, ShareRow, ShareSql } from './share-sql.ts';
 export interface SharePasswords {
   /** Throws `invalid_request` for a password on the operator's blocklist, `overloaded`. */
   hash(password: string, by: { readonly address: string }): Promise<string>;
-  /** `target`: what failures are counted for. Throws `rate_limited`, `overloaded`. */
+  /** `target`: the subject that failures are counted for. Throws `rate_limited`, `overloaded`. */
   check(password: string, stored: string, by: { target: string; address: string }): Promise<boolean>;
 }
 
@@ -37,7 +38,7 @@ export interface SharesDeps {
   readonly dataUrl: () => string;
 }
 
-/** An open link: who is responsible for the reads, and what is shared. */
+/** An open link: the account charged for the reads, and the shared file or folder. */
 export interface OpenShare {
   readonly row: ShareRow;
   readonly holder: Principal;
@@ -56,7 +57,7 @@ const MAX_SHARES = 1000;
 const KEPT_MS = 30 * 24 * 3600_000;
 /** 132 bits in base64url. */
 const SIGNATURE_LENGTH = 22;
-/** Right passwords are hashed again after this time; readers of a film ask for many ranges. */
+/** Passwords are hashed again after this time; video players request many ranges. */
 const REMEMBERED_MS = 10 * 60_000;
 const MAX_REMEMBERED = 1000;
 
@@ -67,7 +68,7 @@ export class Shares {
   /** Hash of link and password → when it is forgotten, monotonic. */
   readonly #right = new Map<string, number>();
 
-  /** By row id. Anybody may open a link without end, so each download is no commit of its own. */
+  /** By row id. Anybody may open a link any number of times, so downloads are not committed one by one. */
   readonly #seen: WriteBehind<number, SeenDownloads>;
 
   constructor(deps: SharesDeps) {
@@ -110,7 +111,7 @@ export class Shares {
     });
   }
 
-  /** Newest first; of a limited key those that it may read. */
+  /** Newest first; a limited key sees those that it may read. */
   async list(principal: Principal): Promise<Share[]> {
     const rows = await this.#deps.store.list(principal.accountId, MAX_SHARES);
     return rows.filter((row) => covers(principal, row)).map((row) => this.#present(row));
@@ -135,7 +136,7 @@ export class Shares {
   }
 
   /**
-   * Checks a visit. Throws `invalid_link` when the address is wrong or the link has ended,
+   * Checks a visit. Throws `invalid_link` if the URL is wrong or the link has ended,
    * `share_password_required` without the right password, `rate_limited`.
    */
   async open({ shareId, signature, password, address }: Visit): Promise<OpenShare> {
@@ -167,7 +168,10 @@ export class Shares {
     });
   }
 
-  /** null: the caller acts as the owner, in a session or by the account's own key, which may be replaced. */
+  /**
+   * null: the caller acts as the owner, in a session or with the account's own key, which may be
+   * replaced.
+   */
   async #accessKeyOf({ via, accountId, credentialId }: Principal): Promise<string | null> {
     if (via !== 'key' || credentialId === (await this.#deps.keys.currentId(accountId))) return null;
     return credentialId;
@@ -178,7 +182,7 @@ export class Shares {
     return this.#seen.flush();
   }
 
-  /** The bucket of an object that exists, or of a folder. */
+  /** The bucket of an existing object, or of a folder. */
   async #shared(principal: Principal, bucketName: string, name: string) {
     const { listing, downloads } = this.#deps;
     const bucket = await listing.bucketFor(principal, bucketName, name);

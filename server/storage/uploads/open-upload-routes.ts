@@ -1,11 +1,11 @@
-/** Multipart uploads in progress, over REST, whoever began them. */
+/** Multipart uploads in progress, over REST, of all clients. */
 import { jsonTexts, linkHeader, Paging } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Type } from '../../platform/json/json-schema.ts';
 import { BucketPath, EndedUpload, OpenUpload, UploadPath } from '../schema.ts';
 import type { OpenUploads } from './open-uploads.ts';
 
-/** Without a limit the list is as long as a bucket can have uploads. */
+/** Without a limit, the list has all open uploads of the bucket. */
 const ALL = 10_000;
 
 export function openUploadRoutes({ openUploads }: { readonly openUploads: OpenUploads }): Route[] {

@@ -1,4 +1,4 @@
-/** The multipart uploads in progress of a bucket, for those who look after it. */
+/** The multipart uploads in progress of a bucket, for its owner. */
 import { type Call, mayTouch, onlyAppends, type Principal } from '../../calls/principal.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -28,8 +28,8 @@ export class OpenUploads {
   }
 
   /**
-   * At most `limit` by name and then age, after `cursor`; a limited key sees those of its names. Throws
-   * `bucket_not_found`, `invalid_cursor`.
+   * At most `limit` by name and then age, after `cursor`; a limited key sees those of its names.
+   * Throws `bucket_not_found`, `invalid_cursor`.
    */
   async page(
     principal: Principal,
@@ -70,8 +70,8 @@ export class OpenUploads {
 }
 
 /**
- * Whether a key may add to, complete or abort the upload. One that only appends may where it began the upload
- * itself: see begunBy in s3/sign/initiator.ts.
+ * Whether a key may add to, complete or abort the upload. A key that only appends may if it began
+ * the upload itself: see begunBy in s3/sign/initiator.ts.
  */
 export function mayUseUpload(principal: Principal, { acl }: Pick<PartUploadRow, 'acl'>): boolean {
   if (!onlyAppends(principal)) return true;

@@ -1,4 +1,4 @@
-/** Uploads in parts over REST: begin, send parts in any order and again, and complete. */
+/** Uploads in parts over REST: begin, send parts in any order (repeatedly if needed), and complete. */
 import { readForm } from '../../http/bodies/multipart.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { invalidField } from '../../platform/errors.ts';

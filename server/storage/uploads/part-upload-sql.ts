@@ -14,7 +14,7 @@ export interface PartUploadRow {
   readonly state: number;
   /** Sum over all parts. */
   readonly size_bytes: number;
-  /** See new-version-sql.ts; counted while it is open. */
+  /** See new-version-sql.ts; counted while the upload is open. */
   readonly metadata_bytes: number;
   /** Grows with each change of the parts. */
   readonly changes: number;
@@ -26,7 +26,10 @@ export interface PartUploadRow {
   readonly metadata: string | null;
   readonly headers: string | null;
   readonly tags: string | null;
-  /** The list of the object to be; also names the `initiator` where that is not the bucket's owner. */
+  /**
+   * The access control list of the future object; also names the `initiator` if it is not the
+   * bucket's owner.
+   */
   readonly acl: string | null;
   /** JSON: algorithm and type of the checksums that the client announced. */
   readonly checksum: string | null;
@@ -48,7 +51,7 @@ export interface PartRow {
   readonly created_at: number;
 }
 
-/** A part with what reading its bytes needs. */
+/** A part with the facts for reading its bytes. */
 export interface PartBlobRow {
   readonly number: number;
   readonly size_bytes: number;
@@ -229,7 +232,7 @@ export class PartUploadSql {
     };
   }
 
-  /** Refuses unless it is open and no part has changed since it was read. */
+  /** Refuses unless the upload is open and no part has changed since it was read. */
   complete(
     { id, changes }: Pick<PartUploadRow, 'id' | 'changes'>,
     end: { readonly at: number; readonly sizeBytes: number; readonly result: string },

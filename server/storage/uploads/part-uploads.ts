@@ -1,7 +1,7 @@
 /**
- * Multipart uploads: an object that arrives in parts, each durable for itself, and becomes visible when it
- * is completed. A part is a blob with a row; the assembled object is a blob without bytes of its own, which
- * names the upload, so that completing costs the same however many parts there are.
+ * Multipart uploads: an object that arrives in parts, each durable, and becomes visible when the
+ * upload is completed. A part is a blob with a row; the assembled object is a blob without bytes of
+ * its own, which references the upload, so that completing costs the same for any number of parts.
  */
 import { createHash } from 'node:crypto';
 import type { Call, Principal } from '../../calls/principal.ts';
@@ -46,7 +46,7 @@ export interface PartUploadsDeps {
   readonly maxObjectBytes: number;
 }
 
-/** The result of completing an upload; kept for those who repeat the request. */
+/** The result of completing an upload; kept for repeated requests. */
 export interface Completed {
   readonly version_id: string;
   readonly is_null: boolean;
@@ -58,7 +58,7 @@ export interface Completed {
 export interface Assembly {
   /** Row of the bucket, whose owner pays. */
   readonly bucket: BucketRow;
-  /** The parts to use, in order. Throws when they are not what the client believes. */
+  /** The parts to use, in order. Throws if they differ from the client's list. */
   readonly choose: (parts: readonly PartRow[]) => readonly PartRow[];
   /** The checksum of the whole, as in a VersionRow. */
   readonly checksumOf: (parts: readonly PartRow[]) => string | null;
@@ -68,7 +68,7 @@ export interface Assembly {
 export const MAX_PARTS = 10_000;
 /** The minimum size of all parts but the last. */
 export const MIN_PART_BYTES = 5 * 2 ** 20;
-/** Uploads that a bucket may have open at a time: each keeps a row, whether it has parts or not. */
+/** Maximum open uploads of a bucket: each has a row, with or without parts. */
 const MAX_OPEN = 10_000;
 /** Parts removed in one commit: more would delay other commits. */
 const REMOVED_AT_ONCE = 16;
@@ -121,7 +121,7 @@ export class PartUploads {
         lock: labels.lock === undefined ? null : JSON.stringify(labels.lock),
         created_at: clock.now(),
       };
-      // Its deletion looks for open uploads, and may have come first.
+      // The deletion checks for open uploads, and may have been first.
       change.add(store.holdBucket(bucket.id), () => bucketNotFound(bucket.name));
       change.add(store.insert(row));
       await this.#count(change, bucket, row.metadata_bytes);
@@ -164,8 +164,8 @@ export class PartUploads {
   }
 
   /**
-   * Takes the bytes of a part in; the caller must put or abort the result. `key`: the one that the upload was
-   * begun with. Throws `insufficient_credits`, `customer_key_required`.
+   * Receives the bytes of a part; the caller must put or abort the result. `key`: the key that the
+   * upload was begun with. Throws `insufficient_credits`, `customer_key_required`.
    */
   async receive(upload: PartUploadRow, key?: CustomerKey): Promise<Upload> {
     const { billing, objects, dataKeys } = this.#deps;
@@ -212,8 +212,8 @@ export class PartUploads {
   }
 
   /**
-   * Makes the chosen parts the current version of the upload's name. Completing again gives the first result.
-   * Throws `upload_not_found`, and what `choose` and the condition throw.
+   * Makes the chosen parts the current version of the upload's name. Completing again returns the
+   * first result. Throws `upload_not_found`, and the errors of `choose` and of the condition.
    */
   async complete(
     call: Call,
@@ -272,11 +272,11 @@ export class PartUploads {
       }
       return change.add(store.insertAssembled(upload, sizeBytes), 'retry');
     };
-    // The bytes were counted part by part, and the metadata when it began.
+    // The bytes were counted part by part, and the metadata when the upload began.
     return { sizeBytes, etag, checksum, addBlob, countedBytes: sumOf(all) + upload.metadata_bytes };
   }
 
-  /** Throws `upload_not_found`. Its bytes are not charged from then on; the sweeper removes them. */
+  /** Throws `upload_not_found`. The bytes are no longer charged; the sweeper removes them. */
   async abort(
     call: Call,
     bucket: BucketRow,

@@ -1,6 +1,6 @@
 /**
- * Uploads in parts over REST: what broke off goes on at the last part that has arrived, from any browser and
- * on any day until the upload ends. S3 clients see them too, and the other way round.
+ * Uploads in parts over REST: an interrupted upload continues after the last received part, from
+ * any browser and on any day until the upload ends. S3 clients see them too, and vice versa.
  */
 import { base64Digest, type ChecksumAlgorithm, combineCrc } from '../../../libs/s3-wire/index.ts';
 import { type Call, mayTouch, type Principal } from '../../calls/principal.ts';
@@ -37,7 +37,7 @@ interface Named {
   readonly uploadId: string;
 }
 
-/** The checksum of an upload that is begun here, as S3 clients announce theirs. */
+/** The checksum of an upload begun here, declared like one of an S3 client. */
 const ANNOUNCED = { algorithm: 'CRC32', type: 'FULL_OBJECT', isAsked: false };
 
 export class RestUploads {
@@ -47,7 +47,10 @@ export class RestUploads {
     this.#deps = deps;
   }
 
-  /** Throws `bucket_not_found`, `invalid_object_name`, `scope_required`, and what PartUploads.begin does. */
+  /**
+   * Throws `bucket_not_found`, `invalid_object_name`, `scope_required`, and the errors of
+   * PartUploads.begin.
+   */
   async begin(
     call: Call,
     bucketName: string,
@@ -61,7 +64,7 @@ export class RestUploads {
     return { upload_id, name, ends_at: formatTime(now() + FORGOTTEN_MS) };
   }
 
-  /** The parts that have arrived, by number. Throws `bucket_not_found`, `upload_not_found`. */
+  /** The received parts, by number. Throws `bucket_not_found`, `upload_not_found`. */
   async parts(principal: Principal, named: Named): Promise<UploadPart[]> {
     const { upload } = await this.#find(principal, named);
     const rows = await this.#deps.partUploads.parts(upload.id, 0, MAX_PARTS);
@@ -69,8 +72,8 @@ export class RestUploads {
   }
 
   /**
-   * Takes a part in; `read` writes its bytes. Throws `bucket_not_found`, `upload_not_found`, and what `read`
-   * and PartUploads.receive throw.
+   * Receives a part; `read` writes its bytes. Throws `bucket_not_found`, `upload_not_found`, and
+   * the errors of `read` and PartUploads.receive.
    */
   async put(
     call: Call,
@@ -96,9 +99,9 @@ export class RestUploads {
   }
 
   /**
-   * Makes the parts 1 to `parts` the object; a second call gives the first result. Throws
-   * `bucket_not_found`, `upload_not_found`, `invalid_request` when a part is missing or too small, or size or
-   * checksum are not what the caller says, and `precondition_failed`.
+   * Joins the parts 1 to `parts` into the object; a second call returns the first result. Throws
+   * `bucket_not_found`, `upload_not_found`, `invalid_request` if a part is missing or too small, or
+   * size or checksum differ from the caller's, and `precondition_failed`.
    */
   async complete(
     call: Call,

@@ -16,7 +16,7 @@ export interface UploadFields {
     | undefined;
 }
 
-/** Throws `invalid_request`, naming all fields that are wrong. */
+/** Throws `invalid_request` that names all wrong fields. */
 export function readNaming({ fields, file }: UploadFields): Naming {
   if (!file) {
     throw new AppError('invalid_request', 'file: the form has no file', {
@@ -60,7 +60,7 @@ function readMetadata(text: string | undefined, problems: FieldProblem[]): strin
   return nulsIn(value).length > 0 ? refuse(NUL_MESSAGE) : JSON.stringify(value);
 }
 
-/** Metadata as stored. Throws `invalid_request` when too large. */
+/** Metadata as stored. Throws `invalid_request` if too large. */
 export function metadataText(metadata: Readonly<Record<string, unknown>> | null): string | null {
   const text = metadata === null ? null : JSON.stringify(metadata);
   if (text === null || Buffer.byteLength(text) <= METADATA_MAX_BYTES) return text;
@@ -69,8 +69,8 @@ export function metadataText(metadata: Readonly<Record<string, unknown>> | null)
 }
 
 /**
- * A faster mime.getType(name), whose expressions scan the whole name for the last folder and dot: a fiftieth
- * of a small upload.
+ * A faster mime.getType(name), whose expressions scan the whole name for the last folder and dot,
+ * which would be a fiftieth of a small upload.
  */
 function typeByName(name: string): string | null {
   const folder = Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\'));
@@ -94,7 +94,7 @@ function mimeTypeOf(
   return WELL_FORMED_TYPE.test(type) && type.length <= MIME_TYPE_MAX_LENGTH ? type : undefined;
 }
 
-/** The type of a file of that name. */
+/** The media type for a file of that name. */
 export function typeOf(name: string): string {
   return typeByName(name) ?? 'application/octet-stream';
 }

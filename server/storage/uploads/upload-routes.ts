@@ -1,4 +1,4 @@
-/** Uploads over REST: a form in any order becomes a published version. */
+/** Uploads over REST: a form with fields in any order becomes a published version. */
 import { readForm } from '../../http/bodies/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../../http/route.ts';
 import { unknownFields } from '../../http/validate.ts';

@@ -1,7 +1,7 @@
 /**
- * One upload: bytes first, name later (a form may name the object after its file). Up to INLINE_MAX_BYTES the
- * bytes are kept in memory and stored in the database row; larger ones are streamed to a blob. Nothing is
- * visible until publish() has committed.
+ * One upload: bytes first, name later (a form may name the object after its file). Up to
+ * INLINE_MAX_BYTES the bytes are kept in memory and stored in the database row; larger ones are
+ * streamed to a blob. Nothing is visible until publish() has committed.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -28,17 +28,17 @@ const ROW_OVERHEAD_BYTES = 4096;
 export interface UploadDeps {
   readonly blobs: Pick<BlobStore, 'create'>;
   readonly dataKeys: Pick<DataKeys, 'wrap'>;
-  /** Throws `out_of_space` unless that many bytes more may be stored. */
+  /** Throws `out_of_space` unless that many more bytes may be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Account of the bucket. */
   readonly owner: number;
   readonly encryption: Encryption;
   readonly maxBytes: number;
-  /** Most bytes that are kept in the row; default: INLINE_MAX_BYTES. */
+  /** Maximum bytes stored in the row; default: INLINE_MAX_BYTES. */
   readonly maxInlineBytes?: number | undefined;
   /**
-   * The key of the digest that is the ETag where somebody's key hides the bytes, so that the same part has
-   * the same ETag again. Absent: the ETag is random.
+   * The key of the digest that becomes the ETag of bytes encrypted with a named or client's key, so
+   * that an equal part has an equal ETag. Absent: the ETag is random.
    */
   readonly etagKey?: Uint8Array | undefined;
 }
@@ -48,7 +48,7 @@ export interface ReceivedBytes {
   readonly sizeBytes: number;
   /** Hex: MD5 of the plaintext. With a customer-provided key: see etagKey. */
   readonly etag: string;
-  /** The digests that were asked for, of the plaintext. */
+  /** The requested digests of the plaintext. */
   readonly digests: Digests;
   readonly blob: NewBlob;
   /** Call when a row may reference the blob: end() then keeps it. */
@@ -64,7 +64,7 @@ export class Upload {
   readonly #digests = new Set<DigestName>();
   /** Digests of plaintext that is encrypted here; worker threads never see it. */
   readonly #own = new Map<DigestName, Digest>();
-  /** The ETag of such bytes, if wanted: an MD5 would take most of the time here. */
+  /** The ETag of such bytes, if requested: an MD5 would take most of the time here. */
   readonly #keyed: KeyedDigest | undefined;
   #head: { readonly bytes: Buffer; readonly endsPiece: boolean }[] = [];
   #onPieces: ((hashes: readonly string[]) => void) | undefined;
@@ -95,9 +95,9 @@ export class Upload {
   }
 
   /**
-   * Asks for the SHA-256 of each piece that write() ends, hex, in order; before the first byte. All have come
-   * when finish() resolves. False: this upload cannot, because threads do not see its plaintext. `onPieces`
-   * must not throw.
+   * Requests the SHA-256 of each piece that write() ends, hex, in order; call before the first
+   * byte. All have arrived when finish() resolves. False: not possible for this upload, because
+   * threads do not see its plaintext. `onPieces` must not throw.
    */
   hashPieces(onPieces: (hashes: readonly string[]) => void): boolean {
     if (this.#cipher !== null) return false;
@@ -106,8 +106,8 @@ export class Upload {
   }
 
   /**
-   * Copies the chunk. A promise asks the caller to wait before the next. Throws `payload_too_large` and what
-   * BlobWriter.write does.
+   * Copies the chunk. A promise asks the caller to wait before the next. Throws `payload_too_large`
+   * and the errors of BlobWriter.write.
    */
   write(chunk: Uint8Array, endsPiece = false): Promise<void> | undefined {
     this.#sizeBytes += chunk.length;
@@ -164,7 +164,7 @@ export class Upload {
     return createHmac('sha256', etagKey).update(md5).digest('hex').slice(0, 32);
   }
 
-  /** The digests that need not be computed while the bytes pass. */
+  /** The digests that are not computed while the bytes pass. */
   get #shared(): readonly DigestName[] {
     return this.#cipher === null ? [...this.#digests] : [];
   }
@@ -174,7 +174,7 @@ export class Upload {
     return kind === 'named' || kind === 'customer';
   }
 
-  // At most 16 KiB: hashing here costs less than handing it to a thread.
+  // At most 16 KiB: hashing here costs less than passing it to a thread.
   #finishInline(): ReceivedBytes {
     // A row is written twice: to the log and, later, to the database.
     this.#assertSpace(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
