@@ -159,6 +159,28 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     }),
   },
   {
+    name: 'db queries',
+    words: 'DATABASE',
+    summary: 'list the queries over the API that are running in a database',
+    run: about(findDatabase, async ({ database_id }, { cloud, output }) => {
+      const running = await cloud.listRunningDatabaseQueries(database_id);
+      output.table(running, ['ID', 'SINCE', 'STATEMENT'], ({ query_id, started_at, statement }) => [
+        query_id,
+        started_at,
+        statement,
+      ]);
+    }),
+  },
+  {
+    name: 'db cancel',
+    words: 'DATABASE QUERY',
+    summary: 'cancel a running query (see db queries)',
+    run: about(findDatabase, async ({ database_id }, { cloud, output, words: [, query = ''] }) => {
+      const cancelled = await cloud.cancelDatabaseQuery(database_id, query);
+      output.one(cancelled, () => [`${query} is cancelled`]);
+    }),
+  },
+  {
     name: 'db restart',
     words: 'DATABASE',
     summary: 'restart the server of a database, closing its connections',

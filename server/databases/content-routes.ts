@@ -50,7 +50,9 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       livesOn: 'host',
       tag: 'databases',
       summary: 'Run a statement',
-      description: 'Read-only by default. Limits: 1,000 rows, 4 MiB, 10 seconds.',
+      description:
+        'Read-only by default. Limits: 1,000 rows, 4 MiB, 10 seconds. It ends in the database when you cancel it by ' +
+        'its `query_id`, or close the connection.',
       permission: 'databases:write',
       params: DatabasePath,
       body: NewQuery,
@@ -61,7 +63,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       errors: [
         ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),
         ...ENGINE_FAILURES,
-        'out_of_space',
+        ...(['out_of_space', 'operation_cancelled'] as const),
       ],
       handler: ({ principal, params, body: input, reply }) =>
         queries.run(principal, params.database_id, { input, signal: closeOf(reply) }),

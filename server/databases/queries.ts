@@ -19,6 +19,7 @@ import type { Lifecycle } from './life/lifecycle.ts';
 import type { OwnedDatabases } from './life/owned-databases.ts';
 import { assertReadable, assertReady } from './life/states.ts';
 import type { NewQuery, QueryResponse, TestDatabaseEntry } from './query-schema.ts';
+import { RunningQueries, type RunningQuery } from './querying/running-queries.ts';
 
 const MAX_ROWS = 1000;
 /** Limit of the rows as JSON. */
@@ -51,6 +52,7 @@ export interface QueriesDeps {
 export class Queries {
   readonly #deps: QueriesDeps;
   readonly #turns = new KeyedSemaphore<number>(AT_ONCE);
+  readonly #running = new RunningQueries();
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
@@ -58,10 +60,28 @@ export class Queries {
 
   /**
    * Runs a query; an account's queries beyond eight are queued. Throws `query_failed` with the engine's own
-   * error, `query_timeout`, `database_not_ready`.
+   * error, `query_timeout`, `database_not_ready`, and `operation_cancelled` after cancel().
    */
   run(principal: Principal, databaseId: string, call: QueryCall): Promise<JsonText<QueryResponse>> {
-    return this.#turns.run(principal.accountId, call.signal, () => this.#run(principal, databaseId, call));
+    const { accountId } = principal;
+    const { statement, command, query_id: queryId, read_only: readOnly = true } = call.input;
+    const startedAt = this.#deps.clock.now();
+    const about = { statement: statement ?? command, readOnly, startedAt, signal: call.signal };
+    return this.#running.run({ accountId, databaseId, queryId }, about, (signal) =>
+      this.#turns.run(accountId, signal, () => this.#run(principal, databaseId, { ...call, signal })),
+    );
+  }
+
+  /** Queries of the account that run in this database, the oldest first. */
+  async running(principal: Principal, databaseId: string): Promise<readonly RunningQuery[]> {
+    await this.#deps.owned.findLive(principal, databaseId);
+    return this.#running.list({ accountId: principal.accountId, databaseId });
+  }
+
+  /** Ends the statement in the database. Throws `not_found` when none of that id runs. */
+  async cancel(principal: Principal, databaseId: string, queryId: string): Promise<RunningQuery> {
+    await this.#deps.owned.findLive(principal, databaseId);
+    return this.#running.cancel({ accountId: principal.accountId, databaseId, queryId });
   }
 
   async #run(

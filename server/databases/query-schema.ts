@@ -5,6 +5,11 @@ import { Database } from './schema.ts';
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const names = () => Type.Array(Type.String());
 
+const QueryId = Type.String({
+  pattern: '^[A-Za-z0-9_-]{1,64}$',
+  description: 'Name of a running query, for cancelling it: 1 to 64 of A-Z a-z 0-9 _ -',
+});
+
 export const NewQuery = namedObject('DatabaseQuery', {
   statement: Type.Optional(
     Type.String({ minLength: 1, maxLength: 100_000, description: 'One SQL statement' }),
@@ -26,6 +31,7 @@ export const NewQuery = namedObject('DatabaseQuery', {
   ),
   read_only: Type.Optional(Type.Boolean({ default: true, description: 'Whether writes are refused' })),
   max_rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 1000 })),
+  query_id: Type.Optional(QueryId),
 });
 export type NewQuery = Static<typeof NewQuery>;
 

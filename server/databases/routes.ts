@@ -12,6 +12,7 @@ import type { EngineDescription } from './engine-description.ts';
 import type { Engines } from './engines.ts';
 import { DatabaseMetrics, type Metrics } from './life/metrics.ts';
 import type { DatabasePoints } from './points/database-points.ts';
+import { runningRoutes } from './querying/running-routes.ts';
 import { rowRoutes } from './rows/row-routes.ts';
 import type { Rows } from './rows/rows.ts';
 import {
@@ -53,6 +54,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
     ...changeRoutes(deps),
     ...removalRoutes(deps),
     ...databaseContentRoutes(deps),
+    ...runningRoutes(deps),
     ...rowRoutes(deps),
     ...databaseMetricsRoutes(deps),
     databaseTunnelRoute(deps),

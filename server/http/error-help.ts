@@ -194,7 +194,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Use it, or choose another name.',
   ),
   operation_cancelled: help(
-    'The call was cancelled; its effects until then stay.',
+    'The call was cancelled; its effects until then stay, but for those of a statement in a database.',
     'Repeat the call to continue.',
   ),
   operation_not_cancellable: help('The call cannot be cancelled.', 'Wait until the call has ended.'),

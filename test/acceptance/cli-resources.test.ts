@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { CliUser } from './cli-kit.ts';
 import { cannotRunGuests, newVm } from './vms-kit.ts';
 
@@ -40,6 +41,21 @@ test('databases are made, listed, shown and deleted, and their password is shown
   const copied = await user.ok(['db', 'create', 'copy', '--from', 'shop']);
   assert.notEqual(copied, uri);
   assert.equal((await json(['db', 'show', 'copy'])).name, 'copy');
+});
+
+test('queries that run are listed and cancelled', async () => {
+  await user.ok(['db', 'create', 'busy']);
+  const { database_id: id } = await json(['db', 'show', 'busy']);
+  const statement = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e12)
+    SELECT count(*) FROM n`;
+  const call = { json: { statement, query_id: 'long' } };
+  const answer = api.refused(409, 'operation_cancelled', [`/api/databases/${id}/query`, call]);
+  await eventually('it is listed', async () =>
+    /^long +\S+ \S+ +WITH RECURSIVE /m.test(await user.ok(['db', 'queries', 'busy'])),
+  );
+  assert.equal(await user.ok(['db', 'cancel', 'busy', 'long']), 'long is cancelled\n');
+  await answer;
+  await user.fails(5, ['db', 'cancel', 'busy', 'long']);
 });
 
 test('machines are started, stopped and deleted', { skip: cannotRunGuests() }, async () => {

@@ -10,6 +10,7 @@ const ROWS = '/api/databases/{database_id}/rows';
 const ERRORS = [
   ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),
   ...(['data_damaged', 'data_missing', 'engine_unavailable', 'host_disk_full', 'out_of_space'] as const),
+  'operation_cancelled',
 ] as const;
 const MAX_BODY_BYTES = 4 * 2 ** 20;
 

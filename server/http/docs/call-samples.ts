@@ -126,6 +126,10 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   undeleteDatabase: { body: { name: 'shop' } },
   changeDatabase: { body: { size_limit_mb: 2048 } },
   queryDatabase: { body: { statement: 'SELECT 1 AS one' } },
+  cancelDatabaseQuery: {
+    instead:
+      'Works only while the query runs: `curl -X POST …/api/databases/$DATABASE_ID/queries/report/cancel`.',
+  },
   readDatabaseRows: {
     body: { table: 'orders', filter: [{ column: 'total', operator: 'gt', value: 10 }], count: true },
   },

@@ -34,6 +34,7 @@ export function bodyOf(grammar: Grammar, statement: string, isReadOnly: boolean)
 export function useRun(id: string, grammar: Grammar) {
   const queryClient = useQueryClient();
   const abort = useRef<AbortController | null>(null);
+  const running = useRef<string | null>(null);
   const [done, setDone] = useState<readonly Done[]>([]);
   const [wrong, setWrong] = useState<Range | null>(null);
   const mutation = useMutation({
@@ -41,7 +42,8 @@ export function useRun(id: string, grammar: Grammar) {
       const { signal } = abort.current ?? new AbortController();
       for (const statement of statements) {
         try {
-          const body = bodyOf(grammar, statement.text, isReadOnly);
+          running.current = newQueryId();
+          const body = { ...bodyOf(grammar, statement.text, isReadOnly), query_id: running.current };
           const result = await cloud.queryDatabase(id, body, { signal });
           setDone((before) => [...before, { statement: statement.text, result }]);
         } catch (error) {
@@ -60,7 +62,17 @@ export function useRun(id: string, grammar: Grammar) {
       if (!isReadOnly) void queryClient.invalidateQueries({ queryKey: ['databases', id] });
     },
   });
-  return { ...mutation, done, wrong, cancel: () => abort.current?.abort() };
+  const cancel = () => {
+    // A proxy may keep its connection to the cloud after ours has ended. The query may be over by now.
+    if (running.current !== null) cloud.cancelDatabaseQuery(id, running.current).catch(() => {});
+    abort.current?.abort();
+  };
+  return { ...mutation, done, wrong, cancel };
+}
+
+/** Also in pages over HTTP, which have no randomUUID. */
+function newQueryId(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
 }
 
 /** The word at the error; if unknown, the whole statement, if there are several. */
