@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { S3Error } from '../../libs/s3-wire/index.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
 import type { Call, Permission, Principal } from '../calls/principal.ts';
-import { dropRest } from '../http/bodies/body.ts';
+import { dropExpected, dropRest } from '../http/bodies/body.ts';
 import type { AccountName } from '../storage/buckets/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets/buckets.ts';
 import type { NameListing } from '../storage/listing/name-listing.ts';
@@ -212,7 +212,6 @@ export function send(
 /** Lets the client, which may still be sending, read the refusal. */
 export function dropBody(request: IncomingMessage, response: ServerResponse): void {
   if (request.readableEnded || request.complete) return void request.resume();
-  // A client that waits for the interim response sends either nothing or everything.
-  if (request.headers.expect !== undefined) return void response.setHeader('connection', 'close');
-  dropRest(request);
+  if (request.headers.expect === undefined) dropRest(request);
+  else dropExpected(request, response);
 }

@@ -2,7 +2,7 @@
  * Request bodies: checks their media type and reads them as a whole, within a deadline. Their memory is
  * reserved as they arrive (body-memory.ts).
  */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { detachBuffer } from '../../platform/buffers.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -49,7 +49,10 @@ const COUNTED_BODY_BYTES = 16 * 1024;
 const DEADLINE_MS = 30_000;
 const LEAST_BYTES_PER_SECOND = 100_000;
 
+/** A refused body is read on while this much arrives in each interval, and no longer than in all. */
 const LINGER_MS = 5000;
+const LINGER_BYTES = 32 * 1024;
+const MOST_LINGER_MS = 5 * 60_000;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -110,14 +113,37 @@ function tooSlow(allowedMs: number): AppError {
 }
 
 /**
- * Discards the rest of a refused body for a while: a client still sending when its connection closes would
- * see a broken pipe instead of the response.
+ * Discards the rest of a refused body while it arrives: many clients send all of it before they read, and
+ * would see a broken pipe instead of the response.
  */
 export function dropRest(raw: IncomingMessage): void {
   if (raw.readableEnded) return;
-  const cut = setTimeout(() => raw.destroy(), LINGER_MS).unref();
-  raw.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
+  let seen = raw.socket.bytesRead;
+  let intervals = 0;
+  const timer = setInterval(() => {
+    const { bytesRead } = raw.socket;
+    intervals++;
+    if (bytesRead - seen < LINGER_BYTES || intervals * LINGER_MS >= MOST_LINGER_MS) raw.destroy();
+    seen = bytesRead;
+  }, LINGER_MS).unref();
+  const over = () => clearInterval(timer);
+  raw.once('close', over).once('end', over);
   raw.resume();
+}
+
+/**
+ * Ends the connection of a refused client that asked for `100 Continue`. It may send its body all the same,
+ * or nothing, and the next request could not be told from the body.
+ */
+export function dropExpected(raw: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('connection', 'close');
+  const { socket } = raw;
+  // Node would close both halves at once, and the client's system might throw away the response.
+  socket.destroySoon = () => {
+    socket.end();
+    raw.once('end', () => socket.destroy());
+    dropRest(raw);
+  };
 }
 
 interface Reading {
