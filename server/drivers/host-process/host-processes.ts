@@ -30,6 +30,7 @@ import {
   keepOffOne,
   offOneWords,
   type ProcessorOrder,
+  quickWords,
   yieldProcessorFirst,
   yieldToSiblings,
 } from './processor-order.ts';
@@ -136,12 +137,15 @@ export class HostProcesses {
     { stdio, ipc = false, isLast = false, isMovable = false }: StartOptions,
   ): Promise<RunningProcess> {
     const [isolation, filter] = await Promise.all([this.isolation(), findFilter()]);
-    const launch = { ...this.#launch(program, { isolation, filter }, null), isMovable };
-    const first = isLast ? offOneWords() : [];
+    const launch = {
+      ...this.#launch(program, { isolation, filter }, null),
+      isMovable,
+      first: isLast ? [] : quickWords(),
+    };
     const shell = await KeeperShell.begin({
       stdio: ipc || isMovable ? [...stdio, ipc ? 'ipc' : 'pipe'] : stdio,
       endsWithUs: true,
-      first,
+      first: isLast ? offOneWords() : [],
     });
     const { child } = shell;
     this.#yieldsFirst(child.pid, isLast);
@@ -158,7 +162,8 @@ export class HostProcesses {
   async keep(program: ForeignProgram, keeper: string): Promise<RunningProcess> {
     if (this.isPrivate) return this.#startLogged(program, keeper);
     const [isolation, filter] = await Promise.all([this.isolation(), findFilter()]);
-    const launch = this.#launch(program, { isolation, filter }, { folder: keeper, log: LOG });
+    const keeping = { folder: keeper, log: LOG };
+    const launch = { ...this.#launch(program, { isolation, filter }, keeping), first: quickWords() };
     const shell = await this.shells.take();
     this.#yieldsFirst(shell.child.pid);
     const identity = await begin(shell, launch, program.uid);

@@ -40,6 +40,8 @@ export interface Launch {
   readonly folder: string;
   /** Whether it leads a session, which identifies its child processes. */
   readonly hasSession: boolean;
+  /** Words before all others, outside the view. */
+  readonly first?: readonly string[];
   /** The words before the command: `setpriv` with its options. */
   readonly prefix: readonly string[];
   readonly command: string;
@@ -148,10 +150,10 @@ function moverLines(folder: string): string[] {
 }
 
 function innerScript(launch: Launch): string {
-  const { view, folder, prefix, command, args, env, groupFile, keeper, bootId } = launch;
+  const { view, folder, first = [], prefix, command, args, env, groupFile, keeper, bootId } = launch;
   const enter =
     view === null ? [] : [hostProgram('unshare'), `--root=${view.root}`, `--wd=${view.folder}`, '--'];
-  const words = [...enter, ...prefix, command, ...args].map(quoted).join(' ');
+  const words = [...first, ...enter, ...prefix, command, ...args].map(quoted).join(' ');
   const seen = quoted((view === null ? '' : view.root) + command);
   return [
     '{',

@@ -7,7 +7,8 @@
  *
  * Nice values share processors out over time, but do not help who wakes up for a moment: that it used a bit
  * more than its share just before is enough for Linux to let the other go on until the next tick, up to 4 ms
- * later, and a call has several such steps. So what computes for long is kept off one processor as well.
+ * later, and a call has several such steps. So what computes for long is kept off one processor as well, and
+ * what answers quickly wants short slices.
  */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -34,6 +35,8 @@ const SYS_NICE = 23n;
  * less than its share, with a shorter slice than the running thread, runs at once.
  */
 const SLICE_NS = 100_000;
+/** The kernel's own slice. */
+const USUAL_SLICE = 0;
 /** Number of the call sched_setattr. */
 const SET_ATTRIBUTES: Readonly<Record<string, number>> = { x64: 314, arm64: 274 };
 /** Fills the kernel's struct sched_attr: usual policy, and what the threads start does not inherit it. */
@@ -42,6 +45,14 @@ const ATTRIBUTES = [
   'my $attributes = pack "L2 Q l L Q3", 48, 0, 1, $nice, 0, $slice, 0, 0;',
   'for my $thread (@threads) {',
   'syscall($call, $thread, $attributes, 0) == 0 or die "sched_setattr: $!\\n" }',
+].join(' ');
+/** Gives threads (numbers with commas; 0: itself) a slice, where possible, and runs the words that follow. */
+const SLICES = [
+  'my ($call, $slice, $threads) = splice @ARGV, 0, 3;',
+  'for my $thread (split /,/, $threads) {',
+  'my $attributes = pack "L2 Q l L Q3", 48, 0, 0, getpriority(0, $thread), 0, $slice, 0, 0;',
+  'syscall($call + 0, $thread + 0, $attributes, 0) }',
+  'if (@ARGV) { exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n" }',
 ].join(' ');
 const ASK_MS = 10_000;
 
@@ -98,25 +109,49 @@ export function yieldToSiblings(pid: number, yields: boolean, isProcess = true):
   if (mayRaise) setNice(pid, yields ? LAST_NICE : NICE, isProcess);
 }
 
-/** Keeps the process off one of our processors, or undoes it. No effect with one processor. */
+/**
+ * Keeps the process off one of our processors, where there are several, and takes the short slices of
+ * quickWords() from it; or undoes both.
+ */
 export function keepOffOne(pid: number, isKeptOff: boolean, isProcess = true): void {
+  const threads = isProcess ? tasksOf(String(pid)) : [String(pid)];
+  const slices = sliceCommand(isKeptOff ? USUAL_SLICE : SLICE_NS, threads);
+  // It may have ended, or belong to a user that root may not touch.
+  for (const [program, ...words] of [tasksetCommand(pid, isKeptOff, isProcess), slices].filter(isGiven))
+    moved = moved
+      .then(() => run(program, words))
+      .then(
+        () => {},
+        () => {},
+      );
+}
+
+function isGiven(command: [string, ...string[]] | null): command is [string, ...string[]] {
+  return command !== null;
+}
+
+function tasksetCommand(pid: number, isKeptOff: boolean, isProcess: boolean): [string, ...string[]] | null {
   const { all, others } = processors();
   const taskset = findHostProgram('taskset');
-  if (others === null || taskset === null) return;
-  const words = [
-    ...(isProcess ? ['--all-tasks'] : []),
-    '--pid',
-    '--cpu-list',
-    isKeptOff ? others : all,
-    String(pid),
-  ];
-  // It may have ended, or belong to a user that root may not touch.
-  moved = moved
-    .then(() => run(taskset, words))
-    .then(
-      () => {},
-      () => {},
-    );
+  if (others === null || taskset === null) return null;
+  const tasks = isProcess ? ['--all-tasks'] : [];
+  return [taskset, ...tasks, '--pid', '--cpu-list', isKeptOff ? others : all, String(pid)];
+}
+
+/**
+ * Words before a command that is to answer quickly: it and all that it starts want short slices, so that one
+ * that was asleep runs before those that compute. None where Linux or perl is missing.
+ */
+export function quickWords(): string[] {
+  const command = sliceCommand(SLICE_NS, ['0']);
+  return command === null ? [] : [...command];
+}
+
+function sliceCommand(sliceNs: number, threads: readonly string[]): [string, ...string[]] | null {
+  const call = SET_ATTRIBUTES[process.arch];
+  const perl = findHostProgram('perl');
+  if (call === undefined || perl === null) return null;
+  return [perl, '-e', SLICES, '--', String(call), String(sliceNs), threads.join(',')];
 }
 
 /** Words before a command that is to run off that processor from its first instruction on. */
@@ -153,9 +188,18 @@ function readMayRaise(): boolean {
 
 function threadsOf(names: readonly string[]): number[] {
   const nameOf = (tid: string) => readFileSync(`/proc/self/task/${tid}/comm`, 'latin1').trim();
-  return readdirSync('/proc/self/task')
+  return tasksOf('self')
     .filter((tid) => names.includes(nameOf(tid)))
     .map(Number);
+}
+
+/** Its threads; none: it has ended. */
+function tasksOf(process: string): string[] {
+  try {
+    return readdirSync(`/proc/${process}/task`);
+  } catch {
+    return [];
+  }
 }
 
 function leadsSession(): boolean {

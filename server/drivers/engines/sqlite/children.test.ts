@@ -26,10 +26,20 @@ const HUGE = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIM
   SELECT count(DISTINCT randomblob(1000000)) FROM c`;
 /** For statements that need long on a busy host, where they come last. */
 const PATIENT = { connections: 20, statementMs: 120_000 };
+/** The slice that what answers quickly wants. */
+const SHORT_NS = 100_000;
 const WHOLE = { maxRows: 10, maxBytes: 1000, timeoutMs: 20_000, signal: NOBODY_LEAVES } as const;
 
 function allowedProcessors(pid: number | 'self' | null): string {
   return /^Cpus_allowed_list:\t(.*)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '';
+}
+
+/** The slices of its threads, ns; none: Linux before 6.12, or this kernel does not show them. */
+function slicesNs(pid: number | 'self'): number[] {
+  return fs
+    .readdirSync(`/proc/${pid}/task`)
+    .map((tid) => /se\.slice +: +(\d+)/.exec(fs.readFileSync(`/proc/${pid}/task/${tid}/sched`, 'latin1')))
+    .flatMap((found) => (found?.[1] === undefined ? [] : [Number(found[1])]));
 }
 
 function fixture(options: Parameters<typeof openSqlite>[0] = {}): SqliteFixture {
@@ -130,6 +140,20 @@ describe('whom one holds up', () => {
     assert.equal(processorsOf(neighbour), all);
     assert.deepEqual(await running, [[20_000_000]]);
     await eventually(() => niceOf(slow) === usual && processorsOf(slow) === all);
+  });
+
+  test('one that answers quickly wants short slices of a processor, one that computes for long does not', async (t) => {
+    const { engine, make, run } = fixture();
+    const [slow, quick] = [await make({ limits: PATIENT }), await make()];
+    for (const database of [slow, quick]) await run(database, 'SELECT 1');
+    const slicesOf = (database: EngineDatabase) => slicesNs(engine.processOf(database) ?? 0);
+    if (slicesNs('self').length === 0) return t.skip('this kernel tells nobody the slices, or has none');
+    assert.deepEqual([...new Set(slicesOf(quick))], [SHORT_NS]);
+    const running = run(slow, ENDLESS.replace('FROM c)', 'FROM c LIMIT 20000000)'));
+    await eventually(() => !slicesOf(slow).includes(SHORT_NS));
+    assert.deepEqual(await running, [[20_000_000]]);
+    await eventually(() => [...new Set(slicesOf(slow))].join() === String(SHORT_NS));
+    assert.deepEqual([...new Set(slicesOf(quick))], [SHORT_NS]);
   });
 
   test('one that waits, but does not compute, yields to nobody', async (t) => {
