@@ -39,6 +39,8 @@ test('data alone is known by its first statement of content, however long', asyn
     'BEGIN; TRUNCATE a; INSERT INTO a VALUES (1); COMMIT;',
     `${start}ALTER TABLE a DISABLE TRIGGER ALL;\nCOPY a FROM stdin;\n\\.\n`,
     "INSERT INTO a VALUES ('x')",
+    `${start}ALTER TABLE ONLY a\n    ADD CONSTRAINT b PRIMARY KEY (x);`,
+    `${start}CREATE UNIQUE INDEX i ON a USING btree (x);`,
   ])
     assert.equal(await isData(text), true, text.slice(0, 200));
   for (const text of [
@@ -122,6 +124,29 @@ describe('data alone into PostgreSQL', { skip: noPostgresql }, () => {
       await assert.rejects(load(dump), /duplicate key value violates unique constraint "\w+_pkey"/);
       assert.deepEqual(await rows(), KIDS);
     }
+  });
+
+  test('of the sections of pg_dump, one after the other, is a whole database', async () => {
+    const programs = await findPrograms(null);
+    assert.ok('bin' in programs);
+    const { uri } = await fixture.engine.endpoint(own);
+    const dumps: Buffer[] = [];
+    for (const section of ['pre-data', 'data', 'post-data']) {
+      const how = { env: { ...process.env, ...programs.env }, encoding: 'buffer' as const };
+      const args = [`--section=${section}`, uri(SECRET)];
+      dumps.push((await run(join(programs.bin, 'pg_dump'), args, how)).stdout);
+    }
+    const counted: number[] = [];
+    await client.end();
+    for (const dump of dumps) {
+      await load(dump);
+      counted.push(added);
+    }
+    client = await connect(fixture.engine, own, SECRET);
+    assert.deepEqual(counted, [0, 1, 1]);
+    assert.deepEqual(await rows(), KIDS);
+    await assert.rejects(client.query('INSERT INTO kids VALUES (1, 1)'), { code: '23505' });
+    await assert.rejects(client.query('INSERT INTO kids VALUES (9, 9)'), { code: '23503' });
   });
 
   test('adds all rows or none, whatever the text says of transactions', async () => {

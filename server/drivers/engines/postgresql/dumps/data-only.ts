@@ -1,6 +1,6 @@
 /**
- * Whether a dump has data alone, as `pg_dump --data-only` writes it: rows come before any table is made, so
- * no empty database could take them.
+ * Whether a dump is for tables that are there, as `pg_dump --data-only` and `--section=post-data` write it:
+ * rows or indexes come before any table is made, so no empty database could take them.
  */
 import { SqlStatements, type StatementJudge } from './sql-statements.ts';
 
@@ -10,7 +10,8 @@ const DATA = new Set(['copy', 'insert', 'truncate', 'delete', 'lock']);
 /** First words of statements about the server or about content. */
 const EITHER = new Set(['alter', 'comment', 'create']);
 const SERVER = /^(?:alter|comment\s+on|create)\s+(?:database|role|user|group|tablespace)\s/i;
-const TRIGGERS = /^alter\s+table\s[^;]*\sdisable\s+trigger\b/i;
+const OF_TABLE =
+  /^(?:alter\s+table\s[^;]*\s(?:disable\s+trigger|add\s+constraint|enable\s+row\s+level)\b|create\s+(?:unique\s+)?(?:index|trigger|constraint\s+trigger|rule|policy)\s)/i;
 /** A dump whose first statement of content comes later is taken for a whole one. */
 const MOST_BYTES = 1024 * 1024;
 
@@ -23,7 +24,7 @@ class FirstContent implements StatementJudge {
   }
 
   statement(text: string): null {
-    if (!SERVER.test(text)) this.isData ??= TRIGGERS.test(text);
+    if (!SERVER.test(text)) this.isData ??= OF_TABLE.test(text);
     return null;
   }
 

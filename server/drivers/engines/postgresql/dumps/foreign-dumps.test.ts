@@ -19,6 +19,8 @@ import {
   postgresqlFixture,
 } from '../../../../testing/postgresql-fixture.ts';
 import { findPrograms } from '../postgresql-programs.ts';
+import { RefusedStatements } from './refused-statements.ts';
+import { factsOf } from './server-facts-store.ts';
 
 const run = promisify(execFile);
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
@@ -267,6 +269,97 @@ describe('a load into PostgreSQL', { skip: noPostgresql }, () => {
     const wrong = `${BEGIN}${NEW[1]?.[0]}\n${NEW[2]?.[0]}\nCREATE TABLE wrong (x nothing);${END}`;
     const line = wrong.split('\n').findIndex((text) => text.includes('wrong')) + 1;
     await assert.rejects(load(wrong), new RegExp(`line ${line}: ERROR: .*nothing`));
+  });
+
+  /** Statements of pg_dump that need an administrator, or what was left out before them. */
+  const NEEDING: readonly (readonly [string, RegExp | null])[] = [
+    ['CREATE TABLE public.a (\n    x integer,\n    language text\n);', null],
+    ["INSERT INTO public.a VALUES (1, 'it needs public.far');", null],
+    ['CREATE TYPE public.box_t;', /base types/],
+    [
+      'CREATE FUNCTION public.box_in(cstring) RETURNS public.box_t\n    LANGUAGE internal IMMUTABLE STRICT\n    AS $$int4in$$;',
+      /written in C/,
+    ],
+    ['CREATE TYPE public.box_t (\n    INTERNALLENGTH = 4,\n    INPUT = public.box_in\n);', /base types/],
+    ['COMMENT ON TYPE public.box_t IS $$x$$;', /needs public.box_t/],
+    ['CREATE SERVER other FOREIGN DATA WRAPPER w;', /foreign servers/],
+    ['CREATE FOREIGN TABLE public.far (\n    id integer\n)\nSERVER other;', /foreign servers/],
+    ['CREATE VIEW public.seen AS\n SELECT far.id\n   FROM public.far;', /needs public.far/],
+    ['GRANT SELECT ON TABLE public.seen TO PUBLIC;', /needs public.seen/],
+    ['CREATE FUNCTION public.py() RETURNS trigger\n    LANGUAGE plpython3u\n    AS $_$x$_$;', /plpython3u/],
+    ['CREATE TRIGGER t BEFORE INSERT ON public.a FOR EACH ROW EXECUTE FUNCTION public.py();', /public.py/],
+    ['ALTER TABLE public.a DISABLE TRIGGER t;', /trigger t of public.a/],
+    ["COMMENT ON TRIGGER t ON public.a IS 'x';", /trigger t of public.a/],
+    [
+      'CREATE FUNCTION public.py(a numeric(10,2)) RETURNS TABLE(id integer, language text)\n    LANGUAGE sql\n' +
+        '    AS $$ SELECT x, language FROM public.a $$;',
+      null,
+    ],
+    ["COMMENT ON FUNCTION public.py(numeric) IS 'x';", null],
+    [
+      "CREATE FUNCTION public.made() RETURNS text AS $$ SELECT 'LANGUAGE klingon, public.far'::text $$ LANGUAGE 'sql';",
+      null,
+    ],
+    [
+      "CREATE FUNCTION public.near() RETURNS text\n    LANGUAGE sql IMMUTABLE LEAKPROOF\n    AS $$ SELECT 'LEAKPROOF'::text $$;",
+      /LEAKPROOF/,
+    ],
+    [
+      "CREATE FUNCTION public.set() RETURNS text\n    LANGUAGE sql\n    SET log_min_messages TO 'panic'\n" +
+        "    SET search_path TO 'public', 'pg_temp'\n    AS $$ SELECT current_setting('search_path') $$;",
+      /set log_min_messages/,
+    ],
+    ['ALTER FUNCTION public.near() DEPENDS ON EXTENSION postgis;', /extension postgis/],
+    ['CREATE CAST (text AS integer) WITH INOUT AS ASSIGNMENT;', /casts/],
+    ["COMMENT ON CAST (text AS integer) IS 'x';", /casts/],
+    [
+      'CREATE OPERATOR CLASS public.c\n    FOR TYPE integer USING btree AS\n    STORAGE integer;',
+      /administrators/,
+    ],
+    ['CREATE INDEX by_c ON public.a USING btree (x public.c);', /needs public.c,/],
+    ["COMMENT ON INDEX public.by_c IS 'x';", /needs public.by_c/],
+    ['CREATE POLICY p ON public.a FOR SELECT TO readonly USING (true);', /no role/],
+    ["COMMENT ON POLICY p ON public.a IS 'x';", /policy p of public.a/],
+    ["UPDATE pg_catalog.pg_database SET datistemplate = true WHERE datname = 'shop';", /system catalogs/],
+    ["UPDATE public.a SET language = 'pg_catalog.x' WHERE false;", null],
+    ["CREATE TABLE public.old (\n    x integer\n)\nWITH (oids='true');", /hidden OIDs/],
+    ['CREATE TABLE public.older (\n    x integer\n)\nWITH (OIDS=FALSE);', null],
+  ];
+
+  test('leaves out what only administrators may create, and what needs it but has no rows', async () => {
+    const { count } = await load(`${BEGIN}${NEEDING.map(([sql]) => sql).join('\n')}${END}`);
+    assert.equal(count, NEEDING.filter(([, reason]) => reason !== null).length);
+    const one = (sql: string) => client.query({ text: sql, rowMode: 'array' }).then(({ rows }) => rows);
+    assert.deepEqual(await one('SELECT * FROM a, py(1), near(), set()'), [
+      [1, 'it needs public.far', 1, 'it needs public.far', 'LEAKPROOF', 'public, pg_temp'],
+    ]);
+    assert.deepEqual(await one('SELECT made()'), [['LANGUAGE klingon, public.far']]);
+    const refused = new RefusedStatements(await factsOf(client, String((await one('SELECT user'))[0]?.[0])));
+    for (const [sql, reason] of NEEDING) {
+      const found = refused.of(sql);
+      if (reason === null) assert.equal(found, null, sql);
+      else assert.match(found?.reason ?? '', reason, sql);
+    }
+    // Its rows would get lost.
+    const table = 'CREATE TABLE public.t (g public.box_t);';
+    await assert.rejects(
+      load(`${BEGIN}CREATE TYPE public.box_t;\n${table}${END}`),
+      /line 6: ERROR: .*public.box_t.* does not exist/,
+    );
+    await load(FOREIGN_TEXT);
+  });
+
+  test('takes back the names of constraints that an older server cannot have', async (t) => {
+    const [{ server_version_num: version }] = (await client.query('SHOW server_version_num')).rows;
+    if (Number(version) >= 180_000) return t.skip('the server has all of it');
+    const table =
+      'CREATE TABLE public.a (\n    x integer CONSTRAINT there NOT NULL,\n    CONSTRAINT loose CHECK ((x > 0)) NOT ENFORCED\n);';
+    const about = [
+      "COMMENT ON CONSTRAINT loose ON public.a IS 'x';",
+      'ALTER TABLE public.a VALIDATE CONSTRAINT loose;',
+    ];
+    assert.equal((await load([BEGIN, table, ...about, END].join('\n'))).count, 3);
+    await load(FOREIGN_TEXT);
   });
 
   test('takes the archives of pg_dump', async () => {

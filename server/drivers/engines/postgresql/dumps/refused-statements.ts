@@ -3,6 +3,7 @@
  * of roles that are not here, things of the whole server, or what only its administrators may do. They are
  * those of pg_dump and pg_dumpall 9 to 18, and of pg_restore.
  */
+import { AbsentThings, neededExtension, ofAdministrators } from './absent-things.ts';
 import { olderForm } from './newer-syntax.ts';
 import type { ServerFacts } from './server-facts-store.ts';
 import { ID, namesIn, pattern, plainName } from './sql-names.ts';
@@ -53,8 +54,14 @@ const MOVED = pattern(
 const LANGUAGE = pattern(
   '^(?:CREATE(?: OR REPLACE)?|ALTER|DROP|COMMENT ON)(?: TRUSTED)?(?: PROCEDURAL)? LANGUAGE ',
 );
-const NATIVE = pattern(
-  "^CREATE(?: OR REPLACE)? FUNCTION\\s(?:(?!\\sLANGUAGE\\s)[\\s\\S])* LANGUAGE '?(?:c|internal)'?\\s",
+/** Up to the body. */
+const ROUTINE_HEAD = pattern(
+  '^CREATE(?: OR REPLACE)? (?:FUNCTION|PROCEDURE) (?:(?! (?:AS|BEGIN) )[\\s\\S])*',
+);
+const ROUTINE_SETTING =
+  /\sSET\s+("?[A-Za-z_][\w.]*"?)\s*(?:=|\sTO\s)\s*(?:'(?:[^']|'')*'|[\w.-]+)(?:\s*,\s*(?:'(?:[^']|'')*'|[\w.-]+))*/gi;
+const WITH_OIDS = pattern(
+  "^(CREATE (?:UNLOGGED )?TABLE\\s[\\s\\S]*\\)) WITH (?:OIDS|\\(\\s*OIDS(?:\\s*=\\s*'?true'?)?\\s*\\))\\s*;?$",
 );
 const DROPPED = pattern('^(?:DROP |ALTER [\\s\\S]*\\sDROP )');
 const NO_ROLE = new Set(['public', 'current_user', 'current_role', 'session_user']);
@@ -69,7 +76,10 @@ const FAR: readonly (readonly [RegExp, string])[] = (
     ['EVENT TRIGGER', 'only server administrators can create event triggers'],
     ['ROLE|USER(?! MAPPING)|GROUP', 'roles are server-wide, and a load changes only this database'],
     ['DATABASE|SYSTEM|TABLESPACE', 'it concerns the server, and a load changes only this database'],
-    ['ACCESS METHOD|TRANSFORM|OPERATOR CLASS|OPERATOR FAMILY', 'only server administrators can create these'],
+    [
+      'ACCESS METHOD|TRANSFORM|OPERATOR CLASS|OPERATOR FAMILY|TEXT SEARCH (?:PARSER|TEMPLATE)',
+      'only server administrators can create these',
+    ],
     ['FOREIGN DATA WRAPPER|SERVER|USER MAPPING|FOREIGN TABLE', NO_FOREIGN],
   ] as const
 ).map(([words, reason]) => [
@@ -81,7 +91,9 @@ const FOREIGN_SCHEMA = /^IMPORT\s+FOREIGN\b/i;
 
 /** First words of statements that may be refused. */
 const ASKED = new Set(
-  'alter comment create do drop grant import reset revoke security select set'.split(' '),
+  'alter comment create delete do drop grant import refresh reset revoke security select set update'.split(
+    ' ',
+  ),
 );
 /** Maximum inspected length of statements other than CREATE. */
 const MOST_HEAD = 4096;
@@ -93,6 +105,7 @@ export class RefusedStatements {
   readonly #roles: Set<string>;
   /** Extensions that the dump creates. */
   readonly #created = new Set<string>();
+  readonly #absentThings = new AbsentThings();
   #hasBegun: boolean;
 
   /** `startsEmpty`: the dump is for a database without tables. */
@@ -114,8 +127,11 @@ export class RefusedStatements {
     if (LONG_SPACE.test(text)) return null;
     const isCut = text.length > MOST_HEAD && word !== 'create';
     if (isCut && (word === 'alter' || word === 'grant' || word === 'revoke')) return null;
+    const head = isCut ? text.slice(0, MOST_HEAD) : text;
     const refused =
-      this.#ofWord(word, isCut ? text.slice(0, MOST_HEAD) : text) ?? olderForm(text, this.#facts.version);
+      this.#ofWord(word, head) ?? this.#absentThings.neededBy(head) ?? olderForm(text, this.#facts.version);
+    if (refused !== null) this.#absentThings.note(text, refused.instead);
+    if (refused === null || refused.instead !== undefined) this.#absentThings.noteMade(text);
     // Dumps drop objects before creating them, but a load starts with an empty database.
     if (word === 'create' && (refused === null || refused.instead !== undefined)) this.#hasBegun = true;
     return refused;
@@ -139,7 +155,16 @@ export class RefusedStatements {
       case 'import':
         return FOREIGN_SCHEMA.test(text) ? because(NO_FOREIGN) : null;
       case 'create':
-        return this.#schema(text) ?? this.#policy(text) ?? this.#stored(text) ?? this.#far(text);
+        return (
+          this.#schema(text) ??
+          this.#policy(text) ??
+          this.#stored(text) ??
+          this.#far(text) ??
+          this.#routineSettings(text)
+        );
+      case 'update':
+      case 'delete':
+        return ofAdministrators(text, this.#things);
       default:
         return this.#changed(text) ?? this.#far(text);
     }
@@ -155,9 +180,14 @@ export class RefusedStatements {
 
   #far(text: string): Refused | null {
     if (LANGUAGE.test(text)) return because('languages are provided by extensions here');
-    if (NATIVE.test(text)) return because('functions written in C are not allowed here');
     const reason = FAR.find(([what]) => what.test(text))?.[1];
-    return reason === undefined ? this.#extension(text) : because(reason);
+    if (reason !== undefined) return because(reason);
+    return ofAdministrators(text, this.#things) ?? this.#extension(text);
+  }
+
+  get #things() {
+    const { languages, types } = this.#facts;
+    return { languages: languages.union(this.#created), types };
   }
 
   #setting(text: string): Refused | null {
@@ -167,6 +197,19 @@ export class RefusedStatements {
     const name = plainName(quoted);
     if (NO_SETTINGS.has(name)) return null;
     return this.#settable(name) ?? this.#value(name, rest.replace(/^\s*(?:=|TO\b)\s*/i, '').trim());
+  }
+
+  /** A routine without the settings that it cannot have. */
+  #routineSettings(text: string): Refused | null {
+    const head = ROUTINE_HEAD.exec(text)?.[0];
+    if (head === undefined) return null;
+    let reason: string | undefined;
+    const kept = head.replaceAll(ROUTINE_SETTING, (clause, name: string) => {
+      const refused = this.#settable(plainName(name));
+      reason ??= refused?.reason;
+      return refused === null ? clause : '';
+    });
+    return reason === undefined ? null : { reason, instead: kept + text.slice(head.length) };
   }
 
   #settable(name: string): Refused | null {
@@ -225,6 +268,9 @@ export class RefusedStatements {
   }
 
   #extension(text: string): Refused | null {
+    const needed = neededExtension(text);
+    if (needed !== undefined && !this.#created.has(needed) && !this.#facts.installed.has(needed))
+      return because(`the extension ${needed} is not available here`);
     const [, verb = '', condition, quoted] = EXTENSION.exec(text) ?? [];
     if (quoted === undefined) return null;
     const name = plainName(quoted);
@@ -259,7 +305,8 @@ export class RefusedStatements {
     const [, made, space] = TABLESPACE.exec(text) ?? [];
     if (made !== undefined && space !== undefined && plainName(space) !== 'pg_default')
       return { ...noTablespace(space), instead: `${made};` };
-    return null;
+    const table = WITH_OIDS.exec(text)?.[1];
+    return table === undefined ? null : { reason: 'tables have no hidden OIDs', instead: `${table};` };
   }
 
   #moved(text: string): Refused | null {

@@ -13,6 +13,9 @@ export interface ServerFacts {
   /** Extensions of every new database. */
   readonly installed: ReadonlySet<string>;
   readonly accessMethods: ReadonlySet<string>;
+  readonly languages: ReadonlySet<string>;
+  /** The types of PostgreSQL itself, as pg_dump writes them. */
+  readonly types: ReadonlySet<string>;
   readonly restoresStatistics: boolean;
 }
 
@@ -43,6 +46,11 @@ export async function factsOf(client: ClientBase, loader: string): Promise<Serve
     ),
     installed: await names('SELECT extname AS name FROM pg_extension'),
     accessMethods: await names('SELECT amname AS name FROM pg_am'),
+    languages: await names('SELECT lanname AS name FROM pg_language'),
+    types: await names(
+      `SELECT format_type(oid, NULL) AS name FROM pg_type
+       WHERE typnamespace = 'pg_catalog'::regnamespace`,
+    ),
     restoresStatistics: functions.size > 0,
   };
 }

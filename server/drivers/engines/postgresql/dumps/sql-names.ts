@@ -22,3 +22,22 @@ export function plainName(name: string): string {
 export function namesIn(list: string): string[] {
   return [...list.matchAll(EACH)].map(([, name = '']) => name);
 }
+
+const STRINGS = /'(?:[^']|'')*'|(\$(?:[A-Za-z_]\w*)?\$)[\s\S]*?\1|"(?:[^"]|"")*"/g;
+const QUALIFIED = pattern(`(?:ID\\.)*ID`);
+
+/** The statement with all its texts empty; quoted names stay. */
+export function withoutTexts(statement: string): string {
+  return statement.replaceAll(STRINGS, (found) => (found.startsWith('"') ? found : "''"));
+}
+
+/** All words and names of the statement, with their schemas: `public.things`. */
+export function mentionsOf(statement: string): string[] {
+  const all = withoutTexts(statement).matchAll(new RegExp(QUALIFIED.source, 'gi'));
+  return [...all].map(([name]) => qualifiedName(name));
+}
+
+/** The name as the server compares it. */
+export function qualifiedName(name: string): string {
+  return [...name.matchAll(new RegExp(ID, 'gi'))].map(([part]) => plainName(part)).join('.');
+}
