@@ -7,6 +7,7 @@ import { AUDIT_COMMANDS } from './commands/audit-commands.ts';
 import { CHOICE_COMMANDS } from './commands/choice-commands.ts';
 import { EXPORT_COMMAND } from './commands/export-commands.ts';
 import { generalCommands } from './commands/general-commands.ts';
+import { MACHINE_COMMANDS } from './commands/machine-commands.ts';
 import { MAIL_COMMANDS } from './commands/mail-commands.ts';
 import { PEOPLE_COMMANDS } from './commands/people-commands.ts';
 import { PORT_COMMANDS } from './commands/port-commands.ts';
@@ -38,7 +39,14 @@ export const TOPICS: readonly Topic[] = [
   },
   {
     title: 'Machines, databases, buckets and keys',
-    commands: [...RESOURCE_COMMANDS, ...CHOICE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
+    commands: [
+      ...RESOURCE_COMMANDS,
+      ...MACHINE_COMMANDS,
+      ...CHOICE_COMMANDS,
+      ...PORT_COMMANDS,
+      ...WEBHOOK_COMMANDS,
+      API_COMMAND,
+    ],
   },
   { title: 'People, for administrators', commands: [...PEOPLE_COMMANDS, ...MAIL_COMMANDS] },
   { title: 'Audit log', commands: AUDIT_COMMANDS },

@@ -88,7 +88,10 @@ const VM_COMMANDS: readonly Command[] = [
     summary: 'restore a machine (a deleted one by its ID) from a recovery point as a new machine NAME',
     options: {
       point: { value: 'POINT', summary: 'recovery point to restore from (required)' },
-      type: { value: 'TYPE', summary: 'instance type with the same disk size; default: the type of VM' },
+      type: {
+        value: 'TYPE',
+        summary: 'the type in the point, or one with the same disk size; default: the type of VM',
+      },
     },
     run: restoreVm,
   },

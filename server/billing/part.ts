@@ -93,7 +93,7 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const holds = new Holds({ ...shared, spendable, store: usageStore });
   const quotas = new Quotas({ store: catalog, bus, ages });
   const credit = new Credit({ accounts, spendable, checks });
-  const charges = { usage, holds, quotas, prices, accounts, credit, clock };
+  const charges = { usage, rating, holds, quotas, prices, accounts, credit, clock };
   /** Stores the charged time. */
   const store = () => changes.store([usageStore.putAnchor(steady.reanchor())]);
   const follow = async () => {

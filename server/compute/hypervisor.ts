@@ -207,8 +207,9 @@ export interface Hypervisor {
   memoryForGuestsMb(): number;
 
   /**
-   * Creates the guest's disk and seed. An existing disk is kept. Leaves nothing behind on failure. Does
-   * nothing when the engine is not installed yet; start() then does it. `origin`: the disk is a copy of that
+   * Creates the guest's disk and seed. An existing disk is kept; one that is smaller than `diskGb` is grown,
+   * with all that is on it, and never shrunk. Leaves nothing behind on failure. Does nothing when the engine
+   * is not installed yet. start() does the same. `origin`: the disk is a copy of that
    * guest's; rejects with `engine_unavailable` when the engine is not installed.
    */
   prepare(spec: GuestSpec, origin?: GuestOrigin): Promise<void>;

@@ -14,6 +14,8 @@ import type { SweepGuard } from '../platform/sweep-guard.ts';
 import type { Announce } from '../resources/row-change.ts';
 import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
+import { type ChangeRoutesDeps, changeRoutes } from './changes/change-routes.ts';
+import { MachineChanges } from './changes/machine-changes.ts';
 import { Consoles } from './console/console.ts';
 import { type ConsoleRoutesDeps, consoleRoutes, consoleSocket } from './console/console-routes.ts';
 import { ExportedMachines } from './exported-machines.ts';
@@ -100,6 +102,7 @@ export function assembleCompute(given: ComputeDeps) {
   const reconciler = new Reconciler({ ...parts, deleter });
   const supervisor = new Supervisor({ ...parts, reconciler });
   const accountStops = machineStops({ ...parts, power, deleter });
+  const machineChanges = new MachineChanges(parts);
   return {
     store,
     images,
@@ -111,6 +114,7 @@ export function assembleCompute(given: ComputeDeps) {
     runs,
     exposures,
     power,
+    machineChanges,
     deleter,
     reconciler,
     supervisor,
@@ -149,10 +153,16 @@ export interface Host {
 }
 
 export function computeRoutes(
-  deps: VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps & PublishedPortRoutesDeps,
+  deps: VmRoutesDeps &
+    ChangeRoutesDeps &
+    ImageRoutesDeps &
+    MetricsRoutesDeps &
+    ConsoleRoutesDeps &
+    PublishedPortRoutesDeps,
 ) {
   return [
     ...vmRoutes(deps),
+    ...changeRoutes(deps),
     ...vmAdminRoutes(deps),
     ...imageRoutes(deps),
     ...metricsRoutes(deps),

@@ -106,6 +106,18 @@ export const NewVm = namedObject('NewVm', {
 });
 export type NewVm = Static<typeof NewVm>;
 
+export const VmChange = namedObject('VmChange', {
+  name: Type.Optional(Type.String({ description: '1 to 128 visible characters' })),
+  tags: Type.Optional(Type.String({ maxLength: 1024, description: 'Comma-separated' })),
+  instance_type: Type.Optional(
+    Type.String({ description: 'One of GET /api/instance-types; only while it is stopped. The disk stays' }),
+  ),
+  disk_gb: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'A larger disk; only while it is stopped' }),
+  ),
+});
+export type VmChange = Static<typeof VmChange>;
+
 export const NewLentKey = namedObject('NewLentKey', {
   public_key: Type.String({ maxLength: 4096, description: 'An OpenSSH public key' }),
 });

@@ -16,6 +16,8 @@ export interface HypervisorFixture {
    * the power button (unless deaf) and when `q` is typed.
    */
   newSpec(kind?: 'deaf'): GuestSpec;
+  /** The size of a guest's disk, as it sees it. */
+  diskBytes(spec: GuestSpec): Promise<number>;
   /** The disk of such a guest, as the bytes of an image. */
   imageBytes(): Buffer;
   remove(): Promise<void>;
@@ -62,6 +64,7 @@ export function testHypervisor(driver: string, build: () => Promise<HypervisorFi
     });
     testLife({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testUse({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
+    testDisks({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testRestart({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testUnwatched({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
     testImages({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
@@ -232,6 +235,29 @@ function testUse({ hypervisor, fixture }: Subject): void {
     assert.equal(await hypervisor().openConsole(vmId), null);
     assert.equal((await hypervisor().consoleLog(vmId, 100)).length, 0);
     await hypervisor().discard(vmId);
+  });
+}
+
+const GIB = 2 ** 30;
+
+function testDisks({ hypervisor, fixture }: Subject): void {
+  test('a disk grows with its guest off, keeps what is on it, and never shrinks', async () => {
+    const spec = fixture().newSpec();
+    const { vmId, diskGb } = spec;
+    await hypervisor().start(spec);
+    await booted(hypervisor(), vmId);
+    await hypervisor().stop(vmId, { graceMs: 0 });
+    assert.equal(await fixture().diskBytes(spec), diskGb * GIB);
+    await hypervisor().prepare({ ...spec, diskGb: diskGb + 10, hasRun: true });
+    assert.equal(await fixture().diskBytes(spec), (diskGb + 10) * GIB);
+    await hypervisor().prepare({ ...spec, diskGb, hasRun: true });
+    assert.equal(await fixture().diskBytes(spec), (diskGb + 10) * GIB);
+    // A start does it too: Cloudlet may have been killed before prepare().
+    await hypervisor().start({ ...spec, diskGb: diskGb + 20, hasRun: true });
+    assert.equal(await fixture().diskBytes(spec), (diskGb + 20) * GIB);
+    const boots = async () => (await logText(hypervisor(), vmId)).split('guest is up').length;
+    await eventually(async () => (await boots()) === 3);
+    await hypervisor().stop(vmId, { graceMs: 0 });
   });
 }
 

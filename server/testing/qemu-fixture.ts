@@ -1,9 +1,11 @@
 /** A QemuHypervisor over a directory of its own, for tests. */
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { notInstalled } from '../../scripts/installed.ts';
 import type { GuestSpec } from '../compute/hypervisor.ts';
+import { FILES } from '../drivers/qemu/arguments.ts';
 import type { QemuDeps } from '../drivers/qemu/qemu-deps.ts';
 import { QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -40,6 +42,11 @@ export function buildQemuFixture(): QemuFixture {
     deps,
     open: (changes = {}) => new QemuHypervisor({ ...deps, ...changes }),
     newSpec: (kind) => testSpec(kind === 'deaf' ? 'img-deaf' : 'img-test'),
+    diskBytes: async ({ vmId }) => {
+      const disk = join(root, 'vms', vmId, 'guest', FILES.qcow2Disk);
+      const info = execFileSync('qemu-img', ['info', '-U', '--output=json', disk]);
+      return JSON.parse(info.toString())['virtual-size'];
+    },
     imageBytes: () => testGuestDisk(),
     remove: async () => rmSync(root, { recursive: true, force: true }),
   };

@@ -22,7 +22,8 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 
 interface Guest {
-  readonly spec: GuestSpec;
+  /** The spec it was made with, and the size that its disk has now. */
+  spec: GuestSpec;
   run: { readonly handle: string; readonly since: number } | null;
   lastEnd: LastEnd | null;
 }
@@ -97,8 +98,9 @@ export class ScriptedHypervisor implements Hypervisor {
 
   async prepare(spec: GuestSpec): Promise<void> {
     await this.#before.get('prepare')?.();
-    if (!this.engine.guests.has(spec.vmId))
-      this.engine.guests.set(spec.vmId, { spec, run: null, lastEnd: null });
+    const known = this.engine.guests.get(spec.vmId);
+    if (known === undefined) this.engine.guests.set(spec.vmId, { spec, run: null, lastEnd: null });
+    else known.spec = { ...known.spec, diskGb: Math.max(known.spec.diskGb, spec.diskGb) };
   }
 
   async start(spec: GuestSpec): Promise<StartedGuest> {

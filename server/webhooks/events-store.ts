@@ -33,6 +33,7 @@ export const EVENT_TYPES = [
   'vm.stopped',
   'vm.failed',
   'vm.deleted',
+  'vm.changed',
   'vm.port_changed',
   'vm.ssh_key_lent',
   'vm.tunnel_opened',

@@ -65,7 +65,13 @@ test('machines are started, stopped and deleted', { skip: cannotRunGuests() }, a
   assert.equal(await user.ok(['vm', 'start', name]), `${name} is running\n`);
   await user.fails(6, ['vm', 'rm', name, '--yes']);
   await user.ok(['vm', 'stop', id, '--force']);
-  assert.equal(await user.ok(['vm', 'rm', id, '--yes']), `${name} is deleted\n`);
+  const size = ['--type', 't2.small', '--disk', '60'];
+  const changed = await user.ok(['vm', 'change', id, '--name', 'shop', '--tags', 'a,b', ...size]);
+  assert.equal(changed, 'shop is stopped: t2.small, disk 60 GB\n');
+  await user.fails(2, ['vm', 'change', id]);
+  await user.fails(2, ['vm', 'change', id, '--disk', '60GB']);
+  await user.fails(1, ['vm', 'change', id, '--disk', '59']);
+  assert.equal(await user.ok(['vm', 'rm', id, '--yes']), 'shop is deleted\n');
 });
 
 test('buckets, keys and usage', async () => {

@@ -98,6 +98,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   listVms: {},
   listVmPoints: { foreign: 'vm_not_found' },
   getVm: { foreign: 'vm_not_found' },
+  changeVm: { json: { tags: 'a' }, foreign: 'vm_not_found' },
   startVm: { foreign: 'vm_not_found' },
   stopVm: { foreign: 'vm_not_found' },
   deleteVm: { foreign: 'vm_not_found' },

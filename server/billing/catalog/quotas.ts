@@ -74,6 +74,13 @@ export class Quotas {
     return [this.#store.release(account_id, { ...NONE, vms: 1, vcpus })];
   }
 
+  /** The statements that claim the virtual CPUs that a machine has more, or release those it has less. */
+  async resizeVm(before: CountedVm, after: CountedVm): Promise<readonly Statement[]> {
+    const vcpus = after.vcpus - before.vcpus;
+    if (vcpus > 0) return this.#claim(after.account_id, { vcpus });
+    return vcpus === 0 ? [] : [this.#store.release(after.account_id, { ...NONE, vms: 0, vcpus: -vcpus })];
+  }
+
   /** Must follow the statement that starts one more machine. */
   async claimMemory({ account_id, memory_mb }: StartedVm): Promise<readonly Statement[]> {
     const { memory_mb: limit = null } = await this.#assertEnough(account_id, { memory_mb });

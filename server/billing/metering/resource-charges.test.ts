@@ -22,7 +22,7 @@ beforeEach(async () => {
   const { usage, prices, clock, metadata, accounts, holds, spendable } = fixture;
   const quotas = new Quotas({ ...fixture, store: new CatalogStore(metadata) });
   const credit = new Credit({ accounts, spendable, checks: { assertSound() {} } });
-  const deps = { usage, prices, quotas, accounts, credit, clock };
+  const deps = { usage, prices, quotas, accounts, credit, clock, rating: fixture.rating };
   charges = databaseCharges(deps);
   ofVms = vmCharges({ ...deps, holds });
 });
@@ -98,4 +98,34 @@ test('a machine that never ran is charged what its disk is said to cost', async 
   await rating.rateUsage(1);
   const taken = 10_000_000n - BigInt((await fixture.row()).credits_micro);
   assert.equal(Number(taken), Math.floor(said * 1000 * 1e6));
+});
+
+test('a resized machine costs its new price from that moment, and its earlier hours the earlier one', async () => {
+  const { metadata, clock, rating } = fixture;
+  const small = { vm_id: 'vm-1', account_id: 1, name: 'a', instance_type: 't2.micro', vcpus: 1, disk_gb: 30 };
+  const large = { ...small, instance_type: 'p3.2xlarge', vcpus: 8, disk_gb: 60 };
+  await metadata.commit(await ofVms.created(small));
+  await metadata.commit([...ofVms.started(small, clock.now())]);
+  clock.advance(HOUR_MS);
+  await metadata.commit([...ofVms.stopped(small, clock.now())]);
+  // Nothing of it has been charged when the type changes.
+  await metadata.commit(await ofVms.resized(small, large));
+  await metadata.commit([...ofVms.started(large, clock.now())]);
+  clock.advance(HOUR_MS);
+  await rating.rateUsage(1);
+  const priceOf = (vm: typeof small) =>
+    ofVms.pricePerHour('free', vm.instance_type) + ofVms.diskPricePerHour('free', vm);
+  assert.ok(priceOf(large) > priceOf(small));
+  const taken = 10_000_000n - BigInt((await fixture.row()).credits_micro);
+  assert.equal(Number(taken), Math.floor((priceOf(small) + priceOf(large)) * 1e6));
+  const { metadata: reads } = fixture;
+  assert.deepEqual(
+    await reads.all('SELECT vm_count AS vms, vcpu_count AS vcpus FROM billing_accounts WHERE account_id = 1'),
+    [{ vms: 1, vcpus: 8 }],
+  );
+  await metadata.commit(await ofVms.resized(large, small));
+  assert.deepEqual(
+    await reads.all('SELECT vm_count AS vms, vcpu_count AS vcpus FROM billing_accounts WHERE account_id = 1'),
+    [{ vms: 1, vcpus: 1 }],
+  );
 });

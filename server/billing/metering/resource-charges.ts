@@ -12,6 +12,7 @@ import type { BillingAccountStore, MemoryShares } from '../credit/billing-accoun
 import { burnNanoOf, type Credit } from '../credit/credit.ts';
 import type { Holds } from './holds.ts';
 import { METERS } from './meters.ts';
+import type { Rating } from './rating.ts';
 import { type SteadyClock, ticksOf } from './steady-clock.ts';
 import type { UsageStore } from './usage-store.ts';
 
@@ -49,6 +50,7 @@ interface ChargesDeps {
 }
 
 interface VmChargesDeps extends ChargesDeps {
+  readonly rating: Pick<Rating, 'rateUsage'>;
   readonly holds: Holds;
   readonly accounts: BillingAccountStore;
 }
@@ -79,7 +81,8 @@ interface PricedDatabase {
 
 const NANO = 1e9;
 
-export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credit }: VmChargesDeps) {
+export function vmCharges({ usage, rating, holds, prices, quotas, ...deps }: VmChargesDeps) {
+  const { accounts, clock, credit } = deps;
   return {
     /** The refusal mentions the cost of an hour of the type. */
     assertCredit: ({ account_id, plan, instance_type }: WantedVm) =>
@@ -105,6 +108,12 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credi
     },
 
     created: async (vm: CountedVm) => [...(await quotas.claimVm(vm)), ...usage.vmCreated(vm)],
+    async resized(before: CountedVm, after: CountedVm): Promise<readonly Statement[]> {
+      await rating.rateUsage(after.account_id);
+      return [...(await quotas.resizeVm(before, after)), ...usage.vmResized(after)];
+    },
+
+    renamed: (vm: Pick<UsedVm, 'vm_id' | 'name'>) => usage.vmRenamed(vm),
     memoryTaken: (vm: StartedVm) => quotas.claimMemory(vm),
 
     async shareTaken(vm: StartedVm, { allMb, eachMb }: MemoryShares): Promise<readonly Statement[]> {
@@ -203,6 +212,9 @@ function noShareLeft(wantedMb: number, why: string): AppError {
 }
 
 const DATABASE_METERS = ['database.storage', 'egress'] as const;
+const VM_METERS = ['vm.time', 'vm.disk', 'egress'] as const;
+/** Between a rating and the commit that relies on it, on a busy host. */
+const RATED_WITHIN_MS = 5000;
 
 export interface UsageDeps {
   readonly store: UsageStore;
@@ -234,6 +246,22 @@ export class Usage {
   /** `at`: when the run ended, wall time; may be long ago. */
   vmStopped({ vm_id }: UsedVm, at: number): Statement[] {
     return [this.#vmRuns(vm_id, -1, at)];
+  }
+
+  /** For a machine that is off, right after its usage was rated. */
+  vmResized({ vm_id: resourceId, instance_type, disk_gb }: UsedVm): Statement[] {
+    const { store, steady } = this.#deps;
+    const now = ticksOf(METERS['vm.disk'], steady.now());
+    const ratedTo = now - RATED_WITHIN_MS / METERS['vm.disk'].tickMs;
+    return [
+      store.setVariant({ meter: 'vm.time', resourceId }, instance_type, ratedTo),
+      store.setVariant({ meter: 'vm.disk', resourceId }, instance_type, ratedTo),
+      store.setLevel({ meter: 'vm.disk', resourceId }, disk_gb, now),
+    ];
+  }
+
+  vmRenamed({ vm_id: resourceId, name }: Pick<UsedVm, 'vm_id' | 'name'>): Statement[] {
+    return VM_METERS.map((meter) => this.#deps.store.rename({ meter, resourceId }, name));
   }
 
   vmDeleted({ vm_id }: UsedVm): Statement[] {

@@ -155,6 +155,19 @@ export class UsageStore {
     };
   }
 
+  /**
+   * Sets what the price depends on. Earlier usage must be rated, or it would have the new price: refuses
+   * unless the line was rated up to `ratedTo` (steady, ticks) or has nothing to rate.
+   */
+  setVariant({ meter, resourceId }: UsedLine, variant: string, ratedTo: number): Statement {
+    return {
+      sql: `UPDATE usage_lines SET variant = ? WHERE meter = ? AND resource_id = ?
+              AND ((level = 0 AND pending = 0) OR settled_to >= ?)`,
+      params: [variant, meter, resourceId, ratedTo],
+      expectChanges: 1,
+    };
+  }
+
   rename({ meter, resourceId }: UsedLine, name: string): Statement {
     const sql = 'UPDATE usage_lines SET name = ? WHERE meter = ? AND resource_id = ?';
     return { sql, params: [name, meter, resourceId] };

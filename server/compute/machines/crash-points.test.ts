@@ -37,6 +37,11 @@ const ACTIONS: Readonly<
     prepare: ['create', 'start', 'stop'],
     act: (cloud, ann, vmId) => cloud.deleter.remove(ann, vmId),
   },
+  resize: {
+    prepare: ['create', 'start', 'stop'],
+    act: (cloud, ann, vmId) =>
+      cloud.machineChanges.change(ann, vmId, { instance_type: 't2.small', disk_gb: 50 }),
+  },
 };
 
 async function create(cloud: Compute, ann: Call): Promise<string> {
@@ -135,6 +140,8 @@ const STEPS: Readonly<Record<string, number>> = {
   'start of a stopped one': 6,
   stop: 6,
   delete: 6,
+  // Its one commit; what comes after it is done by the next start.
+  resize: 2,
 };
 
 for (const name of Object.keys(ACTIONS)) {

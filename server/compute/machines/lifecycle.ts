@@ -157,7 +157,7 @@ function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happen
 }
 
 export type VmEventType =
-  `vm.${'started' | 'stopped' | 'failed' | 'deleted' | 'port_changed' | 'ssh_key_lent' | 'tunnel_opened' | 'tunnel_closed'}`;
+  `vm.${'started' | 'stopped' | 'failed' | 'deleted' | 'changed' | 'port_changed' | 'ssh_key_lent' | 'tunnel_opened' | 'tunnel_closed'}`;
 
 /** undefined: the change is no event, or only an intermediate step. */
 export function eventFor(before: VmRow, after: VmRow, at: number): ResourceEvent<VmEventType> | undefined {

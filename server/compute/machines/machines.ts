@@ -8,13 +8,13 @@ import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { isId, newId, newMac, newUuid } from '../../platform/ids.ts';
-import type { GuestOrigin, Hypervisor } from '../hypervisor.ts';
+import type { Hypervisor } from '../hypervisor.ts';
 import { DEFAULT_IMAGE, type Images } from '../images/images.ts';
 import { findInstanceType } from '../instance-types.ts';
 import type { NetworkServices } from '../private-network.ts';
 import type { NewVm, Vm } from '../schema.ts';
 import type { AddressPool } from './addresses.ts';
-import type { MachineOrigins } from './machine-origins.ts';
+import type { FoundOrigin, MachineOrigins } from './machine-origins.ts';
 import { guestNetwork, guestSpec } from './runs.ts';
 import type { VmBilling } from './vm-billing.ts';
 import { ALWAYS_OPEN, type CheckedVm, checkNewVm } from './vm-fields.ts';
@@ -68,6 +68,7 @@ interface VmRequest {
   readonly checked: CheckedVm;
   readonly address: string;
   readonly plan: string;
+  readonly diskGb: number;
 }
 
 export class Machines {
@@ -87,16 +88,14 @@ export class Machines {
   async create(call: Call, input: NewVm): Promise<Vm> {
     const { from } = input;
     if (from === undefined) return this.#create(call, input);
-    return this.#deps.origins.during(call.principal, from, ({ row, origin }) => {
+    return this.#deps.origins.during(call.principal, from, (found) => {
+      const { row } = found;
       if (input.image !== undefined && input.image !== row.image_id) {
         throw invalidField('image', `must be ${row.image_id}, the image of the machine in the point`);
       }
-      const type = findInstanceType(input.instance_type);
-      if (type?.diskGb !== row.disk_gb) {
-        throw invalidField('instance_type', `must have a disk of ${row.disk_gb} GB, as in the point`);
-      }
+      assertDiskFits(input.instance_type, row);
       const keys = JSON.parse(row.ssh_keys) as string[];
-      return this.#create(call, { ssh_keys: keys, ...input, image: row.image_id }, origin);
+      return this.#create(call, { ssh_keys: keys, ...input, image: row.image_id }, found);
     });
   }
 
@@ -110,20 +109,21 @@ export class Machines {
       },
       restore: async (call, { pointId: point_id, accountId, resource: { id: vm_id } }) => {
         const wanted = { accountId, vm_id, point_id };
-        const made = await origins.duringFor(call.principal, wanted, ({ row, origin }) => {
-          return this.#create(call, inputOf(row), origin);
+        const made = await origins.duringFor(call.principal, wanted, (found) => {
+          return this.#create(call, inputOf(found.row), found);
         });
         return { id: made.vm_id, lacks: [] };
       },
     };
   }
 
-  async #create(call: Call, input: NewVm, origin?: GuestOrigin): Promise<Vm> {
+  async #create(call: Call, input: NewVm, from?: FoundOrigin): Promise<Vm> {
     const { principal } = call;
     const checked = checkNewVm(input);
     const image = await this.#deps.images.find(input.image ?? DEFAULT_IMAGE);
-    if (image.min_disk_gb > checked.type.diskGb) {
-      const need = `${input.instance_type} has a disk of ${checked.type.diskGb} GB`;
+    const diskGb = from?.row.disk_gb ?? checked.type.diskGb;
+    if (image.min_disk_gb > diskGb) {
+      const need = `${input.instance_type} has a disk of ${diskGb} GB`;
       throw invalidField('image', `needs a disk of ${image.min_disk_gb} GB, and ${need}`);
     }
     if (checked.databases.length > 0) await this.#assertDatabases(principal, checked.databases);
@@ -133,10 +133,10 @@ export class Machines {
     this.#deps.descriptors.assertFree(FILES_TO_CREATE);
     this.#deps.assertSpace(BYTES_TO_CREATE);
     const address = await this.#deps.addresses.take(checked.ports);
-    const row = this.#newRow(principal, { input, checked, address, plan });
+    const row = this.#newRow(principal, { input, checked, address, plan, diskGb });
     this.#beingCreated.add(row.vm_id);
     try {
-      return await this.#store(call, row, origin);
+      return await this.#store(call, row, from);
     } finally {
       this.#beingCreated.delete(row.vm_id);
     }
@@ -182,7 +182,7 @@ export class Machines {
   }
 
   #newRow(principal: Principal, request: VmRequest): NewRow {
-    const { input, checked, address, plan } = request;
+    const { input, checked, address, plan, diskGb } = request;
     const { type } = checked;
     const now = this.#deps.clock.now();
     return {
@@ -194,7 +194,7 @@ export class Machines {
       tags: input.tags ?? '',
       vcpus: type.vcpus,
       memory_mb: type.memoryMb,
-      disk_gb: type.diskGb,
+      disk_gb: diskGb,
       price_micro: type.priceMicro,
       image_id: input.image ?? DEFAULT_IMAGE,
       ssh_keys: JSON.stringify(checked.sshKeys),
@@ -225,12 +225,12 @@ export class Machines {
   /**
    * Creates the disk, then the row: a crash in between leaves a disk to sweep, never a machine without one.
    */
-  async #store(call: Call, wanted: NewRow, origin?: GuestOrigin): Promise<Vm> {
+  async #store(call: Call, wanted: NewRow, from?: FoundOrigin): Promise<Vm> {
     const { hypervisor, changes, store, images, addresses, views, billing } = this.#deps;
     let row = wanted;
     let isRetry = false;
     try {
-      await hypervisor.prepare(guestSpec(row), origin);
+      await hypervisor.prepare(guestSpec(row), from?.origin);
       return await changes.run(call, async (change) => {
         if (isRetry) row = await this.#withFreeAddress(row);
         isRetry = true;
@@ -261,11 +261,14 @@ export class Machines {
   }
 }
 
-/** Input for a machine like this one. Throws `invalid_request` if its instance type no longer exists. */
-function inputOf({ name, instance_type, region, tags, disk_gb, user_data, ...row }: VmRow): NewVm {
-  if (findInstanceType(instance_type)?.diskGb !== disk_gb) {
-    throw invalidField('instance_type', `${instance_type} has no disk of ${disk_gb} GB on this cloud`);
-  }
+/** A copy keeps its disk: its type is the one in the point, or has a disk of that size. */
+function assertDiskFits(instanceType: string, { instance_type, disk_gb }: VmRow): void {
+  if (instanceType === instance_type || findInstanceType(instanceType)?.diskGb === disk_gb) return;
+  throw invalidField('instance_type', `must have a disk of ${disk_gb} GB, as in the point`);
+}
+
+/** Input for a machine like this one. */
+function inputOf({ name, instance_type, region, tags, user_data, ...row }: VmRow): NewVm {
   const listOf = (text: string | null) => JSON.parse(text ?? '[]');
   const ports = (listOf(row.ports) as number[]).filter((port) => !ALWAYS_OPEN.includes(port));
   return {

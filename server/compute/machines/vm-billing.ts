@@ -38,6 +38,13 @@ export interface VmBilling {
    */
   created(vm: BilledVm): Promise<readonly Statement[]>;
   /**
+   * Statements for another type or disk of a machine that is off: its usage until now is charged at the
+   * earlier price. Throws `quota_exceeded`; retried as created().
+   */
+  resized(before: BilledVm, after: BilledVm): Promise<readonly Statement[]>;
+  /** Statements for another name. */
+  renamed(vm: Pick<BilledVm, 'vm_id' | 'name'>): readonly Statement[];
+  /**
    * Statements for a start, behind the row, unless the machine was up already. Throws `quota_exceeded`;
    * retried as created().
    */

@@ -92,7 +92,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       summary: 'Create a virtual machine',
       description:
         'Creates the disk and the address. The virtual machine is not started. With `from`, the disk is copied from a ' +
-        'virtual machine in a recovery point: the instance type must have a disk of the same size, the image is ' +
+        'virtual machine in a recovery point: the instance type is the same or has a disk of that size, the image is ' +
         'the same, and so are the SSH keys unless others are given.',
       permission: 'compute:write',
       body: NewVm,

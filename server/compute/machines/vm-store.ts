@@ -208,6 +208,32 @@ export class VmStore {
     };
   }
 
+  /**
+   * Stores the given name and tags. Changes no row of a machine that is being deleted. Leaves the generation
+   * alone, so that it disturbs no action in progress.
+   */
+  rename(row: VmIdentity, { name, tags }: { readonly name?: string; readonly tags?: string }): Statement {
+    return {
+      sql: `UPDATE vms SET name = COALESCE(?, name), tags = COALESCE(?, tags)
+            WHERE vm_id = ? AND state <> 'deleting'`,
+      params: [name ?? null, tags ?? null, row.vm_id],
+      tells: tellsOf(row),
+    };
+  }
+
+  /** Stores type and disk. Changes no row unless it is off and its generation is the one before `row`'s. */
+  resize(row: VmRow): Statement {
+    return {
+      sql: `UPDATE vms SET instance_type = ?, vcpus = ?, memory_mb = ?, price_micro = ?, disk_gb = ?,
+              generation = ? WHERE id = ? AND generation = ? AND state IN ('created', 'stopped')`,
+      params: [
+        ...[row.instance_type, row.vcpus, row.memory_mb, row.price_micro, row.disk_gb, row.generation],
+        ...[row.id, row.generation - 1],
+      ],
+      tells: tellsOf(row),
+    };
+  }
+
   /** Does nothing when the machine does not run or was ready already. */
   markReady(row: VmIdentity, at: number): Statement {
     return {

@@ -15,9 +15,9 @@ import {
   spanQuery,
 } from '../../parts/charts/history-charts.tsx';
 import { sayBytes } from '../../parts/say.ts';
-import { text } from '../../texts/text.ts';
+import { machineText } from '../../texts/machine-text.ts';
 
-const words = text.machines.charts;
+const words = machineText.charts;
 const MIB = 2 ** 20;
 const sayPercent = (value: number) => `${Math.round(value)} %`;
 const sayRate = (value: number) => `${sayBytes(value)}/s`;

@@ -14,12 +14,13 @@ import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
 import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Empty } from '../../parts/page.tsx';
+import { machineText } from '../../texts/machine-text.ts';
 import { text } from '../../texts/text.ts';
 import classes from './console-tab.module.css';
 import { vmQuery, WITH_CONSOLE } from './queries.ts';
 import { type TerminalHandle, useTerminal } from './use-terminal.ts';
 
-const words = text.machines.console;
+const words = machineText.console;
 
 export function ConsoleTab({ vm }: { vm: Vm }) {
   if (!WITH_CONSOLE.includes(vm.state)) {
@@ -163,16 +164,16 @@ function PasteForm({ isOpen, onClose, onSend }: PasteProps) {
 
 /** Keys that the keyboards of phones lack. */
 const ARROWS = [
-  ['↑', 'A', text.machines.console.up],
-  ['↓', 'B', text.machines.console.down],
-  ['←', 'D', text.machines.console.left],
-  ['→', 'C', text.machines.console.right],
+  ['↑', 'A', machineText.console.up],
+  ['↓', 'B', machineText.console.down],
+  ['←', 'D', machineText.console.left],
+  ['→', 'C', machineText.console.right],
 ] as const;
 
 function ConsoleKeys({ terminal }: { terminal: TerminalHandle }) {
   const { type, arrow, isControl, setControl } = terminal;
   return (
-    <Group gap={4} className={classes.keys ?? ''} role="group" aria-label={text.machines.console.keys}>
+    <Group gap={4} className={classes.keys ?? ''} role="group" aria-label={machineText.console.keys}>
       <Key says="Esc" onPress={() => type('\x1b')} />
       <Key says="Tab" onPress={() => type('\t')} />
       <Key says="Ctrl" isHeld={isControl} onPress={() => setControl(!isControl)} />

@@ -13,7 +13,7 @@ import { StateBadge } from '../../parts/tables/state-badge.tsx';
 import { When } from '../../parts/tables/when.tsx';
 import { useIsAdmin } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
-import { imagesQuery } from './queries.ts';
+import { imagesQuery, tagsOf } from './queries.ts';
 
 const PublishedPorts = lazyPart(() => import('./published-ports.tsx').then((made) => made.PublishedPorts));
 
@@ -137,8 +137,8 @@ function Processor({ vm: { accel, accel_reason } }: { vm: Vm }) {
 function Tags({ tags }: { tags: string }) {
   return (
     <Group gap={4}>
-      {tags.split(',').map((tag) => (
-        <Badge key={tag} variant="light" color="gray">
+      {tagsOf(tags).map((tag) => (
+        <Badge key={tag} variant="light" color="gray" tt="none">
           {tag}
         </Badge>
       ))}

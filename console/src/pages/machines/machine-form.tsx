@@ -9,7 +9,7 @@ import type { NewVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Fold } from '../../parts/forms/fold.tsx';
-import { text } from '../../texts/text.ts';
+import { machineText } from '../../texts/machine-text.ts';
 import { startUnseen } from './power.ts';
 import { vmQuery, vmsQuery } from './queries.ts';
 
@@ -94,7 +94,7 @@ export function useMachineForm() {
 
 export type MachineForm = ReturnType<typeof useMachineForm>;
 
-const words = text.machines.form;
+const words = machineText.form;
 
 /** Fields in the folded part. */
 const FOLDED = ['user_data', 'ports', 'tags'];

@@ -6,6 +6,7 @@ import {
   ClipboardIcon,
   CommandLineIcon,
   EllipsisHorizontalIcon,
+  PencilSquareIcon,
   PlayIcon,
   StopIcon,
   TrashIcon,
@@ -16,12 +17,15 @@ import { useState } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
 import { copyText } from '../../parts/commands/copy.tsx';
 import { Confirm } from '../../parts/forms/dialog.tsx';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 import { usePower } from './power.ts';
 
-type Asked = 'stop' | 'restart' | 'powerOff' | 'delete';
+const ChangeMachine = lazyPart(() => import('./change-machine.tsx').then((made) => made.ChangeMachine));
+
+type Asked = 'change' | 'stop' | 'restart' | 'powerOff' | 'delete';
 
 const words = text.machines;
 
@@ -68,6 +72,11 @@ export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void 
               {words.powerOff}
             </Menu.Item>
           )}
+          {vm.state !== 'deleting' && (
+            <Menu.Item leftSection={<PencilSquareIcon width={18} />} onClick={() => setAsked('change')}>
+              {words.change}
+            </Menu.Item>
+          )}
           {vm.ssh_command !== null && (
             <Menu.Item
               leftSection={<ClipboardIcon width={18} />}
@@ -86,6 +95,7 @@ export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void 
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      {asked === 'change' && <ChangeMachine vm={vm} onClose={() => setAsked(null)} />}
       <Asks vm={vm} asked={asked} power={power} onDeleted={onDeleted} onClose={() => setAsked(null)} />
     </>
   );

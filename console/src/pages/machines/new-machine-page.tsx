@@ -12,6 +12,7 @@ import { Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCredits, sayWhole } from '../../parts/say.ts';
 import { AnchorLink } from '../../parts/tables/links.tsx';
 import { statusQuery, useIsAdmin } from '../../queries.ts';
+import { machineText } from '../../texts/machine-text.ts';
 import { text } from '../../texts/text.ts';
 import { arePorts, bodyOf, type MachineForm, MachineMore, useMachineForm } from './machine-form.tsx';
 import { imagesQuery, typesQuery } from './queries.ts';
@@ -25,7 +26,7 @@ export function NewMachinePage() {
   return (
     <Page
       title={words.create}
-      lead={words.form.lead}
+      lead={machineText.form.lead}
       trail={<AnchorLink to="/machines">{words.title}</AnchorLink>}
     >
       <Host />
@@ -44,16 +45,18 @@ function Host() {
   const isAdmin = useIsAdmin();
   if (data === undefined) return null;
   const { status, problem, fix, accel, accel_reason, preparing } = data.components.compute;
-  if (preparing !== null) return <Text c="dimmed">{words.form.preparing(preparing)}</Text>;
+  if (preparing !== null) return <Text c="dimmed">{machineText.form.preparing(preparing)}</Text>;
   if (status === 'unavailable') {
     return (
-      <Warning title={words.form.cannotRun}>
-        {isAdmin ? `${problem} ${fix}` : words.form.cannotRunLead}
+      <Warning title={machineText.form.cannotRun}>
+        {isAdmin ? `${problem} ${fix}` : machineText.form.cannotRunLead}
       </Warning>
     );
   }
   if (accel !== 'tcg') return null;
-  return <Text c="dimmed">{isAdmin ? words.form.emulatedWhy(accel_reason) : words.form.emulated}</Text>;
+  return (
+    <Text c="dimmed">{isAdmin ? machineText.form.emulatedWhy(accel_reason) : machineText.form.emulated}</Text>
+  );
 }
 
 interface FormProps {
@@ -83,7 +86,7 @@ function Form({ images, types }: FormProps) {
           spellCheck={false}
           {...form.text('name')}
         />
-        <Choices label={words.form.image} options={images.map(imageChoice)} {...form.of('image')} />
+        <Choices label={machineText.form.image} options={images.map(imageChoice)} {...form.of('image')} />
         <Sizes images={images} types={types} form={form} />
         <MachineMore form={form} />
         <Refused {...form.refusal} />
@@ -91,15 +94,15 @@ function Form({ images, types }: FormProps) {
           notice={
             <TooFewCredits
               needed={fields.isStarted ? (type?.price_per_hour ?? 0) : 0}
-              wayOut={words.form.startLater}
+              wayOut={machineText.form.startLater}
             />
           }
         >
           <Price type={type} />
           <Group>
-            <Checkbox label={words.form.startNow} {...form.check('isStarted')} />
+            <Checkbox label={machineText.form.startNow} {...form.check('isStarted')} />
             <Button type="submit" loading={form.isBusy}>
-              {fields.isStarted ? words.form.submitStart : words.form.submit}
+              {fields.isStarted ? machineText.form.submitStart : machineText.form.submit}
             </Button>
           </Group>
         </SubmitBar>
@@ -110,7 +113,7 @@ function Form({ images, types }: FormProps) {
 }
 
 function imageChoice({ image_id, name, is_builtin, size, min_disk_gb }: Image) {
-  const note = is_builtin ? words.form.imageTiny : words.form.imageDisk(min_disk_gb);
+  const note = is_builtin ? machineText.form.imageTiny : machineText.form.imageDisk(min_disk_gb);
   return { value: image_id, title: name, notes: size === null ? [note] : [note, sayBytes(size)] };
 }
 
@@ -122,11 +125,11 @@ function Sizes({ images, types, form }: SizesProps) {
   const needed = images.find(({ image_id }) => image_id === form.values.image)?.min_disk_gb ?? 1;
   return (
     <Choices
-      label={words.form.size}
-      description={words.form.sizeLead}
+      label={machineText.form.size}
+      description={machineText.form.sizeLead}
       {...form.of('instance_type')}
       options={types.map((type) => {
-        const problem = type.disk_gb < needed ? words.form.imageTooBig(needed) : type.reason;
+        const problem = type.disk_gb < needed ? machineText.form.imageTooBig(needed) : type.reason;
         return {
           value: type.instance_type,
           title: type.instance_type,
@@ -159,7 +162,7 @@ function Price({ type }: { type: InstanceType | undefined }) {
   return (
     <div>
       <Text size="sm" c="dimmed">
-        {words.form.total}
+        {machineText.form.total}
       </Text>
       <Text fw={600}>{sayRates(type, text.shell.credits)}</Text>
       {diskNotes(type).map((note) => (

@@ -8,6 +8,9 @@ import { watchEvery } from '../../queries.ts';
 export const MACHINE_TABS = ['overview', 'console', 'log', 'charts', 'recovery'] as const;
 export type MachineTab = (typeof MACHINE_TABS)[number];
 
+/** The tags of a machine, one by one. */
+export const tagsOf = (tags: string): string[] => tags.split(',').flatMap((tag) => tag.trim() || []);
+
 /** Seconds after the start in which a guest is expected to boot. */
 const BOOT_MAX_SECONDS = 300;
 

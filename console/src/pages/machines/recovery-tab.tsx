@@ -9,10 +9,10 @@ import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
 import { Refused } from '../../parts/forms/warning.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
-import { text } from '../../texts/text.ts';
+import { machineText } from '../../texts/machine-text.ts';
 import { vmPointsQuery, vmsQuery } from './queries.ts';
 
-const words = text.machines.recovery;
+const words = machineText.recovery;
 
 export function RecoveryTab({ vm }: { vm: Vm }) {
   return (

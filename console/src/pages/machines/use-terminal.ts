@@ -4,7 +4,7 @@ import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { type RefObject, useEffect, useRef, useState } from 'react';
 import { copyText } from '../../parts/commands/copy.tsx';
-import { text } from '../../texts/text.ts';
+import { machineText } from '../../texts/machine-text.ts';
 import { type LineState, SerialLine } from './serial-line.ts';
 
 const SCROLLBACK_LINES = 10_000;
@@ -110,7 +110,7 @@ function openTerminal(element: HTMLElement, onLeave: () => void): Terminal {
     theme: COLORS,
   });
   terminal.open(element);
-  terminal.textarea?.setAttribute('aria-label', text.machines.console.label);
+  terminal.textarea?.setAttribute('aria-label', machineText.console.label);
   // Terminals have no code for these keys, so no program in the guest misses them.
   terminal.attachCustomKeyEventHandler((event) => {
     const isLeave = event.ctrlKey && event.key === '.';

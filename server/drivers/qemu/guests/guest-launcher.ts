@@ -8,7 +8,15 @@ import { ALLOW_OVERCOMMIT, committableBytes } from '../../../platform/host/host-
 import { lastLine } from '../../host-process/foreign-files.ts';
 import type { HostProcesses } from '../../host-process/host-processes.ts';
 import { FILES, qemuArguments, withTap } from '../arguments.ts';
-import { asDiskError, createOverlay, createRawDisk, lendBase, lendFile, writeSeed } from '../images/disk.ts';
+import {
+  asDiskError,
+  createOverlay,
+  createRawDisk,
+  growDisk,
+  lendBase,
+  lendFile,
+  writeSeed,
+} from '../images/disk.ts';
 import { type TinyImage, whyNoTinyImage } from '../images/tiny-image.ts';
 import { type Accel, kvmUser } from '../kvm.ts';
 import { chooseMachine, noQemuImg, type QemuProgram, type QemuPrograms } from '../program.ts';
@@ -246,7 +254,10 @@ export interface PreparationDeps {
   readonly imagesDirectory: string;
 }
 
-/** Does nothing if it exists. `origin`: the disk to copy. Throws AppErrors. */
+/**
+ * An existing guest keeps its disk, which grows to the size in `spec`. `origin`: the disk to copy. Throws
+ * AppErrors.
+ */
 export async function prepareGuest(
   deps: PreparationDeps,
   spec: GuestSpec,
@@ -259,7 +270,10 @@ export async function prepareGuest(
   try {
     if (known !== undefined ? !hasDisk(folders, known) : spec.hasRun === true) throw diskMissing();
     if (known !== undefined) {
-      lendBaseAgain(folders.guestPath(vmId), base, known);
+      const folder = folders.guestPath(vmId);
+      lendBaseAgain(folder, base, known);
+      const { diskFormat: format, uid: owner } = known;
+      await growDisk(folder, { format, diskGb: spec.diskGb, owner, qemuImg: () => programs.image() });
       return known;
     }
     if (origin !== undefined) return await copyGuest(folders, { spec, origin, base });

@@ -4,9 +4,10 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../../platform/errors.ts';
-import { removeName } from '../../host-process/foreign-files.ts';
+import { openOwn, removeName } from '../../host-process/foreign-files.ts';
 import { filtered } from '../../host-process/system-calls.ts';
 import { FILES } from '../arguments.ts';
+import { noQemuImg } from '../program.ts';
 import { type SeedSpec, seedImage } from './seed.ts';
 
 const run = promisify(execFile);
@@ -79,6 +80,42 @@ function copyFile(source: string, target: string, owner: Owner): void {
   }
 }
 
+export interface GrowOptions {
+  readonly format: 'raw' | 'qcow2';
+  readonly diskGb: number;
+  readonly owner: Owner;
+  /** Path of `qemu-img`; null: not installed. */
+  readonly qemuImg: () => Promise<string | null>;
+}
+
+/**
+ * Grows the disk of a guest that does not run, unless it has that size. Killed in between, it has the size
+ * before or after: the last write is the one that sets the size.
+ */
+export async function growDisk(folder: string, { format, diskGb, owner, qemuImg }: GrowOptions) {
+  const name = format === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
+  const fd = openOwn(folder, name, fs.constants.O_RDWR);
+  try {
+    const bytes = diskGb * GIB;
+    if (format === 'raw') {
+      if (fs.fstatSync(fd).size >= bytes) return;
+      fs.ftruncateSync(fd, bytes);
+      return fs.fsyncSync(fd);
+    }
+    const size = Buffer.alloc(8);
+    fs.readSync(fd, size, 0, size.length, QCOW2_SIZE);
+    if (size.readBigUInt64BE(0) >= BigInt(bytes)) return;
+  } finally {
+    fs.closeSync(fd);
+  }
+  const program = await qemuImg();
+  if (program === null) throw noQemuImg();
+  await asOwner([program, 'resize', '-q', '-f', 'qcow2', name, `${diskGb}G`], { folder, owner });
+}
+
+/** Where the header of a qcow2 file has its virtual size. */
+const QCOW2_SIZE = 24;
+
 /** The size that a guest sees, bytes. Refuses an image that names other files, for those would be ours. */
 export function virtualBytes(path: string, format: 'raw' | 'qcow2'): number {
   if (format === 'raw') return fs.statSync(path).size;
@@ -141,7 +178,14 @@ interface NewDisk {
 export async function createDisk(folder: string, disk: NewDisk): Promise<void> {
   const { name, format, size, owner, qemuImg } = disk;
   const backing = format === null ? [] : ['-b', FILES.base, '-F', format];
-  const command = [qemuImg, 'create', '-q', '-f', 'qcow2', ...backing, name, size];
+  await asOwner([qemuImg, 'create', '-q', '-f', 'qcow2', ...backing, name, size], { folder, owner });
+}
+
+/** Runs a program on files of a guest, with no more power than the guest. */
+async function asOwner(
+  command: readonly string[],
+  { folder, owner }: { readonly folder: string; readonly owner: Owner },
+): Promise<void> {
   const [program, words] = await filtered(command);
   await run(program, words, {
     cwd: folder,

@@ -1,0 +1,4 @@
+/** The texts inside machines, loaded with their pages. */
+import { machine } from './en/machine.ts';
+
+export const machineText = machine;

@@ -1,0 +1,37 @@
+/** Changes of machines over REST. */
+import { defineRoute, type Route } from '../../http/route.ts';
+import { assertVmFields } from '../machines/vm-fields.ts';
+import { Vm, VmChange, VmPath } from '../schema.ts';
+import type { MachineChanges } from './machine-changes.ts';
+
+export interface ChangeRoutesDeps {
+  readonly machineChanges: MachineChanges;
+}
+
+export function changeRoutes({ machineChanges }: ChangeRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'PATCH',
+      path: '/api/vms/{vm_id}',
+      name: 'changeVm',
+      audit: { detail: ['name', 'tags', 'instance_type', 'disk_gb'] },
+      livesOn: 'host',
+      tag: 'compute',
+      summary: 'Rename a virtual machine, set its tags, or resize it while it is stopped',
+      description:
+        'All given members change together. Another instance type or a larger disk needs a stopped virtual machine; a ' +
+        'disk only grows, to at most 1024 GB, and the guest sees it at its next start. The new price counts ' +
+        'from this moment on. With the name, `internal_name` changes.',
+      permission: 'compute:write',
+      params: VmPath,
+      body: VmChange,
+      rules: assertVmFields,
+      responses: { 200: Vm },
+      errors: [
+        ...(['vm_not_found', 'vm_not_stopped', 'vm_invalid_state', 'write_conflict'] as const),
+        ...(['quota_exceeded', 'insufficient_credits'] as const),
+      ],
+      handler: (call) => machineChanges.change(call, call.params.vm_id, call.body),
+    }),
+  ];
+}

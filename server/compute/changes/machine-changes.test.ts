@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Call } from '../../calls/principal.ts';
+import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
+import { by } from '../../testing/account-fixture.ts';
+import { type Compute, type ComputeFixture, openComputeFixture } from '../../testing/compute-fixture.ts';
+
+let fixture: ComputeFixture;
+let cloud: Compute;
+let ann: Call;
+let bob: Call;
+before(async () => {
+  fixture = await openComputeFixture();
+  cloud = await fixture.open();
+  ann = await fixture.newCall('ann');
+  bob = await fixture.newCall('bob');
+});
+after(() => fixture.close());
+
+const code = (wanted: ErrorCode) => (error: unknown) => isAppError(error, wanted);
+const again = ({ principal }: Call): Call => by(principal);
+const newVm = async () =>
+  (await cloud.machines.create(again(ann), { name: 'web', instance_type: 't2.micro', tags: 'a' })).vm_id;
+const change = (vmId: string, input: object, call = ann) =>
+  cloud.machineChanges.change(again(call), vmId, input);
+
+/** Without a webhook no event is stored. */
+const subscribe = (accountId: number) =>
+  fixture.metadata.commit([
+    {
+      sql: `INSERT INTO webhooks (webhook_id, account_id, url, description, events, sealed_secret,
+              created_at)
+            VALUES ('whk-1', ?, 'http://127.0.0.1/', '', '["*"]', ?, 0)`,
+      params: [accountId, Buffer.from('x')],
+    },
+  ]);
+
+test('name and tags change while it runs, alone or together, and nobody else may', async () => {
+  const vmId = await newVm();
+  await subscribe(ann.principal.accountId);
+  await cloud.power.start(again(ann), vmId);
+  const named = await change(vmId, { name: ' Shop 2 ' });
+  assert.deepEqual(
+    [named.name, named.tags, named.internal_name, named.state],
+    ['Shop 2', 'a', 'shop-2.internal', 'running'],
+  );
+  const tagged = await change(vmId, { tags: 'b,c' });
+  assert.deepEqual([tagged.name, tagged.tags], ['Shop 2', 'b,c']);
+  assert.deepEqual(await change(vmId, {}), tagged);
+  await assert.rejects(change(vmId, { name: 'x' }, bob), code('vm_not_found'));
+  await assert.rejects(change(vmId, { name: '\u200b' }), code('invalid_request'));
+  assert.equal((await cloud.power.stop(again(ann), vmId)).name, 'Shop 2');
+  const events = await fixture.metadata.all<{ body: string }>(
+    "SELECT body FROM webhook_events WHERE type = 'vm.changed'",
+  );
+  assert.deepEqual(
+    events
+      .map(({ body }) => JSON.parse(body).data)
+      .map(({ name, tags }) => `${name} ${tags}`)
+      .sort(),
+    ['Shop 2 a', 'Shop 2 b,c'],
+  );
+});
+
+test('type and disk change only while it is off, and the disk only grows', async () => {
+  const vmId = await newVm();
+  await cloud.power.start(again(ann), vmId);
+  for (const input of [{ instance_type: 't2.small' }, { disk_gb: 60 }]) {
+    await assert.rejects(change(vmId, { name: 'no', ...input }), code('vm_not_stopped'));
+  }
+  assert.equal((await cloud.machines.describe(ann.principal, vmId)).name, 'web');
+  // The present size is no change.
+  await change(vmId, { instance_type: 't2.micro', disk_gb: 30 });
+  await cloud.power.stop(again(ann), vmId);
+  for (const input of [{ disk_gb: 29 }, { disk_gb: 1025 }, { instance_type: 't9.huge' }]) {
+    await assert.rejects(change(vmId, input), code('invalid_request'));
+  }
+  const small = await change(vmId, { instance_type: 't2.small', disk_gb: 60, name: 'big' });
+  assert.deepEqual(
+    [small.instance_type, small.memory_mb, small.disk_gb, small.name, small.price_per_hour],
+    ['t2.small', 2048, 60, 'big', 0.023],
+  );
+  assert.equal(fixture.engine.guests.get(vmId)?.spec.diskGb, 60);
+  // A smaller type keeps the disk.
+  const micro = await change(vmId, { instance_type: 't2.micro' });
+  assert.deepEqual([micro.memory_mb, micro.disk_gb], [1024, 60]);
+  assert.equal((await cloud.power.start(again(ann), vmId)).state, 'running');
+  await cloud.power.stop(again(ann), vmId);
+});
+
+test('a disk that could not be grown at once is grown by the next start', async () => {
+  const vmId = await newVm();
+  await cloud.power.stop(again(ann), vmId);
+  cloud.scripted.script('prepare', () => Promise.reject(new AppError('out_of_space', 'as scripted')));
+  assert.equal((await change(vmId, { disk_gb: 40 })).disk_gb, 40);
+  assert.match(cloud.reports.pop() ?? '', /grow its disk.*as scripted/);
+  assert.equal(fixture.engine.guests.get(vmId)?.spec.diskGb, 30);
+  cloud.scripted.script('prepare');
+  await cloud.power.start(again(ann), vmId);
+  assert.equal(fixture.engine.guests.get(vmId)?.spec.diskGb, 40);
+  await cloud.power.stop(again(ann), vmId);
+});
+
+test('a larger machine is held against the quota of virtual CPUs and the credits', async () => {
+  const eve = await fixture.newCall('eve');
+  const { accountId } = eve.principal;
+  await fixture.setQuotas(accountId, { vcpus: 2 });
+  const { vm_id } = await cloud.machines.create(again(eve), { name: 'm', instance_type: 't2.micro' });
+  await assert.rejects(change(vm_id, { instance_type: 'c5.xlarge' }, eve), code('quota_exceeded'));
+  // Many at once take the same virtual CPUs once.
+  await Promise.all([1, 2, 3].map(() => change(vm_id, { instance_type: 't2.medium' }, eve)));
+  await assert.rejects(
+    cloud.machines.create(again(eve), { name: 'n', instance_type: 't2.micro' }),
+    code('quota_exceeded'),
+  );
+  await change(vm_id, { instance_type: 't2.micro' }, eve);
+  await cloud.machines.create(again(eve), { name: 'n', instance_type: 't2.micro' });
+  await fixture.spendAll();
+  await fixture.setQuotas(accountId, { vcpus: null });
+  await assert.rejects(change(vm_id, { instance_type: 't2.small' }, eve), code('insufficient_credits'));
+  await assert.rejects(change(vm_id, { disk_gb: 31 }, eve), code('insufficient_credits'));
+});
