@@ -106,6 +106,7 @@ export const SLOW_FILES: ReadonlySet<string> = new Set(
     'test/acceptance/console-parts',
     'test/acceptance/console-policy',
     'test/acceptance/console-previews',
+    'test/acceptance/console-queries',
     'test/acceptance/console-recovery',
     'test/acceptance/console-restores',
     'test/acceptance/console-s3',

@@ -97,6 +97,8 @@ export interface Query {
   readonly params: readonly unknown[];
   readonly readOnly: boolean;
   readonly maxRows: number;
+  /** So many rows are left out before those; default: 0. */
+  readonly skip?: number;
   /** Limit of the rows as JSON. */
   readonly maxBytes: number;
   readonly timeoutMs: number;

@@ -92,6 +92,8 @@ export class Queries {
     const { owned, engines, lifecycle, clock } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;
+    if (!readOnly && input.skip !== undefined)
+      throw invalidField('skip', 'runs the statement again, so it is only for statements with read_only');
     if (readOnly) assertReadable(row);
     else assertReady(row);
     const query: Query = {
@@ -99,6 +101,7 @@ export class Queries {
       params: input.params ?? [],
       readOnly,
       maxRows: input.max_rows ?? MAX_ROWS,
+      skip: input.skip ?? 0,
       maxBytes,
       timeoutMs: TIMEOUT_MS,
       signal,

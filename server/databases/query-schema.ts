@@ -31,6 +31,16 @@ export const NewQuery = namedObject('DatabaseQuery', {
   ),
   read_only: Type.Optional(Type.Boolean({ default: true, description: 'Whether writes are refused' })),
   max_rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 1000 })),
+  skip: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 100_000,
+      default: 0,
+      description:
+        'Rows to leave out at the beginning, for the next page of a `truncated` result: the statement runs again, so ' +
+        'give it an order. Only with `read_only`',
+    }),
+  ),
   query_id: Type.Optional(QueryId),
 });
 export type NewQuery = Static<typeof NewQuery>;

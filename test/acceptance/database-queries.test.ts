@@ -29,12 +29,17 @@ interface Case {
   readonly slow: object;
   /** Its rows are none unless `slow` or a part of it is still there. */
   readonly left: object;
+  /** Its rows are 1 to 2500. */
+  readonly many: object;
+  /** With fewer than five rows. */
+  readonly ends: readonly object[];
   /** Another write of what `slow` holds locked. */
   readonly next: object;
 }
 
 const BUSY = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000000000)';
 const MULTIPLY = [{ $addFields: { a: { $range: [0, 1000] } } }, { $unwind: '$a' }];
+const COUNTED = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)';
 const sql = (statement: string) => ({ statement });
 
 const CASES: readonly Case[] = [
@@ -44,6 +49,8 @@ const CASES: readonly Case[] = [
     made: [sql('CREATE TABLE t (a int)')],
     slow: sql(`INSERT INTO t ${BUSY} SELECT count(*) FROM n`),
     left: sql('SELECT a FROM t'),
+    many: sql(`${COUNTED} SELECT (a.i - 1) * 50 + b.i AS i FROM n AS a, n AS b ORDER BY i`),
+    ends: [sql('SELECT 1')],
     next: sql('CREATE TABLE next (a int)'),
   },
   {
@@ -53,6 +60,8 @@ const CASES: readonly Case[] = [
     slow: sql(`WITH s AS (SELECT 1 FROM pg_sleep(60)) INSERT INTO t SELECT 1 FROM s`),
     left: sql(`SELECT 1 FROM t UNION ALL SELECT 1 FROM pg_stat_activity
       WHERE query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()`),
+    many: sql(`${COUNTED} SELECT (a.i - 1) * 50 + b.i AS i FROM n AS a, n AS b ORDER BY i`),
+    ends: [sql('SELECT 1')],
     next: sql('ALTER TABLE t ADD COLUMN b int'),
   },
   {
@@ -62,6 +71,8 @@ const CASES: readonly Case[] = [
     slow: sql('INSERT INTO t SELECT sleep(60)'),
     left: sql(`SELECT 1 FROM t UNION ALL SELECT 1 FROM information_schema.processlist
       WHERE info LIKE '%sleep(60)%' AND id <> connection_id()`),
+    many: sql(`${COUNTED} SELECT (a.i - 1) * 50 + b.i AS i FROM n AS a, n AS b ORDER BY i`),
+    ends: [sql('SELECT 1')],
     next: sql('ALTER TABLE t ADD COLUMN b int'),
   },
   {
@@ -76,11 +87,23 @@ const CASES: readonly Case[] = [
       },
     },
     left: { command: { find: 'made', filter: {} } },
+    many: {
+      command: {
+        aggregate: 1,
+        pipeline: [{ $documents: [{ n: { $range: [1, 2501] } }] }, { $unwind: '$n' }],
+        cursor: {},
+      },
+    },
+    ends: [
+      { command: { find: 't', filter: {}, limit: 3 } },
+      { command: { find: 't', filter: {} } },
+      { command: { listCollections: 1 } },
+    ],
     next: { command: { insert: 'made', documents: [{ _id: 1 }] } },
   },
 ];
 
-for (const { engine, skip, made, slow, left, next } of CASES) {
+for (const { engine, skip, made, slow, left, next, many, ends } of CASES) {
   describe(`a query in ${engine}`, { skip }, () => {
     let path: string;
     const query = (json: object) => user.expect(200, `${path}/query`, { json });
@@ -114,6 +137,26 @@ for (const { engine, skip, made, slow, left, next } of CASES) {
       assert.deepEqual(await running(), []);
       await eventually('nothing of it is left in the server', isGone);
       await user.refused(404, 'not_found', [`${path}/queries/report_1/cancel`, POST]);
+    });
+
+    test('of more rows than come at once gives them page by page', async () => {
+      const pages = [];
+      let skip = 0;
+      for (let isMore = true; isMore; ) {
+        const page = await query({ ...many, max_rows: 1000, skip });
+        pages.push(page.rows);
+        skip += page.row_count;
+        isMore = page.truncated;
+      }
+      assert.deepEqual(
+        pages.map(({ length }) => length),
+        [1000, 1000, 500],
+      );
+      const [from, to] = [pages[1][0][0], pages[2].at(-1)[0]];
+      assert.deepEqual([Number(from), Number(to)], [1001, 2500]);
+      for (const one of ends) assert.deepEqual((await query({ ...one, skip: 5 })).rows, []);
+      const write = { ...many, read_only: false, skip: 5 };
+      await user.refused(400, 'invalid_request', [`${path}/query`, { json: write }]);
     });
 
     test('ends in the server when its caller leaves, and others go on', async () => {

@@ -12,9 +12,9 @@ import { Refused, Warning } from '../../parts/forms/warning.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './databases.module.css';
 import { type Grammar, grammarOf } from './grammar.ts';
+import { PagedResult } from './paged-result.tsx';
 import { tablesQuery } from './queries.ts';
 import { QueryEditor, type Range } from './query-editor.tsx';
-import { ResultGrid } from './result-grid.tsx';
 import { bodyOf, nameOf, selectOf, useRun } from './run.ts';
 import { statementsOf } from './statements.ts';
 
@@ -95,7 +95,7 @@ function Editor({ database: { database_id: id }, engine, tables, open }: EditorP
         </Group>
         <HistoryMenu history={history} onChoose={setTyped} />
       </Group>
-      <Outcome query={query} typed={typed} />
+      <Outcome id={id} query={query} typed={typed} />
       <Limits engine={engine} />
       <Sample
         id={id}
@@ -117,16 +117,17 @@ function Limits({ engine }: { engine: DatabaseEngine }) {
 }
 
 interface OutcomeProps {
+  readonly id: string;
   readonly query: ReturnType<typeof useRun>;
   readonly typed: string;
 }
 
-function Outcome({ query, typed }: OutcomeProps) {
+function Outcome({ id, query, typed }: OutcomeProps) {
   const { done, error } = query;
   const isOne = query.variables?.statements.length === 1;
   return (
     <>
-      {done.map(({ statement, result }, index) => (
+      {done.map(({ statement, body, result }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: results have no names, and none moves
         <Stack key={index} gap={4} component="section">
           {!isOne && (
@@ -134,7 +135,7 @@ function Outcome({ query, typed }: OutcomeProps) {
               {statement}
             </Text>
           )}
-          <ResultGrid result={result} />
+          <PagedResult key={body.query_id} id={id} body={body} first={result} />
         </Stack>
       ))}
       {error !== null && <Failed query={query} typed={typed} />}
@@ -142,7 +143,7 @@ function Outcome({ query, typed }: OutcomeProps) {
   );
 }
 
-function Failed({ query: { error, variables, wrong }, typed }: OutcomeProps) {
+function Failed({ query: { error, variables, wrong }, typed }: Omit<OutcomeProps, 'id'>) {
   if (error instanceof DOMException && error.name === 'AbortError') {
     return <Alert color="gray">{words.cancelled}</Alert>;
   }

@@ -18,9 +18,11 @@ interface ResultGridProps {
   readonly result: DatabaseQueryResult;
   /** Rows before this page, for row numbers. */
   readonly skip?: number;
+  /** There are pages beside it, so that nothing is missing. */
+  readonly isPaged?: boolean;
 }
 
-export function ResultGrid({ result, skip = 0 }: ResultGridProps) {
+export function ResultGrid({ result, skip = 0, isPaged = false }: ResultGridProps) {
   const { columns, rows, affected, truncated, elapsed_ms } = result;
   const counted = words.rows(rows.length);
   const facts = [
@@ -52,7 +54,7 @@ export function ResultGrid({ result, skip = 0 }: ResultGridProps) {
           </Group>
         )}
       </Group>
-      {truncated && <Text size="sm">{words.truncated}</Text>}
+      {truncated && !isPaged && <Text size="sm">{words.truncated}</Text>}
       {rows.length > 0 ? (
         <Grid result={result} skip={skip} />
       ) : (
@@ -84,7 +86,7 @@ function Save({ label, title, name, type, content }: SaveProps) {
   );
 }
 
-function Grid({ result: { columns, rows }, skip }: Required<ResultGridProps>) {
+function Grid({ result: { columns, rows }, skip }: Required<Pick<ResultGridProps, 'result' | 'skip'>>) {
   const box = useRef<HTMLElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,

@@ -15,6 +15,7 @@ import type { Statement } from './statements.ts';
 
 interface Done {
   readonly statement: string;
+  readonly body: DatabaseQuery;
   readonly result: DatabaseQueryResult;
 }
 
@@ -45,7 +46,7 @@ export function useRun(id: string, grammar: Grammar) {
           running.current = newQueryId();
           const body = { ...bodyOf(grammar, statement.text, isReadOnly), query_id: running.current };
           const result = await cloud.queryDatabase(id, body, { signal });
-          setDone((before) => [...before, { statement: statement.text, result }]);
+          setDone((before) => [...before, { statement: statement.text, body, result }]);
         } catch (error) {
           setWrong(wrongPlace(statement, error, statements.length > 1));
           throw error;

@@ -7,6 +7,10 @@ import type { Query, ResultColumn, Table } from '../../../databases/engine.ts';
 const COLUMN_BYTES = 25;
 /** `null,` */
 const NULL_BYTES = 5;
+const LISTS = ['aggregate', 'listCollections', 'listIndexes'];
+/** They leave out documents themselves. */
+const SKIPS = new Set(['find', 'aggregate']);
+const NOTHING = { $nor: [{}] };
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);
 
 /**
@@ -15,11 +19,11 @@ const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandm
  */
 export function commandOf(
   statement: Document,
-  maxRows: number,
+  bounds: Pick<Query, 'maxRows' | 'skip'>,
   decode: (bytes: Uint8Array) => Document = decodeCommand,
 ): Document {
   try {
-    return bounded(decode(serialize(EJSON.deserialize(statement, { relaxed: false }))), maxRows + 1);
+    return bounded(decode(serialize(EJSON.deserialize(statement, { relaxed: false }))), bounds);
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError(
@@ -40,17 +44,32 @@ interface Found {
 export function resultOf(
   command: Document,
   reply: Document,
-  bounds: Pick<Query, 'maxRows' | 'maxBytes'>,
+  bounds: Pick<Query, 'maxRows' | 'maxBytes' | 'skip'>,
 ): Found {
   throwUnlessOk(reply);
   const [name = ''] = Object.keys(command);
-  return WRITES.has(name) ? written(reply) : read(reply, bounds);
+  const skip = SKIPS.has(name) ? 0 : bounds.skip;
+  return WRITES.has(name) ? written(reply) : read(reply, { ...bounds, skip: skip ?? 0 });
 }
 
-function bounded(command: Document, batchSize: number): Document {
-  if ('find' in command) return { ...command, batchSize };
-  const hasCursor = ['aggregate', 'listCollections', 'listIndexes'].some((name) => name in command);
-  return hasCursor ? { ...command, cursor: { batchSize } } : command;
+/** The documents before a page are left out by the command itself, where it can: they may be many. */
+function bounded(command: Document, { maxRows, skip = 0 }: Pick<Query, 'maxRows' | 'skip'>): Document {
+  const batchSize = maxRows + 1;
+  if ('find' in command) return { ...command, ...(skip === 0 ? {} : foundBeyond(command, skip)), batchSize };
+  if ('aggregate' in command && Array.isArray(command.pipeline)) {
+    const pipeline = skip === 0 ? command.pipeline : [...command.pipeline, { $skip: skip }];
+    return { ...command, pipeline, cursor: { batchSize } };
+  }
+  const hasCursor = LISTS.some((name) => name in command);
+  return hasCursor ? { ...command, cursor: { batchSize: batchSize + skip } } : command;
+}
+
+function foundBeyond({ skip = 0, limit = 0 }: Document, more: number): Document {
+  const skipped = { skip: Number(skip) + more };
+  const left = Math.abs(Number(limit)) - more;
+  if (Number(limit) === 0) return skipped;
+  // A limit of 0 would be none.
+  return left > 0 ? { ...skipped, limit: left } : { filter: NOTHING };
 }
 
 function throwUnlessOk(reply: Document): void {
@@ -64,9 +83,13 @@ function written({ n, nModified, lastErrorObject }: Document) {
   return { columns: [], rows: [], affected, truncated: false };
 }
 
-function read({ cursor, ...reply }: Document, { maxRows, maxBytes }: { maxRows: number; maxBytes: number }) {
+function read(
+  { cursor, ...reply }: Document,
+  { maxRows, maxBytes, skip = 0 }: Pick<Query, 'maxRows' | 'maxBytes' | 'skip'>,
+) {
   const { ok: _, ...one } = reply;
-  const documents: Document[] = cursor?.firstBatch ?? cursor?.nextBatch ?? [one];
+  const all: Document[] = cursor?.firstBatch ?? cursor?.nextBatch ?? [one];
+  const documents = all.slice(skip);
   const columns = new Map<string, number>();
   const rows: unknown[][] = [];
   let bytes = 0;

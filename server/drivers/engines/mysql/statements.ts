@@ -105,7 +105,7 @@ interface Under {
 /** A connection whose result was truncated cannot be used again. */
 async function fetchLimited(
   driver: Connection,
-  { statement, params, maxRows, maxBytes }: Query,
+  { statement, params, maxRows, maxBytes, skip = 0 }: Query,
 ): Promise<QueryResult> {
   const { Types } = (await import('mysql2')).default;
   const { promise, resolve, reject } = Promise.withResolvers<QueryResult>();
@@ -113,6 +113,7 @@ async function fetchLimited(
   let fields: readonly FieldPacket[] = [];
   const rows: string[] = [];
   let bytes = 0;
+  let toSkip = skip;
   let affected: number | null = null;
   const end = (truncated: boolean) => {
     const columns = fields.map(({ name, columnType }) => ({ name, type: typeName(Types, columnType) }));
@@ -130,6 +131,10 @@ async function fetchLimited(
     .on('result', (row) => {
       if (!Array.isArray(row)) {
         if (CHANGES.test(text)) affected = row.affectedRows;
+        return;
+      }
+      if (toSkip > 0) {
+        toSkip--;
         return;
       }
       const written = JSON.stringify(row.map(asJson));

@@ -112,6 +112,8 @@ const FEATURE_NOT_SUPPORTED = '0A000';
 const UNTRANSLATABLE = '22P05';
 /** Fetched at a time: of large rows few more than wanted. */
 const STEP_ROWS = 100;
+/** Of those that are left out. */
+const SKIPPED_STEP_ROWS = 2000;
 /** The least that JSON adds to a value. */
 const JSON_BYTES = 3;
 /** Commands whose row count is the number of changed rows. */
@@ -144,12 +146,15 @@ class LimitedQuery {
   #columns: Column[] = [];
   readonly #rows: (string | null)[][] = [];
   #bytes = 0;
+  /** Rows that are still left out. */
+  #toSkip: number;
   #affected: number | null = null;
   #isTruncated = false;
   #readsFromClient = false;
 
   constructor(query: Query) {
     this.#query = query;
+    this.#toSkip = query.skip ?? 0;
     this.#fetched = Promise.withResolvers();
     this.result = this.#fetched.promise;
     // May fail before anyone awaits it.
@@ -180,6 +185,10 @@ class LimitedQuery {
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
     const { maxRows, maxBytes } = this.#query;
+    if (this.#toSkip > 0) {
+      this.#toSkip--;
+      return;
+    }
     const bytes = fields.reduce((sum, field) => sum + (field?.length ?? 1) + JSON_BYTES, 0);
     if (this.#rows.length >= maxRows || this.#bytes + bytes > maxBytes) {
       this.#isTruncated = true;
@@ -233,6 +242,7 @@ class LimitedQuery {
   }
 
   #nextRows(): number {
+    if (this.#toSkip > 0) return Math.min(SKIPPED_STEP_ROWS, this.#toSkip);
     // One extra row shows whether there are more.
     return Math.min(STEP_ROWS, this.#query.maxRows + 1 - this.#rows.length);
   }

@@ -13,6 +13,7 @@ export interface QueryHead {
   readonly params: readonly unknown[];
   readonly readOnly: boolean;
   readonly maxRows: number;
+  readonly skip?: number;
   readonly maxBytes: number;
 }
 
@@ -101,7 +102,7 @@ async function whenFree<T>({ signal }: ChildCall, work: () => Promise<T>): Promi
 }
 
 async function run(database: DatabaseSync, statement: StatementSync, { head, signal }: ChildCall) {
-  const { params, maxRows, maxBytes } = head as unknown as QueryHead;
+  const { params, maxRows, maxBytes, skip = 0 } = head as unknown as QueryHead;
   const changes = database.prepare('SELECT total_changes()', { returnArrays: true });
   const before = Number((changes.get() as unknown as number[])[0]);
   const columns = statement.columns().map(({ name, type }) => ({ name, type }));
@@ -111,16 +112,20 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
   const rows: string[] = [];
   let bytes = 0;
   let truncated = false;
+  let toSkip = skip;
   let since = systemClock.monotonic();
   for (const row of statement.iterate(...params.map(bound))) {
     const values = row as unknown as unknown[];
-    // Oversized rows are not converted to text.
-    const isTooLong = rows.length === maxRows || bytes + leastLength(values) > maxBytes;
-    const text = isTooLong ? '' : JSON.stringify(values.map(shown));
-    truncated = isTooLong || bytes + text.length > maxBytes;
-    if (truncated) break;
-    rows.push(text);
-    bytes += Buffer.byteLength(text) + 1;
+    if (toSkip > 0) toSkip--;
+    else {
+      // Oversized rows are not converted to text.
+      const isTooLong = rows.length === maxRows || bytes + leastLength(values) > maxBytes;
+      const text = isTooLong ? '' : JSON.stringify(values.map(shown));
+      truncated = isTooLong || bytes + text.length > maxBytes;
+      if (truncated) break;
+      rows.push(text);
+      bytes += Buffer.byteLength(text) + 1;
+    }
     if (systemClock.monotonic() - since < TURN_MS) continue;
     await turn();
     signal.throwIfAborted();

@@ -58,6 +58,8 @@ interface Watching {
 /** The statements give no rows. */
 const OF_A_CHANGE = { readOnly: false, maxRows: 1, maxBytes: 2 ** 16 };
 const TABLES_MS = 10_000;
+/** The most that the server may send of rows that are left out. */
+const SKIPPED_BYTES = 64 * 2 ** 20;
 /** Between the server's own end of a statement, our request to end it, and the end of its session. */
 const PATIENCE_MS = 1000;
 
@@ -70,7 +72,8 @@ export class TenantQueries<C> {
 
   async run(database: EngineDatabase, query: Query): Promise<QueryResult> {
     const { statements, links, isGuest } = this.#deps;
-    const { readOnly, maxBytes, signal } = query;
+    const { readOnly, signal, skip = 0 } = query;
+    const maxBytes = query.maxBytes + (skip === 0 ? 0 : SKIPPED_BYTES);
     statements.check(query);
     const role = statements.roleFor(database, readOnly);
     const timeoutMs = Math.min(query.timeoutMs, database.limits.statementMs);

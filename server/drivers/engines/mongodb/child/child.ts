@@ -84,9 +84,10 @@ function queryHandler(tenant: TenantDocuments): Handler {
       readonly readOnly: boolean;
       readonly timeoutMs: number;
       readonly maxRows: number;
+      readonly skip?: number;
       readonly maxBytes: number;
     };
-    const command = commandOf(statement, bounds.maxRows);
+    const command = commandOf(statement, bounds);
     command.$db ??= tenant.name;
     const result = resultOf(command, tenant.run(command, { readOnly, withinMs: timeoutMs }), bounds);
     return queryReply({ ...result, rows: result.rows.map((row) => JSON.stringify(row)) });

@@ -151,7 +151,7 @@ export class ServerMongodb implements Engine {
     const leave = () => void client.close(true);
     query.signal.addEventListener('abort', leave, { once: true });
     try {
-      const command = commandOf(query.statement as Document, query.maxRows, (bytes) => decodeDocument(bytes));
+      const command = commandOf(query.statement as Document, query, (bytes) => decodeDocument(bytes));
       const { $db: db = name, ...rest } = command;
       const maxTimeMS = Math.min(query.timeoutMs, limits.statementMs);
       const reply = await client.db(String(db)).command({ ...rest, maxTimeMS }, EXACT);

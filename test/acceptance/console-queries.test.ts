@@ -1,0 +1,60 @@
+/** The query page of the console, with real keys: many rows, plans, queries that are kept. */
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
+import { noBrowser } from './browser-kit.ts';
+import { assertAccessible, openJourney, stepsOf, type Traveller } from './console-journey.ts';
+import { newDatabase } from './databases-kit.ts';
+
+const MARKUP = '<img src=x onerror="window.broken=1">';
+
+const step = stepsOf(noBrowser);
+let ada: Traveller;
+let path: string;
+before(async () => {
+  if (noBrowser) return;
+  ada = await openJourney('/databases');
+  path = await newDatabase(
+    ada.user,
+    'CREATE TABLE many (id INTEGER PRIMARY KEY, word TEXT, other INTEGER)',
+    `INSERT INTO many WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 2500)
+      SELECT i, 'word ' || i, i % 10 FROM n`,
+    `CREATE TABLE "aim ${MARKUP.replaceAll('"', '""')}" (id INTEGER PRIMARY KEY)`,
+  );
+});
+after(async () => {
+  if (!noBrowser) await ada?.fixture.close();
+});
+
+/** A folder for pictures to look at. */
+const { PICTURES } = process.env;
+const shot = async (name: string) => {
+  if (PICTURES !== undefined) await ada.page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });
+};
+const editor = () => ada.page.getByRole('textbox', { name: 'Query', exact: true });
+const button = (name: string) => ada.page.getByRole('button', { name, exact: true });
+const cell = (text: string) => ada.page.getByRole('cell', { name: text, exact: true });
+async function type(statement: string): Promise<void> {
+  await editor().click();
+  await ada.page.keyboard.press('Control+a');
+  await ada.page.keyboard.insertText(statement);
+}
+
+step('a result of more than 1,000 rows is read page by page', async () => {
+  const { page } = ada;
+  await page.goto(`${ada.fixture.cloud.api}${path.replace('/api', '')}?tab=query`);
+  await type('SELECT word FROM many ORDER BY id');
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Rows 1 to 1,000').waitFor();
+  await button('Next page').click();
+  await page.getByText('Rows 1,001 to 2,000').waitFor();
+  await cell('word 1001').waitFor();
+  await button('Next page').click();
+  await page.getByText('Rows 2,001 to 2,500').waitFor();
+  await eventually('there is no page after the last', () => button('Next page').isDisabled());
+  await assertAccessible(page, 'a page of a result');
+  await shot('query-pages-dark');
+  await button('Previous page').click();
+  await page.getByText('Rows 1,001 to 2,000').waitFor();
+  assert.ok((await page.getByRole('row').count()) < 100);
+});
