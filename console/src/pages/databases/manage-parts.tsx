@@ -9,9 +9,7 @@ import { useDownload } from '../../parts/commands/download.ts';
 import { Confirm } from '../../parts/forms/dialog.tsx';
 import { Warning } from '../../parts/forms/warning.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { text } from '../../texts/text.ts';
-
-const words = text.databases.manage;
+import { databaseCareText as words } from '../../texts/database-care-text.ts';
 
 export function DumpPart({ database }: { database: Database }) {
   const download = useDownload('dumpDatabase', [database.database_id]);

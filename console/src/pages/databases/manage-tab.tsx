@@ -22,6 +22,7 @@ import { CodeLine } from '../../parts/commands/code.tsx';
 import { Confirm, Dialog } from '../../parts/forms/dialog.tsx';
 import { Refused } from '../../parts/forms/warning.tsx';
 import { showDone } from '../../parts/notices.tsx';
+import { databaseCareText as words } from '../../texts/database-care-text.ts';
 import { text } from '../../texts/text.ts';
 import { DumpPart, LoadPart, Part } from './manage-parts.tsx';
 import { databasesQuery, keptDatabasesQuery, momentsQuery, pointsQuery } from './queries.ts';
@@ -39,8 +40,6 @@ export function ManageTab({ database, engine }: { database: Database; engine: Da
     </Stack>
   );
 }
-
-const words = text.databases.manage;
 
 /** The way out when its sessions hold all of its server. */
 function RestartPart({ database: { database_id: id }, isShared }: { database: Database; isShared: boolean }) {
@@ -92,36 +91,31 @@ function RotatePart({ database: { database_id: id, name } }: { database: Databas
   });
   return (
     <Part
-      title={text.databases.manage.rotate}
-      lead={text.databases.manage.rotateLead}
+      title={words.rotate}
+      lead={words.rotateLead}
       action={
         <Button variant="default" onClick={() => setAsked(true)}>
-          {text.databases.manage.rotateSubmit}
+          {words.rotateSubmit}
         </Button>
       }
     >
       <Confirm
         isOpen={isAsked}
-        title={text.databases.manage.rotateAsk(name)}
-        action={text.databases.manage.rotateSubmit}
+        title={words.rotateAsk(name)}
+        action={words.rotateSubmit}
         isBusy={rotate.isPending}
         error={rotate.error}
         onConfirm={() => rotate.mutate()}
         onClose={() => setAsked(false)}
       >
-        {text.databases.manage.rotateAskLead}
+        {words.rotateAskLead}
       </Confirm>
-      <Dialog
-        opened={uri !== null}
-        onClose={() => setUri(null)}
-        title={text.databases.manage.rotated}
-        size="lg"
-      >
+      <Dialog opened={uri !== null} onClose={() => setUri(null)} title={words.rotated} size="lg">
         <Stack>
-          <Text size="sm">{text.databases.manage.rotatedLead}</Text>
+          <Text size="sm">{words.rotatedLead}</Text>
           <CodeLine value={uri ?? ''} label={text.databases.connect.copyUri} />
           <Group justify="flex-end">
-            <Button onClick={() => setUri(null)}>{text.databases.manage.done}</Button>
+            <Button onClick={() => setUri(null)}>{words.done}</Button>
           </Group>
         </Stack>
       </Dialog>
@@ -146,33 +140,25 @@ function ForkPart({ database: { database_id: id, name: original } }: { database:
     send: (values) => cloud.createDatabase(bodyOf(values)),
     invalidates: [databasesQuery],
     onDone: async (made) => {
-      showDone(text.databases.manage.forked(made.name));
+      showDone(words.forked(made.name));
       await navigate({ to: '/databases/$database', params: { database: made.database_id } });
     },
   });
   return (
-    <Part title={text.databases.manage.fork} lead={text.databases.manage.forkLead}>
+    <Part title={words.fork} lead={words.forkLead}>
       <form onSubmit={form.submit}>
         <Stack mt="sm">
           <Group align="flex-end">
-            <TextInput
-              flex={1}
-              miw={180}
-              label={text.databases.manage.forkName}
-              spellCheck={false}
-              {...form.text('name')}
-            />
+            <TextInput flex={1} miw={180} label={words.forkName} spellCheck={false} {...form.text('name')} />
             {points.length + windows.length > 0 && (
               <NativeSelect
-                label={text.databases.manage.forkFrom}
+                label={words.forkFrom}
                 data={[
-                  { value: '', label: text.databases.manage.forkNow },
-                  ...windows
-                    .slice(0, 1)
-                    .map(() => ({ value: MOMENT, label: text.databases.manage.forkMoment })),
+                  { value: '', label: words.forkNow },
+                  ...windows.slice(0, 1).map(() => ({ value: MOMENT, label: words.forkMoment })),
                   ...points.map(({ point_id, created_at }) => ({
                     value: point_id,
-                    label: text.databases.manage.forkAt(created_at),
+                    label: words.forkAt(created_at),
                   })),
                 ]}
                 {...form.text('point_id')}
@@ -180,20 +166,20 @@ function ForkPart({ database: { database_id: id, name: original } }: { database:
             )}
             {form.values.point_id === MOMENT && (
               <TextInput
-                label={text.databases.manage.forkTime}
-                description={text.databases.manage.forkWindows(windows)}
+                label={words.forkTime}
+                description={words.forkWindows(windows)}
                 placeholder={windows[0]?.to}
                 spellCheck={false}
                 {...form.text('at')}
               />
             )}
             <Button type="submit" variant="default" loading={form.isBusy}>
-              {text.databases.manage.forkSubmit}
+              {words.forkSubmit}
             </Button>
           </Group>
           {reason !== null && (
             <Text size="sm" c="dimmed">
-              {text.databases.manage.forkNoMoment(reason)}
+              {words.forkNoMoment(reason)}
             </Text>
           )}
           <Refused {...form.refusal} />
@@ -207,7 +193,7 @@ function ForkPart({ database: { database_id: id, name: original } }: { database:
 /** Name, size limit, protection. */
 function SettingsPart({ database }: { database: Database }) {
   const { database_id: id } = database;
-  const { saved, protection, protectionLead, save } = text.databases.manage;
+  const { saved, protection, protectionLead, save } = words;
   const bodyOf = ({ name, size_limit_mb }: Pick<Database, 'name' | 'size_limit_mb'>): DatabaseChange => ({
     ...(name === database.name ? {} : { name }),
     ...(size_limit_mb === database.size_limit_mb ? {} : { size_limit_mb }),
@@ -225,7 +211,7 @@ function SettingsPart({ database }: { database: Database }) {
   });
   const body = bodyOf(form.values);
   return (
-    <Part title={text.databases.manage.rename}>
+    <Part title={words.rename}>
       <form onSubmit={form.submit}>
         <Stack mt="sm">
           <Group align="flex-end">
@@ -284,34 +270,34 @@ function DeletePart({ database: { database_id: id, name } }: { database: Databas
     mutationFn: () => cloud.deleteDatabase(id, { keep: isKept }),
     meta: { shown: true, invalidates },
     onSuccess: async ({ deletes_at }) => {
-      showDone(text.databases.manage.deleted(name), deletes_at === null ? undefined : () => undo.mutate());
+      showDone(words.deleted(name), deletes_at === null ? undefined : () => undo.mutate());
       await navigate({ to: '/databases' });
     },
   });
   return (
     <Part
-      title={text.databases.manage.delete}
-      lead={text.databases.manage.deleteLead}
+      title={words.delete}
+      lead={words.deleteLead}
       action={
         <Button variant="default" c="var(--wrong)" onClick={() => setAsked(true)}>
-          {text.databases.manage.deleteSubmit}
+          {words.deleteSubmit}
         </Button>
       }
     >
       <Confirm
         isOpen={isAsked}
-        title={text.databases.manage.deleteAsk(name)}
-        action={text.databases.manage.deleteSubmit}
+        title={words.deleteAsk(name)}
+        action={words.deleteSubmit}
         typed={name}
         isBusy={remove.isPending}
         error={remove.error}
         onConfirm={() => remove.mutate()}
         onClose={() => setAsked(false)}
       >
-        {text.databases.manage.deleteAskLead}
+        {words.deleteAskLead}
         <Checkbox
           mt="sm"
-          label={text.databases.manage.deleteForGood}
+          label={words.deleteForGood}
           checked={!isKept}
           onChange={({ currentTarget }) => setKept(!currentTarget.checked)}
         />

@@ -1,4 +1,4 @@
-/** A result that has more rows than the cloud gives at once: page by page, each by running the query again. */
+/** A result with more rows than the cloud gives at once: pages, each by running the query again. */
 
 import { ChevronLeftIcon, ChevronRightIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Group, Stack, Text } from '@mantine/core';

@@ -9,7 +9,7 @@ import { useState } from 'react';
 import type { Database, DatabaseEngine, DatabaseQuery, DatabaseTable } from '../../../../sdk/index.ts';
 import { CallSample } from '../../parts/commands/call-sample.tsx';
 import { Refused, Warning } from '../../parts/forms/warning.tsx';
-import { text } from '../../texts/text.ts';
+import { queriesText as words } from '../../texts/queries-text.ts';
 import classes from './databases.module.css';
 import { type Grammar, grammarOf } from './grammar.ts';
 import { PagedResult } from './paged-result.tsx';
@@ -18,7 +18,6 @@ import { QueryEditor, type Range } from './query-editor.tsx';
 import { bodyOf, nameOf, selectOf, useRun } from './run.ts';
 import { statementsOf } from './statements.ts';
 
-const words = text.databases.query;
 const STATEMENT_SECONDS = 10;
 const FIRST_ROWS = 100;
 /** In the words of the engines. */

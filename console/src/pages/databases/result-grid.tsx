@@ -6,11 +6,10 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { DatabaseQueryResult } from '../../../../sdk/index.ts';
 import { saveText } from '../../parts/commands/copy.tsx';
-import { text } from '../../texts/text.ts';
+import { queriesText as words } from '../../texts/queries-text.ts';
 import classes from './databases.module.css';
 import { asCsv, asJson, cellText } from './result-text.ts';
 
-const words = text.databases.query;
 const ROW_HEIGHT = 30;
 const ROWS_BEYOND = 12;
 

@@ -1,4 +1,4 @@
-import { count, counted } from './counted.ts';
+import { counted } from './counted.ts';
 
 export const databases = {
   title: 'Databases',
@@ -107,38 +107,6 @@ export const databases = {
     refresh: 'Refresh',
     list: 'Tables',
   },
-  query: {
-    editor: 'Query',
-    run: 'Run',
-    cancel: 'Cancel',
-    cancelled: 'Cancelled.',
-    readOnly: 'Read-only',
-    readOnlyLead: 'The server rejects statements that write.',
-    history: 'History',
-    historyEmpty: 'Queries that you run are listed here. They are stored only in this browser.',
-    clearHistory: 'Clear history',
-    runSelected: 'Run selection',
-    position: (line: number, column: number) => `Line ${line}, column ${column}`,
-    limits: (seconds: number) =>
-      'Runs the selection, or everything, one statement after the other. ' +
-      `Each statement is limited to 1,000 rows and ${counted(seconds, 'second')}.`,
-    each: 'Each statement is committed separately; BEGIN and COMMIT do not group them.',
-    turnOff: 'Read-only is on. To write, turn it off and run the query again.',
-    notJson: 'This is not valid JSON. A command is an object, for example { "find": "things" }.',
-    rows: (rows: number) => counted(rows, 'row'),
-    changed: (rows: number) => `${count(rows)} changed`,
-    took: (ms: string) => `${ms} ms`,
-    truncated:
-      'The result was truncated. Add LIMIT to read fewer rows, or download a dump to get all of them.',
-    csv: 'CSV',
-    json: 'JSON',
-    csvLead:
-      'For spreadsheets: text that a spreadsheet would treat as a formula is prefixed with an apostrophe. JSON has the values unchanged.',
-    result: 'Result',
-    null: 'NULL',
-    noRows: 'The query returned no rows.',
-    number: 'Row',
-  },
   charts: {
     size: 'Size',
     connections: 'Connections',
@@ -155,67 +123,6 @@ export const databases = {
   log: {
     lead: 'Latest server messages about this database: errors, failed logins and slow statements.',
     empty: 'The log is empty.',
-  },
-  manage: {
-    rename: 'Name and size',
-    save: 'Save',
-    saved: 'Saved',
-    protection: 'Deletion protection',
-    protectionLead: 'While this is on, the database cannot be deleted.',
-    fork: 'Fork',
-    forkLead:
-      'Creates a copy of the database, as it is now, or as it was at a moment or in a recovery point. The copy costs as much as the original.',
-    forkName: 'Name of the fork',
-    forkFrom: 'Content',
-    forkNow: 'As it is now',
-    forkAt: (time: string) => `Recovery point of ${time} UTC`,
-    forkMoment: 'As of a moment',
-    forkTime: 'Time (UTC)',
-    forkWindows: (windows: readonly { readonly from: string; readonly to: string }[]) =>
-      windows.map(({ from, to }) => `${from} to ${to}`).join(', '),
-    forkNoMoment: (reason: string) => `Copies as of a moment are not available: ${reason}.`,
-    forkSubmit: 'Create fork',
-    forked: (name: string) => `${name} was created`,
-    dump: 'Dump',
-    dumpLead: 'Downloads a consistent copy of all data. The database stays available.',
-    dumpSubmit: 'Download dump',
-    load: 'Load',
-    loadLead: 'Replaces all data with a dump. If the dump cannot be loaded, the data stays unchanged.',
-    loadChoose: 'Choose dump',
-    loadAsk: (file: string) => `Load ${file}?`,
-    loadAskLead: (name: string) => `All data in ${name} is replaced.`,
-    loadSubmit: 'Replace data',
-    loading: (percent: number) => `${percent} % uploaded`,
-    loaded: 'The dump was loaded',
-    added: 'The rows were added to the tables that were there',
-    leftOut: (count: number) =>
-      `${count} ${count === 1 ? 'part' : 'parts'} of the dump cannot exist here and ${count === 1 ? 'was' : 'were'} left out`,
-    loadLine: (line: number) => `Line ${line}:`,
-    leftOutMore: (count: number) => `And ${count} more.`,
-    restart: 'Restart',
-    restartLead: 'Closes all connections and rolls back open transactions. Committed data is kept.',
-    restartLeadShared:
-      'Your databases of this engine share one server. A restart closes all connections to it and rolls back open transactions. Committed data is kept.',
-    restartSubmit: 'Restart server',
-    restartAsk: 'Restart the server?',
-    restarted: 'The server was restarted',
-    rotate: 'Password',
-    rotateLead:
-      'Sets a new password. The old password stops working and its connections are closed immediately.',
-    rotateSubmit: 'Change password',
-    rotateAsk: (name: string) => `Change the password of ${name}?`,
-    rotateAskLead: 'Programs that use the old password are disconnected immediately.',
-    rotated: 'New connection string',
-    rotatedLead: 'Update your programs with it now. You can also find it on the Connect tab.',
-    delete: 'Delete',
-    deleteLead: 'All connections are closed immediately. You can restore the database for a limited time.',
-    deleteSubmit: 'Delete database',
-    deleteAsk: (name: string) => `Delete ${name}?`,
-    deleteAskLead:
-      'All connections are closed immediately. A final dump is kept for a limited time so that you can restore the database.',
-    deleteForGood: 'Delete permanently, without a final dump',
-    deleted: (name: string) => `${name} was deleted`,
-    done: 'Done',
   },
   kept: {
     title: 'Recently deleted',
