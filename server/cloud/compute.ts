@@ -37,19 +37,7 @@ export interface HostDeps {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly base: Pick<
-    Foundations,
-    | 'claim'
-    | 'ports'
-    | 'membership'
-    | 'metadata'
-    | 'tickets'
-    | 'assertSpace'
-    | 'diskSpace'
-    | 'alarms'
-    | 'outbound'
-    | 'sweepGuard'
-  >;
+  readonly base: Foundations;
   readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
   readonly billing: VmBilling;
   readonly services: NetworkServices;

@@ -3,8 +3,9 @@
 import { hostname } from 'node:os';
 import { Tickets } from '../calls/tickets.ts';
 import { Updates } from '../calls/updates.ts';
+import type { Config } from '../config/config.ts';
 import { listIn } from '../config/host-names.ts';
-import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
+import { lockDirectory } from '../drivers/directory-lock.ts';
 import { ENGINE_FOLDERS } from '../drivers/engines/all-engines.ts';
 import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { NodeBus } from '../drivers/metadata-postgresql/node-bus.ts';
@@ -25,46 +26,16 @@ import { DiskSpace } from '../platform/host/disk-space.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import { ALONE, type Membership } from '../platform/membership.ts';
 import { nodeIdIn } from '../platform/node-id.ts';
-import type { Outbound } from '../platform/outbound.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { VERSION } from '../platform/version.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
-import type { StoreEngines } from '../status/status.ts';
 import type { BlobStore } from '../storage/blobs/blobs.ts';
 import { addressOf, openBlobs } from './blobs.ts';
 import type { BuildOptions } from './cloud.ts';
 
 /** The foundations that every part uses. */
-export interface Foundations {
-  readonly lock: DirectoryLock;
-  readonly keys: MasterKeys;
-  /** Held before the first rule is added to this host. */
-  readonly claim: CloudClaim;
-  readonly alarms: Alarms;
-  /** Called before files without a row are removed. */
-  readonly sweepGuard: SweepGuard;
-  readonly metadata: Metadata;
-  readonly membership: Membership;
-  readonly bus: Bus;
-  /** Ports for users that other nodes open too; undefined: there are no other nodes. */
-  readonly ports: OfferedPorts | undefined;
-  /** Maximum age of cache entries. */
-  readonly ages: Ages;
-  readonly engines: StoreEngines;
-  readonly updates: Updates;
-  readonly tickets: Tickets;
-  readonly diskSpace: DiskSpace;
-  /** Throws `out_of_space` or `read_only` if `bytes` more must not be stored. */
-  readonly assertSpace: (bytes: number) => void;
-  readonly blobs: BlobStore;
-  readonly hostMetrics: HostMetrics;
-  readonly linkSecret: Uint8Array;
-  readonly secrets: Secrets;
-  readonly outbound: Outbound;
-  /** Registers the metrics of both stores. */
-  readonly gauges: (meters: Meters) => void;
-}
+export type Foundations = Awaited<ReturnType<typeof openFoundations>>;
 
 type DatabaseDeps = Pick<BuildOptions, 'config' | 'clock' | 'log' | 'onFenced'> & {
   readonly alarms: Alarms;
@@ -100,8 +71,18 @@ function nodeOf({ config, clock, dataDir }: Pick<DatabaseDeps, 'config' | 'clock
   return { nodeId: nodeIdIn(dataDir, clock), name, url, version: VERSION, isHost: compute === 'on' };
 }
 
-function outboundOf({ config, clock }: BuildOptions): Outbound {
-  return new SafeFetch({ clock, allowed: listIn(config.fetchAllow) });
+function sweepGuardOf(
+  { metadataUrl, blobsUrl, ...config }: Config,
+  { alarms, identity, blobs }: { alarms: Alarms; identity: Identity; blobs: BlobStore },
+): SweepGuard {
+  const bucket = blobsUrl === '' ? undefined : `the bucket ${addressOf({ blobsUrl, ...config }).label}`;
+  return new SweepGuard({
+    alarms,
+    isOurs: async (folder) =>
+      (await identity.isOurs(folder)) && (folder !== 'blobs' || (await blobs.isOurs())),
+    rowsPlace: metadataUrl === '' ? 'metadata.db' : 'the database of CLOUDLET_METADATA_URL',
+    placeOf: (folder) => (folder === 'blobs' ? bucket : undefined),
+  });
 }
 
 /** Sends changes to other nodes and receives theirs. */
@@ -115,15 +96,16 @@ function withBus(stored: Metadata) {
 }
 
 /** Throws StartupError, or an Error with a one-line message. */
-export async function openFoundations(options: BuildOptions): Promise<Foundations> {
+export async function openFoundations(options: BuildOptions) {
   const { config, clock, step } = options;
   const alarms = new Alarms(clock);
   const figures = new StoreFigures();
   const dataDir = openDataDirectory(config.dataDir);
   const lock = lockDirectory(dataDir);
+  const isElsewhere = config.metadataUrl !== '';
   let opened: OpenedDatabase | undefined;
   try {
-    if (config.metadataUrl === '') {
+    if (!isElsewhere) {
       assertNotMoved(dataDir);
       assertDatabaseThere(dataDir);
     }
@@ -135,7 +117,6 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
     const { metadata, bus } = withBus(withReserve(database, releaseReserve));
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams, bus });
     const ages = new Ages({ membership, clock });
-    const isElsewhere = config.metadataUrl !== '';
     const place = { dataDir, engineFolders: ENGINE_FOLDERS, isElsewhere, hasData: membership.isHost };
     const identity = await Identity.open({ ...place, metadata, clock, releaseReserve });
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
@@ -150,43 +131,42 @@ export async function openFoundations(options: BuildOptions): Promise<Foundation
       ages.register(meters);
       blobGauges(meters);
     };
-    const isOurs = async (folder: string) =>
-      (await identity.isOurs(folder)) && (folder !== 'blobs' || (await blobs.isOurs()));
-    const bucket = config.blobsUrl === '' ? undefined : `the bucket ${addressOf(config).label}`;
-    const sweepGuard = new SweepGuard({
-      alarms,
-      isOurs,
-      rowsPlace: isElsewhere ? 'the database of CLOUDLET_METADATA_URL' : 'metadata.db',
-      placeOf: (folder) => (folder === 'blobs' ? bucket : undefined),
-    });
-    const engines = {
-      metadata: isElsewhere ? 'postgresql' : 'sqlite',
-      storage: bucket === undefined ? 'files' : 's3',
-    } as const;
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
-    const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
     const tickets = new Tickets({ clock, sealer: keys, metadata, membership });
     joinNodes(bus, membership, config.metadataUrl);
-    const own = {
+    return {
       membership,
       bus,
+      /** Ports for users that other nodes open too; undefined: there are no other nodes. */
       ports: membership.isShared ? new OfferedPorts({ membership, alarms, clock }) : undefined,
+      /** Maximum age of cache entries. */
       ages,
       lock,
       keys,
+      /** Held before the first rule is added to this host. */
       claim: new CloudClaim({ cloudId, uidBase: config.vmUidBase, dataDir }),
       alarms,
-      engines,
-      sweepGuard,
+      engines: {
+        metadata: isElsewhere ? 'postgresql' : 'sqlite',
+        storage: config.blobsUrl === '' ? 'files' : 's3',
+      } as const,
+      /** Called before files without a row are removed. */
+      sweepGuard: sweepGuardOf(config, { alarms, identity, blobs }),
       diskSpace,
-      assertSpace,
+      /** Throws `out_of_space` or `read_only` if that many bytes more must not be stored. */
+      assertSpace: diskSpace.assertMayStore.bind(diskSpace),
       hostMetrics,
       linkSecret,
       secrets,
-      outbound: outboundOf(options),
+      outbound: new SafeFetch({ clock, allowed: listIn(config.fetchAllow) }),
+      metadata,
+      blobs,
+      updates,
+      tickets,
+      /** Registers the metrics of both stores. */
+      gauges,
     };
-    return Object.assign(own, { metadata, blobs, updates, tickets, gauges });
   } catch (error) {
     // A node that does not come up must not keep leases from those that are.
     await opened?.database.close().catch(() => {});

@@ -1,20 +1,15 @@
 /** Mail with its server, as the settings say. */
-import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
 import { parseMailFrom, parseSmtpUrl } from '../config/mail-settings.ts';
 import { SmtpMailer } from '../drivers/smtp/smtp-mailer.ts';
 import { mailPart } from '../mail/part.ts';
-import type { Clock } from '../platform/clock.ts';
 import { alarmsOfAll } from '../status/visible-alarms.ts';
+import type { BuildOptions } from './cloud.ts';
 import type { Foundations } from './foundations.ts';
 
-interface MailOptions {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly log: Logger;
+type MailOptions = Pick<BuildOptions, 'config' | 'clock' | 'log'> & {
   readonly base: Foundations;
   readonly mailUrl: () => string;
-}
+};
 
 export function buildMail(options: MailOptions) {
   const { base } = options;
