@@ -4,7 +4,6 @@ import type { Config } from '../config/config.ts';
 import { DrillProcesses } from '../drivers/drill-process/drill-ground.ts';
 import { PostgresqlSnapshots } from '../drivers/metadata-postgresql/postgresql-snapshots.ts';
 import { SqliteSnapshots } from '../drivers/metadata-sqlite/sqlite-snapshots.ts';
-import { DirectoryDataFiles } from '../drivers/recovery-directory/data-files.ts';
 import type { Clock } from '../platform/clock.ts';
 import { programFile } from '../platform/program-files.ts';
 import { type RecoveryDeps, recoveryPart } from '../recovery/part.ts';
@@ -15,8 +14,6 @@ import type { DrillMeans } from './drill-cloud.ts';
 import type { Foundations } from './foundations.ts';
 import { openTargets } from './recovery-target.ts';
 
-/** The file layout that foundations.ts and compute.ts use. */
-const LAYOUT = { images: 'images' };
 /** Runs in a process of its own. */
 const DRILL_PROGRAM = programFile('cloud/drill-main');
 
@@ -33,7 +30,6 @@ export function buildRecovery(given: Given) {
     places: {
       ...openTargets(config, clock, new RecoveryStore(base.metadata)),
       snapshots: snapshotsOf(config, clock, base),
-      files: new DirectoryDataFiles(dataDir, LAYOUT),
     },
     ground: (owner) =>
       new DrillProcesses({

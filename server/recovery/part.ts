@@ -25,7 +25,7 @@ import { PointFiles } from './points/point-files.ts';
 import { PointEvents, type PointNewsDeps } from './points/point-view.ts';
 import { Points } from './points/points.ts';
 import { Removals } from './points/removals.ts';
-import type { DataFiles, Snapshots, Source } from './points/sources.ts';
+import type { Snapshots, Source } from './points/sources.ts';
 import { meterRecovery } from './recovery-metrics.ts';
 import { Journals } from './repository/journal.ts';
 import { JournalStore } from './repository/journal-store.ts';
@@ -68,7 +68,6 @@ export interface RecoveryDeps {
 /** The sources of points, and the targets that store them. */
 export interface RecoveryPlaces extends RecoveryTargets {
   readonly snapshots: Snapshots;
-  readonly files: DataFiles;
 }
 
 export interface RecoveryTargets {
@@ -156,7 +155,7 @@ export function recoveryPart(deps: RecoveryDeps) {
       return { verifyingPercent, drilling: drills.work.progressOf(id), removal: target.removal };
     },
     snapshots: places.snapshots,
-    sources: cloudSources({ files: places.files, blobs, more: sources }),
+    sources: cloudSources({ directory: config.dataDir, blobs, more: sources }),
     version: VERSION,
     bytesPerSecond: config.recoveryBytesPerSecond || Number.POSITIVE_INFINITY,
   });

@@ -60,13 +60,3 @@ export interface Source {
   readonly order?: 'path' | 'name';
   files(snapshot: Snapshot, signal: AbortSignal): AsyncIterable<SourceFile>;
 }
-
-/** The files of the data directory. */
-export interface DataFiles {
-  /** Folder of the images that disks are created from. */
-  readonly images: string;
-  /** Absolute path of a file. */
-  pathOf(path: string): string;
-  /** Names in a folder; empty if the folder does not exist. */
-  list(folder: string): Promise<readonly string[]>;
-}
