@@ -34,11 +34,10 @@ import { cloudName, Lease, writerName } from './repository/lease.ts';
 import { RecoveryKeys } from './repository/recovery-keys.ts';
 import type { Target } from './repository/target.ts';
 import { recoveryRoutes } from './routes.ts';
-import { AlarmNews } from './schedule/recovery-alarms.ts';
 import { Retention } from './schedule/retention.ts';
 import { ScheduleStore } from './schedule/schedule-store.ts';
 import { type Planned, Scheduler } from './schedule/scheduler.ts';
-import { RecoveryWatch } from './schedule/watch.ts';
+import { AlarmNews, RecoveryWatch } from './schedule/watch.ts';
 import { RecoveryStore } from './store.ts';
 import { RecoverySummaryStore } from './summary-store.ts';
 
