@@ -8,7 +8,7 @@ import {
   crcOfModes,
 } from '../buckets/bucket-sql.ts';
 import { LOCK_COLUMNS } from '../objects/object-lock.ts';
-import { type CheckedRow, checksumsOf, crcOfObject } from './row-checksums.ts';
+import { type CheckedRow, checksumsOf, crcOfObject } from '../objects/version-row-sql.ts';
 
 const COLUMNS = `v.id, v.version_id, v.size_bytes, v.etag, v.mime_type, v.storage_class, v.metadata,
   v.created_at, v.is_null, v.headers, v.checksum, v.tags, v.acl, ${LOCK_COLUMNS}, v.row_crc, v.tags_crc,

@@ -3,8 +3,8 @@ import type { Changes } from '../../metadata/change.ts';
 import type { Awaitable, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isSoundBucket } from '../buckets/bucket-sql.ts';
+import { type CheckedRow, isSound } from '../objects/version-row-sql.ts';
 import type { CheckedBucketRow, DamagedBucketRow, RowCheckSql } from './row-check-sql.ts';
-import { type CheckedRow, isSound } from './row-checksums.ts';
 
 const PAGE = 500;
 

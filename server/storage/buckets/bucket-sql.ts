@@ -1,5 +1,5 @@
 /**
- * SQL of buckets, their counters, and the checksums of their rows (see blobs/row-checksums.ts). A
+ * SQL of buckets, their counters, and the checksums of their rows (see objects/version-row-sql.ts). A
  * flipped bit in a policy, or in the versioning state, could grant access or delete data, so a
  * damaged row is refused.
  */
@@ -20,7 +20,7 @@ export interface BucketRow extends BucketChecksums {
   readonly size_bytes: number;
   readonly version_count: number;
   readonly total_bytes: number;
-  /** See new-version-sql.ts. */
+  /** See version-row-sql.ts. */
   readonly metadata_bytes: number;
   /** See bucket-settings.ts. */
   readonly settings: string | null;

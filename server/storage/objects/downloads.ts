@@ -7,7 +7,6 @@ import { detachBuffer } from '../../platform/buffers.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import type { BlobRange, BlobSink, BlobStore } from '../blobs/blobs.ts';
-import { isSound } from '../blobs/row-checksums.ts';
 import { settingsOf } from '../buckets/bucket-settings.ts';
 import type { BucketRow } from '../buckets/bucket-sql.ts';
 import { type CustomerKey, customerKeyRequired } from '../keys/customer-key.ts';
@@ -18,6 +17,7 @@ import type { HotContents } from './hot-contents.ts';
 import type { NamedSql } from './named-sql.ts';
 import type { ContentRow, MarkerRow, ObjectSql } from './object-sql.ts';
 import { notFound } from './objects.ts';
+import { isSound } from './version-row-sql.ts';
 
 export interface DownloadsDeps {
   readonly store: ObjectSql;

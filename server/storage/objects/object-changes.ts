@@ -14,7 +14,6 @@ import type { Published } from '../listing/entries.ts';
 import { type Deleted, VERSIONING } from '../schema.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import type { HotContents } from './hot-contents.ts';
-import { markerOf, metadataBytesOf } from './new-version-sql.ts';
 import {
   assertMayReplace,
   assertRemovable,
@@ -26,6 +25,7 @@ import {
   type WantedLock,
 } from './object-lock.ts';
 import type { ObjectRow, ObjectSql, Pointed, UploadTarget, VersionRow } from './object-sql.ts';
+import { markerOf, metadataBytesOf } from './version-row-sql.ts';
 
 /** Name, type and metadata of a version, and fields that only S3 clients send. */
 export interface Naming {
@@ -104,7 +104,7 @@ interface BucketDelta {
   /** Versions with bytes, live ones included. */
   readonly versions: number;
   readonly totalBytes: number;
-  /** See new-version-sql.ts; includes markers. */
+  /** See version-row-sql.ts; includes markers. */
   readonly metadataBytes: number;
   /** Bytes among them already charged to the account. */
   readonly countedBytes?: number;

@@ -11,7 +11,7 @@ export interface VersionChecksums {
   readonly lock_crc: number | null;
 }
 
-/** Checksums of a version and its object; see row-checksums.ts. */
+/** Checksums of a version and its object; see version-row-sql.ts. */
 export interface RowChecksums extends VersionChecksums {
   readonly object_crc: number | null;
   /** Time when the row was found damaged, ms. */
@@ -34,7 +34,7 @@ export interface VersionRow extends LockRow {
   /** Row id of the blob; null for a delete marker. */
   readonly blob: number | null;
   readonly size_bytes: number;
-  /** See new-version-sql.ts. */
+  /** See version-row-sql.ts. */
   readonly metadata_bytes: number;
   readonly etag: string;
   readonly mime_type: string;

@@ -1,7 +1,5 @@
 /** SQL of objects, versions and blobs. (Buckets: bucket-sql.ts.) */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
-import { crcOfLock, crcOfObject, crcOfText } from '../blobs/row-checksums.ts';
-import { insertOf } from './new-version-sql.ts';
 import { LOCK_COLUMNS, type LockRow, type LockTime } from './object-lock.ts';
 import type {
   ContentRow,
@@ -13,6 +11,7 @@ import type {
   UploadTarget,
   VersionRow,
 } from './object-rows.ts';
+import { crcOfLock, crcOfObject, crcOfText, insertOf } from './version-row-sql.ts';
 
 export type * from './object-rows.ts';
 

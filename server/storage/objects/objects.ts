@@ -15,10 +15,10 @@ import { type Condition, type Published, present, presentUpload } from '../listi
 import type { Uploaded } from '../schema.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import { type ReceivedBytes, Upload } from '../uploads/upload.ts';
-import { metadataBytesOf } from './new-version-sql.ts';
 import type { Naming, ObjectChanges, PastVersion, VersionContent } from './object-changes.ts';
 import { type LockTime, type Retention, withRetention } from './object-lock.ts';
 import type { Fact, ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
+import { metadataBytesOf } from './version-row-sql.ts';
 
 export type { Naming, VersionContent } from './object-changes.ts';
 

@@ -10,11 +10,11 @@ import type { Buckets } from '../buckets/buckets.ts';
 import type { Condition } from '../listing/entries.ts';
 import type { Deleted } from '../schema.ts';
 import { VERSIONING } from '../schema.ts';
-import { sizeOfText } from './new-version-sql.ts';
 import { nothingSince, type ObjectChanges } from './object-changes.ts';
 import { assertMayRemove } from './object-lock.ts';
 import { NULL_VERSION, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
 import { notFound, type Objects } from './objects.ts';
+import { sizeOfText } from './version-row-sql.ts';
 
 export interface RemovalsDeps {
   readonly objects: Objects;

@@ -78,7 +78,7 @@ export class Tally {
   objects = 0;
   markers = 0;
   bytes = 0;
-  /** See new-version-sql.ts. */
+  /** See version-row-sql.ts. */
   metadataBytes = 0;
   /** Versions with bytes that were processed, restored or not, and their bytes. */
   seen = 0;

@@ -14,7 +14,7 @@ export interface PartUploadRow {
   readonly state: number;
   /** Sum over all parts. */
   readonly size_bytes: number;
-  /** See new-version-sql.ts; counted while the upload is open. */
+  /** See version-row-sql.ts; counted while the upload is open. */
   readonly metadata_bytes: number;
   /** Grows with each change of the parts. */
   readonly changes: number;

@@ -16,10 +16,10 @@ import { type Buckets, bucketNotFound } from '../buckets/buckets.ts';
 import { type CustomerKey, customerKeyRequired } from '../keys/customer-key.ts';
 import type { DataKeys, Encryption } from '../keys/encryption.ts';
 import type { Condition, Published } from '../listing/entries.ts';
-import { metadataBytesOf } from '../objects/new-version-sql.ts';
 import type { WantedLock } from '../objects/object-lock.ts';
 import type { ObjectSql } from '../objects/object-sql.ts';
 import type { Naming, Objects, VersionContent } from '../objects/objects.ts';
+import { metadataBytesOf } from '../objects/version-row-sql.ts';
 import type { StorageBilling } from '../storage-billing.ts';
 import {
   type PartBlobRow,
